@@ -28,6 +28,7 @@ from rocketwire.store.errors import (
     SyncFailed,
 )
 from rocketwire.store.event import Event
+from rocketwire.store.index.index_backlog import READ
 from rocketwire.store.index.key_index import KeyIndex
 from rocketwire.store.log.checkpoint import Checkpoint
 from rocketwire.store.log.commit_log import CommitLog
@@ -379,11 +380,14 @@ class MessageStore(StoreReader):
         """Whether the next `dispatch_index` needs numpy, which takes 0.1 s to load."""
         return self._index is not None and self._index.needs_numpy
 
-    def dispatch_index(self) -> bool:
+    def dispatch_index(self, most: int = READ) -> bool:
         """Index some of the messages that are not indexed yet; true when there are more. Safe in a thread.
+
+        Args:
+            most: As many of those that have to be read from the log.
 
         Raises:
             DiskFull: there is no room for the index; the same call continues later.
             StoreNotWritable: its files could not be made or opened; the same call continues later.
         """
-        return self._index is not None and not self._closed and self._index.dispatch()
+        return self._index is not None and not self._closed and self._index.dispatch(most)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -30,7 +30,7 @@ _KEPT: Final = 1024
 _Text: TypeAlias = str | None
 
 
-class CheckPointKey(NamedTuple):
+class CheckPointKey(msgspec.Struct, frozen=True, gc=False):
     """What joins a check point and its acknowledgements."""
 
     topic: str
@@ -41,8 +41,8 @@ class CheckPointKey(NamedTuple):
     broker: str
 
 
-class CheckPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pop took of one queue.
+class CheckPoint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a pop took of one queue. The collector does not look at it: tens of thousands may wait, none in a cycle.
 
     Attributes:
         topic: The topic that it took from, which may be a retry topic.

@@ -16,7 +16,7 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.assignment import QueryAssignmentRequestBody
 from rocketwire.wire.bodies.client import HeartbeatData
-from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
+from rocketwire.wire.bodies.pop import decode_batch
 from rocketwire.wire.names import RETRY_PREFIX, TRACE_TOPIC, original_pop_topic, retry_topic
 
 
@@ -129,9 +129,8 @@ def of_acks(body: memoryview) -> NeededPermissions:
     """Every group and topic whose messages a batch acknowledges."""
     if not body:
         return NOTHING
-    acks = decode_body(BatchAckMessageRequestBody, body, lenient_limit=_LENIENT_BYTES, most_entries=_FEWEST_ENTRIES)
     found: dict[str, None] = {}
-    for ack in acks.acks:
+    for ack in decode_batch(body).acks:
         found[original_pop_topic(ack.topic, ack.consumer_group)] = None
         found[retry_topic(ack.consumer_group)] = None
     return NeededPermissions(SUB, tuple(found))

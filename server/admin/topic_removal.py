@@ -15,14 +15,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Final
 
 import trio
 
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.errors import TopicNotFound
-from rocketwire.server.core.long_tasks import in_batches
+from rocketwire.server.core.long_tasks import ROWS_PER_STEP
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.maintenance.queue_removal import removing
 from rocketwire.server.offsets.consumed import groups_of
@@ -140,23 +140,28 @@ class TopicRemoval:
 
     async def _remove_offsets(self, topic: str, errors: list[StoreError]) -> None:
         groups = await self._budget.carry_out(groups_of(self._offsets, topic))
-        await self._budget.carry_out(self._removing(groups, topic))
         if groups:
+            await self._budget.carry_out(self._removing(groups, topic))
             text = await self._budget.carry_out(self._offsets.encode_in_steps())
             if text is not None:
                 with _noted(errors):
                     await self._run_sync(self._offsets.write, text)
 
-    def _removing(self, groups: Iterable[str], topic: str) -> Generator[None, None, None]:
-        for group in groups:
-            self._offsets.remove(group, topic)
+    def _removing(self, groups: list[str], topic: str) -> Generator[None, None, None]:
+        while groups:
+            self._offsets.remove(groups.pop(), topic)
             yield
 
 
-def pop_retries(groups: Collection[str], topic: str, exists: Callable[[str], bool]) -> Generator[None, None, list[str]]:
-    """Those retry topics of POP that exist, of groups that took messages from a topic; some groups in each step."""
+def pop_retries(groups: list[str], topic: str, exists: Callable[[str], bool]) -> Generator[None, None, list[str]]:
+    """Those retry topics of POP that exist, of groups that took messages from a topic; some groups in each step.
+
+    The list is emptied: to free 500,000 groups in one step takes 10 ms.
+    """
     found: list[str] = []
-    for part in in_batches(groups):
+    while groups:
+        part = groups[-ROWS_PER_STEP:]
+        del groups[-ROWS_PER_STEP:]
         made = [name(topic, group) for group in part for name in (names.pop_retry_topic, names.pop_retry_topic_v2)]
         found += [each for each in made if exists(each)]
         yield

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.maintenance.keys import FlushKeys
 from rocketwire.store.errors import StoreError, StoreGone
+from rocketwire.store.index.index_backlog import READ, READ_IN_A_SLICE
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.store.tables.versioned_table import VersionedTable
@@ -65,7 +67,8 @@ async def index(store: MessageStore, run_sync: RunSync, budget: BackgroundBudget
                 if store.index_suits_thread:
                     more = await run_sync(store.dispatch_index)
                 else:
-                    more = await budget.call(store.dispatch_index)
+                    most = READ_IN_A_SLICE if budget.is_busy() else READ
+                    more = await budget.call(partial(store.dispatch_index, most))
                 await trio.lowlevel.checkpoint()
         except _FAULTS as error:
             store.on_store_error(error)

@@ -10,8 +10,7 @@ from rocketwire.server.core.request import NOT_A_FRAME, Reply, Request
 from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.pop.polls import PollRequest, Polls
 from rocketwire.server.pop.services import PopServices, WaitingNotification, WaitingPop, poll_queue
-from rocketwire.wire.bodies import decode_body
-from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
+from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody, decode_batch
 from rocketwire.wire.facts.codes import PopResponseCode, RequestCode
 from rocketwire.wire.headers.pop import (
     AckMessageRequestHeader,
@@ -28,8 +27,6 @@ from rocketwire.wire.headers.pop import (
 
 _TOO_LATE_MS: Final = 500
 """A request whose time is up for so long comes from a client that does not wait any more."""
-_LENIENT_BYTES: Final = 1 << 15
-_MOST_ENTRIES: Final = 16_384
 
 
 def _pop(services: PopServices, request: Request[PopMessageRequestHeader]) -> Reply | Append | None:
@@ -70,9 +67,7 @@ def _ack_all(services: PopServices, request: Request[BatchAckMessageRequestBody 
     if body is None:
         if not request.body:
             raise NotInQueue
-        body = decode_body(
-            BatchAckMessageRequestBody, request.body, lenient_limit=_LENIENT_BYTES, most_entries=_MOST_ENTRIES
-        )
+        body = decode_batch(request.body)
     by_call = request.serialize_type == NOT_A_FRAME
     return services.acks.ack_all(body.acks, body.broker_name, request.peer.remote_text, strict=by_call)
 

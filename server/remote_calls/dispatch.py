@@ -60,6 +60,7 @@ from rocketwire.wire.recall_handle import decode_recall_handle
 
 SECONDS: Final = 5.0
 """For how long a broker's answer is waited for, beside what a request may wait there."""
+_STOPS: Final = "the server stops"
 _KEPT_EACH: Final = 512
 ChargeAnswer: TypeAlias = Callable[[Header, CallSignature | None], Callable[[Buffer], None] | None]
 CopySend: TypeAlias = Callable[[str, Header, Buffer, OnAnswer], OnAnswer]
@@ -124,6 +125,7 @@ class RemoteDispatch:
         self._note = answered
         self._began: dict[tuple[GrpcCaller, int], float] = {}
         self._answered: dict[GrpcCaller, None] = {}
+        self._flushes = False
         lines.settled.subscribe(self._flush)
 
     # --- the dispatch of `server.grpc.transport.connection`
@@ -202,7 +204,8 @@ class RemoteDispatch:
             asked = replace(header, code=RequestCode.GET_CONSUMER_LIST_BY_GROUP, ext={"consumerGroup": fields.group})
             for guard in guards:
                 guard.admit(request.peer, asked, request.body, request.call_signature)
-            self._start(self._load_group, caller, header, fields.group)
+            if not self._groups.when_loaded(fields.group, partial(self._group_loaded, caller, header)):
+                raise BrokerNotReached(Code.INTERNAL_SERVER_ERROR, _STOPS)
             return None
         ext = _ext(fields)
         for guard in guards:
@@ -361,16 +364,18 @@ class RemoteDispatch:
                 self._note(header.code, began)
 
     def _flush_later(self) -> None:
-        self._lines.start(self._flushed)
+        if not self._flushes:
+            self._flushes = self._lines.start(self._flushed)
 
     async def _flushed(self) -> None:
+        self._flushes = False
         self._flush()
 
     # --- what is loaded
 
     def _start(self, task: Callable[..., Any], *args: Any) -> None:  # noqa: ANN401 - what the task takes
         if not self._lines.start(task, *args):
-            raise BrokerNotReached(Code.INTERNAL_SERVER_ERROR, "the server stops")
+            raise BrokerNotReached(Code.INTERNAL_SERVER_ERROR, _STOPS)
 
     async def _load_topic(self, caller: GrpcCaller, header: Header, topic: str) -> None:
         try:
@@ -381,8 +386,7 @@ class RemoteDispatch:
         self._answer(caller, header, reply)
         caller.flush()
 
-    async def _load_group(self, caller: GrpcCaller, header: Header, group: str) -> None:
-        await self._groups.load(group)
+    def _group_loaded(self, caller: GrpcCaller, header: Header) -> None:
         self._answer(caller, header, Reply())
         caller.flush()
 

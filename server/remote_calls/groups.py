@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 import trio
 
 from rocketwire.server.config.live import LiveGroup
+from rocketwire.server.core.long_tasks import STEP_SECONDS
 from rocketwire.server.remote_calls.topics import UNUSED_SECONDS, RemoteTopics
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.errors import UpstreamUnreachable
@@ -50,6 +52,7 @@ class RemoteGroups:
         self._keys = keys or LiveGroup(UpstreamKeys())
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._asks: dict[str, trio.Event] = {}
+        self._waiting: dict[str, list[Callable[[], None]]] = {}
 
     def get(self, group: str) -> SubscriptionGroupConfig | None:
         """What is known of a group; None: nothing."""
@@ -69,6 +72,33 @@ class RemoteGroups:
         if _FRESH_SECONDS <= age < UNUSED_SECONDS + _FRESH_SECONDS and group not in self._asks:
             self._lines.start(self.load, group)
         return age >= UNUSED_SECONDS + _FRESH_SECONDS
+
+    def when_loaded(self, group: str, done: Callable[[], None]) -> bool:
+        """Ask for a group, and call `done` then; False: no connections are made any more.
+
+        Thousands of calls may wait: these are no tasks, of which all would run in one pass of the event loop.
+        """
+        waiting = self._waiting.setdefault(group, [])
+        if not waiting and not self._lines.start(self._load_for_all, group):
+            del self._waiting[group]
+            return False
+        waiting.append(done)
+        return True
+
+    async def _load_for_all(self, group: str) -> None:
+        try:
+            await self.load(group)
+        finally:
+            waiting = self._waiting.pop(group)
+        until = trio.current_time() + STEP_SECONDS
+        for done in waiting:
+            try:
+                done()
+            except Exception:  # a bug in what is done for one must not keep the others waiting
+                log.exception("group %(group)s", {"group": group})
+            if trio.current_time() >= until:
+                await trio.lowlevel.checkpoint()
+                until = trio.current_time() + STEP_SECONDS
 
     async def load(self, group: str) -> None:
         """Ask for a group, unless that was just done; what was known of it stays if no broker answers."""

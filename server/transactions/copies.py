@@ -7,6 +7,7 @@ send to another topic may say the same key and timestamp, so the topic counts.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
@@ -18,8 +19,8 @@ from rocketwire.wire import names
 from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.properties import property_value
 
-Identity = tuple[bytes, int, bytes | None]
-"""UNIQ_KEY, born timestamp, and the topic that the message is for."""
+Identity = bytes
+"""Born timestamp, length of UNIQ_KEY, UNIQ_KEY, and the topic that the message is for if it says one."""
 
 _STEP: Final = 4  # half messages
 _MOST_STEPS: Final = 1024  # that one who asks may have to wait for: some 10 ms
@@ -39,7 +40,7 @@ def identity(message: StoredMessage) -> Identity | None:
         return None
     waits = message.topic in _WAIT_IN  # else the topic is the real one, and the sender may say anything in REAL_TOPIC
     topic = property_value(message.properties, _REAL_TOPIC) if waits else message.topic.encode()
-    return key, message.born_timestamp, topic
+    return b"%d %d %b%b" % (message.born_timestamp, len(key), key, b"" if topic is None else b" " + topic)
 
 
 def is_copy(message: StoredMessage) -> bool:
@@ -60,7 +61,8 @@ class HalfMessageCopies:
     def __init__(self, state: TransactionState) -> None:
         self._state = state
         self.start = state.end
-        self._known: dict[Identity, list[int]] = {}
+        #: Arrays: the collector does not look at them, which would stop the event loop for 5 ms with each 50,000.
+        self._known: dict[Identity, array[int]] = {}
         self._reading = self._read()
         self._read_all = False
 
@@ -71,11 +73,11 @@ class HalfMessageCopies:
         return self._reading
 
     def _read(self) -> Iterator[None]:
-        known: dict[Identity, list[int]] = {}
+        known: dict[Identity, array[int]] = {}
         for count, (offset, message) in enumerate(self._state.undecided()):
             of = identity(message)
             if of is not None and is_copy(message):
-                known.setdefault(of, []).append(offset)
+                known.setdefault(of, array("q")).append(offset)
             if count % _STEP == 0:
                 yield
         if known:  # else there is nothing to find originals of
@@ -85,7 +87,7 @@ class HalfMessageCopies:
                     known[of].append(offset)
                 if count % _STEP == 0:
                     yield
-        self._known = {of: sorted(offsets) for of, offsets in known.items()}
+        self._known = known
         self._read_all = True
 
     def find(self, message: StoredMessage) -> int | None:
@@ -110,7 +112,7 @@ class HalfMessageCopies:
         of = identity(message)
         if of is None:
             return []
-        return [offset for offset in self._known.get(of, ()) if self._state.is_undecided(offset)]
+        return [offset for offset in sorted(self._known.get(of, ())) if self._state.is_undecided(offset)]
 
     def __len__(self) -> int:
         """How many half messages are known to have copies."""
@@ -120,7 +122,7 @@ class HalfMessageCopies:
         """Take note of a half message's copy behind all others."""
         of = identity(message)
         if of is not None:
-            self._known.setdefault(of, []).append(offset)
+            self._known.setdefault(of, array("q")).append(offset)
 
     def forget(self, message: StoredMessage) -> None:
         """Take note that some of a half message and its copies were decided."""

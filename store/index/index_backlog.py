@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
     from rocketwire.store.records.columns import RecordColumns
 
-#: Messages read from the log by one step, which takes 0.6 ms, each with so many values in a row: see
-#: store.index.key_column.
-_READ: Final = 128
+READ: Final = 128
+"""Messages read from the log by one step, which takes 0.6 ms."""
+READ_IN_A_SLICE: Final = 32
+"""The same while requests come."""
+#: Each has so many values in a row: see store.index.key_column.
 _VALUES: Final = 5
 #: Keys taken from the column by one step, and how many may be pending. The kernel takes all, what comes in 0.3 s
 #: or more: a thread beside a busy event loop may have to wait some ms for each step's begin and end.
@@ -62,8 +64,12 @@ class IndexBacklog:
         start = self.keys.start
         return self.behind and (start is None or start > self.next_offset)
 
-    def take(self) -> tuple[KeyRows | None, int]:
-        """Keys of some messages, and the value of `next_offset` once these are in the index."""
+    def take(self, most: int) -> tuple[KeyRows | None, int]:
+        """KeyRows of some messages, and the value of `next_offset` once these are in the index.
+
+        Args:
+            most: As many are read from the log.
+        """
         taken = self.keys.take(self.next_offset, _TAKEN)
         if taken is not None:
             keys = KeyRows(*taken)
@@ -71,10 +77,10 @@ class IndexBacklog:
         if not self.behind:
             return None, self.next_offset
         values: list[Any] = []
-        end = self._read_log(values)
+        end = self._read_log(values, most)
         return (hash_keys(values, end) if values else None), end
 
-    def _read_log(self, values: list[Any]) -> int:
+    def _read_log(self, values: list[Any], most: int) -> int:
         """Take messages from the log itself; return the physical offset of the next one."""
         from rocketwire.store.records.walk import WalkEnd, walk  # noqa: PLC0415 - needs numpy, as the index files do
 
@@ -82,7 +88,7 @@ class IndexBacklog:
         end = max(self.next_offset, log.start)
         start = self.keys.start
         limit = log.position if start is None else start
-        while end < limit and len(values) < _READ * _VALUES:
+        while end < limit and len(values) < most * _VALUES:
             segment = log.segments.find(end)
             if segment is None:
                 end = log.next_file(end)
@@ -95,7 +101,7 @@ class IndexBacklog:
                 end=min(limit, segment.end) - segment.start,
                 whole=segment.end <= limit,
                 check_crc=False,
-                most=_READ,
+                most=most,
             )
             self._add_values(values, buffer, walked.records)
             end = segment.start + walked.position

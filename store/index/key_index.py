@@ -23,7 +23,7 @@ from rocketwire import native
 from rocketwire.store.disk.foreign import TIME_DIGITS, store_names
 from rocketwire.store.disk.path_errors import store_error_for
 from rocketwire.store.errors import DiskFull, StoreForeign, StoreGone, StoreNotWritable, StoreUnreadable
-from rocketwire.store.index.index_backlog import IndexBacklog
+from rocketwire.store.index.index_backlog import READ, IndexBacklog
 from rocketwire.store.index.key_hash import positive_hash
 from rocketwire.store.layout.index import file_size
 
@@ -166,28 +166,28 @@ class KeyIndex:
         """Whether the next step needs numpy, so that the caller can import it ahead."""
         return not self._given_up and (native.kernel is None or self._backlog.reads_log)
 
-    def dispatch(self) -> bool:
-        """Index some messages; true when there are more.
+    def dispatch(self, most: int = READ) -> bool:
+        """Index some messages, as many of those that are read from the log; true when there are more.
 
         Raises:
             DiskFull: there is no room. The same call continues later.
             StoreNotWritable: a file could not be made or opened. The same call continues later.
         """
         with self._lock:
-            return self._dispatch()
+            return self._dispatch(most)
 
     def catch_up(self, steps: int) -> None:
         """Index messages, at most `steps` steps of `dispatch`; errors are left for the next `dispatch`."""
         with self._lock, contextlib.suppress(*_OBSTACLES):
             for _ in range(steps):
-                if not self._dispatch():
+                if not self._dispatch(READ):
                     return
 
-    def _dispatch(self) -> bool:
+    def _dispatch(self, most: int) -> bool:
         if self._given_up:
             return False
         try:
-            keys, end = self._backlog.take()
+            keys, end = self._backlog.take(most)
             if keys is not None:
                 self._put(keys)
         except ImportError as error:
@@ -302,7 +302,7 @@ class KeyIndex:
         with self._lock:
             # What does not fit on the disk is indexed from the log by the next start.
             with contextlib.suppress(*_OBSTACLES):
-                while self._dispatch():
+                while self._dispatch(READ):
                     pass
             if self._row:
                 self._row[-1].extend_header_to(*self._done)

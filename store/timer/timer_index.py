@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["TimerIndex", "TimerSnapshot"]
 
 #: Units that are read of a slot at once.
-_PART: Final = 128
+_PART: Final = 64
 #: A window larger than half of the wheel less these slots, or of one slot, is set to that, as by Apache's brokers.
 _SPARE: Final = 60
 

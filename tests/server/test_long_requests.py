@@ -57,6 +57,7 @@ READERS: Final = frozenset(
         RequestCode.SEND_REPLY_MESSAGE_V2,
         RequestCode.UPDATE_BROKER_CONFIG,
         RequestCode.HEART_BEAT,
+        RequestCode.BATCH_ACK_MESSAGE,
         RequestCode.CHECK_CLIENT_CONFIG,
         RequestCode.LOCK_BATCH_MQ,
         RequestCode.UNLOCK_BATCH_MQ,

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from rocketwire.server.acl.permissions import SUB
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.grpc.calls import Call, RpcSteps
 from rocketwire.server.grpc.clients import GrpcClients
 from rocketwire.server.grpc.consuming.batch_acks import BatchedAcks, acknowledge_all
 from rocketwire.server.grpc.consuming.handles import DeliveryHandle, HeldDeliveries, ack_requests, dead_letter_request
-from rocketwire.server.grpc.statuses import code_of_handle, status_of_reply
-from rocketwire.wire.facts.codes import ResponseCode
+from rocketwire.server.grpc.statuses import code_of_handle, code_of_reply, status_of_reply
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.answers import joint_status, make_status
 from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
 from rocketwire.wire.grpc.codes import Code
@@ -29,6 +30,7 @@ from rocketwire.wire.grpc.service_pb2 import (
 )
 from rocketwire.wire.grpc.times import duration_ms
 from rocketwire.wire.headers.pop import ChangeInvisibleTimeResponseHeader
+from rocketwire.wire.headers.route import CallRouteRequestHeader
 
 _LIMITS: Final = CallLimits()
 _ACKS_OF_STEP: Final = 128
@@ -96,6 +98,8 @@ def _codes(
             codes.append((error.code, str(error)))
         else:
             codes.append((Code.OK, ""))
+    if len(handles) < len(entries):
+        yield from _check_permission(call, request.topic.name, request.group.name)
     if handles:
         replies = yield from _replies(call, request.topic.name, request.group.name, handles)
         for place, reply in replies.items():
@@ -124,7 +128,11 @@ def change_invisible(services: AcknowledgingServices, call: Call, request: Chang
     ms = duration_ms(request.invisible_duration)
     check_invisible_ms(ms, _LIMITS)
     text = request.receipt_handle
-    handle = services.held.begin_change(topic, group, text, services.clock())
+    try:
+        handle = services.held.begin_change(topic, group, text, services.clock())
+    except CallInvalid:
+        yield from _check_permission(call, topic, group)
+        raise
     (reply,) = yield (handle.change_request(call, topic, group, ms, suspend=request.suspend),)
     if reply.code != ResponseCode.SUCCESS:
         services.held.undo_change(topic, group, text)
@@ -144,9 +152,27 @@ def forward_to_dead_letters(
     topic, group = request.topic.name, request.group.name
     check_topic(topic)
     check_group(group)
-    handle = services.held.read(request.receipt_handle, services.clock())
+    try:
+        handle = services.held.read(request.receipt_handle, services.clock())
+    except CallInvalid:
+        yield from _check_permission(call, topic, group)
+        raise
     (reply,) = yield (dead_letter_request(call, topic, group, handle.receipt, request.message_id),)
     if reply.code == ResponseCode.SUCCESS:
         services.forget(call, request.receipt_handle)
         (reply,) = yield (handle.ack_request(call, topic, group),)
     return ForwardMessageToDeadLetterQueueResponse(status=status_of_reply(reply))
+
+
+def _check_permission(call: Call, topic: str, group: str) -> RpcSteps:
+    """Have the guards decide on a call whose handle names no delivery: no request about one would ask them.
+
+    Raises:
+        CallInvalid: the client may not consume.
+    """
+    if not call.connection.guarded:
+        return
+    header = CallRouteRequestHeader(topic=topic, permission=SUB, consumer_group=group)
+    (reply,) = yield (call.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, header),)
+    if reply.code not in {ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST}:
+        raise CallInvalid(code_of_reply(reply), reply.remark or "")

@@ -154,7 +154,7 @@ class Writing:
 
     def _count_taken(self) -> None:
         http2 = self._http2
-        kept = self._held + _KEPT_EACH * len(self._calls)
+        kept = self._held + _KEPT_EACH * max(len(self._calls), http2.streams)  # unfinished requests are no calls yet
         # What is popped is kept beside the answer, to be given back if that does not go out.
         waiting = 2 * http2.waiting if self._returns else http2.waiting
         taken = waiting + http2.held + http2.heads + self._queued + kept

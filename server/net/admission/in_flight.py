@@ -22,7 +22,9 @@ from rocketwire.server.net.admission.freed_memory import FreedMemory, return_fre
 IN_FLIGHT_KEY = "maxInFlightBytes"
 _SILENT_SECONDS = 1.0
 _FREED_SECONDS = 0.25
-"""How often it is looked whether memory can be given back."""
+_MUCH_FREED = 64 << 20
+"""How often it is looked whether memory can be given back: also after so many bytes, for it takes 1 ms for each 5 MiB,
+and holds up all who need memory meanwhile."""
 
 
 class ByteHolder(Protocol):
@@ -69,6 +71,8 @@ class InFlight:
         self.counted = 0
         self._highest = 0  # that were in flight since memory was last looked at
         self._freed = FreedMemory(return_free_memory)
+        self._released = 0  # since memory was last looked at
+        self._much_released = trio.Event()
         self._hubs: list[KernelByteCount] = []
         self._holders: dict[int, Collection[ByteHolder]] = {}
         self._pressed = trio.Event()
@@ -105,6 +109,10 @@ class InFlight:
         self.counted += size
         if size > 0:
             self.check_limit()
+        else:
+            self._released -= size
+            if self._released >= _MUCH_FREED:
+                self._much_released.set()
 
     def check_limit(self) -> None:
         """Wake the task that makes room, if the limit is exceeded."""
@@ -148,7 +156,9 @@ class InFlight:
 
     async def _give_back_memory(self) -> None:
         while True:
-            await trio.sleep(_FREED_SECONDS)
+            with trio.move_on_after(_FREED_SECONDS):
+                await self._much_released.wait()
+            self._released, self._much_released = 0, trio.Event()
             now = self.total
             self._freed.look(max(self._highest, now), now)
             self._highest = now

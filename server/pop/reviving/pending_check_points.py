@@ -10,31 +10,34 @@ from collections import deque
 from heapq import heappop, heappush
 from typing import Final
 
+import msgspec
+
 from rocketwire.wire.pop_records import Ack, CheckPoint, CheckPointKey
 
 NONE: Final = -1
 """The offset of a queue of which no check point is done."""
 
 
-class PendingCheckPoint:
-    """A check point that is not done.
+class PendingCheckPoint(msgspec.Struct, order=True, kw_only=True, gc=False):
+    """A check point that is not done; the order is that in which they are due.
+
+    The collector does not look at it: it would stop the event loop for 7 ms with each 10,000 that are read.
 
     Attributes:
-        point: The check point.
+        due: When it is to be decided, in ms since 1970: once its messages are visible again, or a while later.
         offset: Its queue offset in the revive topic.
+        point: The check point.
         place: A physical offset before which its messages stand in the log.
         unacked: The queue offsets of the messages that are not acknowledged, in their order.
         done: Whether nothing is left to do for it.
     """
 
-    __slots__ = ("done", "offset", "place", "point", "unacked")
-
-    def __init__(self, point: CheckPoint, offset: int, place: int, unacked: dict[int, None]) -> None:
-        self.point = point
-        self.offset = offset
-        self.place = place
-        self.unacked = unacked
-        self.done = False
+    due: int
+    offset: int
+    point: CheckPoint
+    place: int
+    unacked: dict[int, None]
+    done: bool = False
 
 
 class PendingCheckPoints:
@@ -54,7 +57,7 @@ class PendingCheckPoints:
         self._broker = broker
         self._by_key: dict[CheckPointKey, PendingCheckPoint] = {}
         self._order: deque[PendingCheckPoint] = deque()
-        self._due: list[tuple[int, int, PendingCheckPoint]] = []
+        self._due: list[PendingCheckPoint] = []
 
     def __len__(self) -> int:
         return len(self._order)
@@ -62,7 +65,7 @@ class PendingCheckPoints:
     @property
     def next_due(self) -> int | None:
         """When the first messages are visible again, in ms since 1970."""
-        return self._due[0][0] if self._due else None
+        return self._due[0].due if self._due else None
 
     def add(self, point: CheckPoint, offset: int, place: int) -> None:
         """Add a check point that was read at a queue offset; its messages stand before a place in the log."""
@@ -72,11 +75,11 @@ class PendingCheckPoints:
         twice = known is not None and known.point.invisible_time == point.invisible_time
         bits = point.bit_map
         unacked = {each: None for number, each in enumerate(point.offsets) if not (twice or bits >> number & 1)}
-        pending = PendingCheckPoint(point, offset, place, unacked)
+        pending = PendingCheckPoint(due=point.due, offset=offset, point=point, place=place, unacked=unacked)
         if not twice:
             self._by_key[key] = pending
         self._order.append(pending)
-        heappush(self._due, (point.due, offset, pending))
+        heappush(self._due, pending)
 
     def ack(self, ack: Ack) -> None:
         """Note an acknowledgement."""
@@ -87,13 +90,14 @@ class PendingCheckPoints:
 
     def take_due(self, until: int) -> PendingCheckPoint | None:
         """Take the next check point whose messages are visible again by a time in ms; None: there is none."""
-        if not self._due or self._due[0][0] > until:
+        if not self._due or self._due[0].due > until:
             return None
-        return heappop(self._due)[2]
+        return heappop(self._due)
 
     def postpone(self, pending: PendingCheckPoint, until: int) -> None:
         """Have a check point that was taken come up again at a time in ms."""
-        heappush(self._due, (until, pending.offset, pending))
+        pending.due = until
+        heappush(self._due, pending)
 
     def finish(self, pending: PendingCheckPoint) -> None:
         """Note that a check point that was taken is done."""

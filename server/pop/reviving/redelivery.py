@@ -248,7 +248,7 @@ class Redelivery:
                 self._lose(pending, offset)
             else:
                 self.faults.note(refusal)
-        for pending in dict.fromkeys(pending for pending, _ in entries):
+        for pending in {pending.offset: pending for pending, _ in entries}.values():
             if pending.unacked:
                 points.postpone(pending, until + _AGAIN_MS)
             else:

@@ -22,6 +22,7 @@ from rocketwire.server.messages.restoring import DestinationInvalid
 from rocketwire.server.timer.counts import TimerCounts
 from rocketwire.server.timer.groups import split_into_groups
 from rocketwire.server.timer.records import CancelledMessage, NotYetDue, RecordLost
+from rocketwire.server.timer.stages.enqueue_get import MANY_BEHIND
 from rocketwire.server.timer.tasks import RETRY_SECONDS, JobFaults
 from rocketwire.server.timer.wheel.loaded import DueCopy
 from rocketwire.server.timer.wheel.markers import CancelMarkers
@@ -102,7 +103,8 @@ class DequeuePut:
             if held_up:
                 held_up += group
                 continue
-            overdue = self._wheel.now() - min(copy.due for copy in group) > OVERDUE_MS
+            late = self._wheel.now() - min(copy.due for copy in group) > OVERDUE_MS
+            overdue = late or self._markers.behind >= MANY_BEHIND
             if number and not overdue:
                 await trio.lowlevel.checkpoint()
             held_up = await self._stored(group, self._budget.carry_out if overdue else run_with_checkpoints)
@@ -124,7 +126,7 @@ class DequeuePut:
         Before that read all markers, and open the files of the index: the outcomes of stored copies must be recorded.
         """
         try:
-            for _ in self._markers.read_new():
+            for _ in self._markers.read_new(is_busy=self._budget.is_busy):
                 yield
             for copy in copies:
                 if not copy.slot.dropped:

@@ -18,8 +18,9 @@ from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.java import parse_natural_number
 from rocketwire.wire.properties import property_reader
 
-#: Entries that are read at once.
+#: Entries that are read at once, and while requests come.
 _LOOK: Final = 256
+_LOOK_IN_A_SLICE: Final = 32
 STEP: Final = 0.002
 """How long one step takes, in seconds; it takes longer when more entries came meanwhile."""
 _NONE: Final[frozenset[int]] = frozenset()
@@ -68,7 +69,14 @@ class CancelMarkers:
                     self._newer.setdefault(key, set()).add(slot_of(each.out_time, self._precision))
         self.looked = end
 
-    def read_new(self, monotonic: Callable[[], float] = trio.current_time) -> Iterator[None]:
+    @property
+    def behind(self) -> int:
+        """How many entries `read_new` has to read."""
+        return self._topic.end - self.looked
+
+    def read_new(
+        self, monotonic: Callable[[], float] = trio.current_time, *, is_busy: Callable[[], bool] = lambda: False
+    ) -> Iterator[None]:
         """Read the topic up to its end; other tasks may run after each step.
 
         Every step reads more entries than came since the one before, so that it reaches the end however fast others
@@ -76,21 +84,23 @@ class CancelMarkers:
 
         Args:
             monotonic: Gives a time in seconds.
+            is_busy: Whether requests come just now: then steps are short.
 
         Raises:
             OSError: the topic cannot be read now; the next call continues.
         """
         end, least = self._topic.end, 0
         while True:
-            until = monotonic() + STEP
+            most, seconds = (_LOOK_IN_A_SLICE, 0.0) if is_busy() else (_LOOK, STEP)
+            until = monotonic() + seconds
             while self.looked < end and (self.looked < least or monotonic() < until):
-                group = self._topic.read(self.looked, _LOOK)
+                group = self._topic.read(self.looked, most)
                 self.note(group.waiting, group.end)
             if self.looked >= end:
                 return
             yield
             came = self._topic.end - end
-            end, least = end + came, self.looked + came + _LOOK
+            end, least = end + came, self.looked + came + most
 
     def is_cancelled(self, key: CancelledMessage, properties: bytes) -> bool:
         """Whether one of them cancels a message; its properties have its time."""

@@ -40,7 +40,7 @@ class FakeStore:
         self.met.append(error)
         return isinstance(error, StoreGone)
 
-    def dispatch_index(self) -> bool:
+    def dispatch_index(self, _most: int = 1) -> bool:
         if self.error:
             raise self.error
         self.indexed += 1

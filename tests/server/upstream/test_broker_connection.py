@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import AsyncIterator
 from itertools import pairwise
@@ -154,6 +155,26 @@ async def test_thousands_that_wait_are_given_up_in_steps(pair: Pair, end: str) -
     assert len(found) == 1000
     assert all(isinstance(each, UpstreamUnreachable) for each in found)
     assert max(after - before for before, after in pairwise([*steps, 1000])) <= 200
+
+
+async def test_thousands_of_short_answers_are_taken_in_steps(pair: Pair) -> None:
+    """What is done with an answer of a 5.x client's poll takes some 0.1 ms."""
+    taken, most = [0], 0
+
+    def done(_: BrokerAnswer | UpstreamUnreachable) -> None:
+        taken[0] += 1
+
+    opaques = [pair.line.send(CODE, {}, seconds=60, done=done) for _ in range(2000)]
+    answers = b"".join(encode_frame(Header(code=0, opaque=opaque, flag=FLAG_RESPONSE), b"") for opaque in opaques)
+    pair.far.setblocking(False)
+    left = memoryview(answers)
+    while taken[0] < len(opaques):
+        with contextlib.suppress(BlockingIOError):
+            left = left[pair.far.send(left) :] if left else left
+        before = taken[0]
+        await trio.lowlevel.checkpoint()
+        most = max(most, taken[0] - before)
+    assert most <= 400
 
 
 async def test_all_are_given_up_when_the_program_ends() -> None:

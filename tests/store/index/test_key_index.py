@@ -267,7 +267,7 @@ def test_index_files_of_another_size_are_made_again_after_a_kill(tmp_path: Path)
 
 
 def test_a_query_does_not_wait_for_a_large_backlog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rocketwire.store.index.index_backlog._READ", 3)
+    monkeypatch.setattr("rocketwire.store.index.key_index.READ", 3)
     store = open_store(small(tmp_path, commit_log_file_size=1 << 16))
     store.append([draft(n) for n in range(120)])
     kill(store)
@@ -277,6 +277,15 @@ def test_a_query_does_not_wait_for_a_large_backlog(tmp_path: Path, monkeypatch: 
     while store.dispatch_index():
         pass
     assert [found(store, f"k{n}") for n in range(120)] == [1] * 120
+    store.close()
+
+
+def test_a_step_reads_as_many_messages_from_the_log_as_it_may(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(n) for n in range(20)])
+    kill(store)
+    store = open_store(small(tmp_path))
+    assert len(list(iter(lambda: store.dispatch_index(8), False))) == 2
     store.close()
 
 

@@ -9,6 +9,7 @@ from rocketwire.wire.bodies.pop import (
     MAX_ACK_BITS,
     BatchAck,
     BatchAckMessageRequestBody,
+    decode_batch,
     decode_bit_set,
     encode_bit_set,
 )
@@ -60,3 +61,10 @@ def test_sets_that_apache_reads(text: str, numbers: list[int]) -> None:
 def test_sets_that_are_none(text: str) -> None:
     with pytest.raises(BodyInvalid):
         decode_bit_set(text)
+
+
+def test_more_than_can_be_parsed_in_a_moment_is_refused() -> None:
+    body = encode_body(BatchAckMessageRequestBody(broker_name="b" * (4 << 20)))
+    with pytest.raises(BodyInvalid, match="more than 4194304 bytes"):
+        decode_batch(memoryview(body))
+    assert decode_batch(memoryview(b'{"brokerName":"b"}')).broker_name == "b"

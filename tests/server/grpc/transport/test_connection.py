@@ -272,6 +272,18 @@ async def test_answers_for_which_there_is_no_room_end_the_connection(tmp_path: P
         assert (await broker.send("wide")).header.code == 0
 
 
+async def test_requests_that_are_not_finished_count_as_calls(sdk: Sdk) -> None:
+    for _ in range(100):
+        sdk.open(f"{SERVICE}SendMessage")
+    await sdk.send_out()
+    await sdk.rest()
+    (connection,) = [each for each in gc.get_objects() if isinstance(each, Connection) and not each.closed]
+    assert connection.held - connection.http2.heads >= 100 * 512
+    sdk.close()
+    await settle()
+    assert connection.in_flight.counted == 0
+
+
 async def test_a_cancelled_call_is_forgotten(sdk: Sdk, server: Server) -> None:
     stream = sdk.open(f"{SERVICE}SendMessage")
     sdk.put(stream, send_request())

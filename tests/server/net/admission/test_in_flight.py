@@ -60,6 +60,23 @@ class Holder:
         self.held = 0
 
 
+async def test_much_memory_is_given_back_in_parts(nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To give back 240 MiB at once takes more than 50 ms."""
+    given: list[int] = []
+    owners: list[InFlight] = []
+    name = "rocketwire.server.net.admission.in_flight.return_free_memory"
+    monkeypatch.setattr(name, lambda: given.append(owners[0].counted))
+    owner = account(max_in_flight_bytes=512 * MIB)
+    owners.append(owner)
+    nursery.start_soon(owner.run)
+    owner.add(240 * MIB)
+    await settle()
+    for _ in range(240):
+        owner.add(-MIB)
+        await settle()
+    assert given == [176 * MIB, 112 * MIB, 48 * MIB]
+
+
 async def test_those_who_are_stuck_longest_are_refused_until_an_eighth_is_free(nursery: trio.Nursery) -> None:
     owner = account(max_in_flight_bytes=8 * MIB)
     nursery.start_soon(owner.run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -58,6 +59,14 @@ def test_a_long_look_takes_several_steps(store: MessageStore) -> None:
     put(store, *(timer_draft(b"", DUE, key=f"{number}") for number in range(600)), marker("a"))
     markers = CancelMarkers(TimerTopicReader(store), 1000, 0)
     assert len(list(markers.read_new(count().__next__))) > 1
+    assert markers.is_cancelled(CancelledMessage("T", "a"), SAME_TIME)
+
+
+def test_steps_are_short_while_requests_come(store: MessageStore) -> None:
+    put(store, *(timer_draft(b"", DUE, key=f"{number}") for number in range(600)), marker("a"))
+    markers = CancelMarkers(TimerTopicReader(store), 1000, 0)
+    seen = [markers.looked for _ in markers.read_new(lambda: 0.0, is_busy=lambda: True)]
+    assert max(after - before for before, after in itertools.pairwise(seen)) == 32
     assert markers.is_cancelled(CancelledMessage("T", "a"), SAME_TIME)
 
 
