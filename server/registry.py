@@ -112,7 +112,7 @@ def broker_families(broker: Broker) -> Sequence[Family]:
         queue_removal=administration.queue_removal,
         runtime_info=administration.runtime_info,
         topic_removal=administration.topic_removal,
-        told=broker.cluster.elsewhere.when_registered,
+        when_registered=broker.cluster.elsewhere.when_registered,
         topics=topics,
     )
     return (

@@ -105,8 +105,8 @@ def _read(*fields: str) -> PermissionsOfRequest:
 
 def _progress(ext: Mapping[str, str], body: memoryview, reply_topic: str | None) -> NeededPermissions:
     """As `_read`, where a blank name counts as none."""
-    told = {name: value for name, value in ext.items() if value.strip()}
-    return _read("consumerGroup", "topic")(told, body, reply_topic)
+    named = {name: value for name, value in ext.items() if value.strip()}
+    return _read("consumerGroup", "topic")(named, body, reply_topic)
 
 
 def _topic(permission: int) -> PermissionsOfRequest:

@@ -431,7 +431,7 @@ class AccessControl:
         self._warned = found.warnings
         self._accounts = found.accounts
         self._white = found.white
-        self._told = found.told
+        self._config = found.config
         self._clients.clear()
         self.version = found.version or DataVersion(counter=0, timestamp=self._clock())
         self.changed()
@@ -447,7 +447,7 @@ class AccessControl:
 
     def config(self) -> AclConfig:
         """All accounts and addresses in force, including secret keys."""
-        return self._told
+        return self._config
 
     def update(self, config: PlainAccessConfig, done: Done) -> None:
         """Add or change an account; values missing in `config` stay.

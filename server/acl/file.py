@@ -41,19 +41,19 @@ class AccountsFile:
     Attributes:
         accounts: By access key.
         white: Addresses that need no account.
-        told: The same as administrators receive it, including secret keys.
+        config: The same as administrators receive it, including secret keys.
         version: Its own, or None.
         warnings: A line for each entry without effect.
     """
 
     accounts: Mapping[str, Account]
     white: tuple[Matches, ...]
-    told: AclConfig
+    config: AclConfig
     version: DataVersion | None
     warnings: tuple[str, ...]
 
 
-NO_ACCOUNTS: Final = AccountsFile(accounts={}, white=(), told=AclConfig(), version=None, warnings=())
+NO_ACCOUNTS: Final = AccountsFile(accounts={}, white=(), config=AclConfig(), version=None, warnings=())
 """The content of an empty file."""
 
 
@@ -76,7 +76,7 @@ def read(data: bytes) -> AccountsFile:
         if matches is not None:
             white.append(matches)
     accounts: dict[str, Account] = {}
-    told: dict[str, PlainAccessConfig] = {}
+    configs: dict[str, PlainAccessConfig] = {}
     for name, entry in _entries(document):
         config = _config(name, entry, warnings)
         try:
@@ -88,11 +88,11 @@ def read(data: bytes) -> AccountsFile:
         if made.access_key in accounts:
             warnings.append(f"{name}.accessKey: {made.access_key} stands there twice, the first counts")
         accounts.setdefault(made.access_key, made)
-        told.setdefault(made.access_key, config)
+        configs.setdefault(made.access_key, config)
     return AccountsFile(
         accounts=accounts,
         white=tuple(white),
-        told=AclConfig(global_white_addrs=addresses, plain_access_configs=tuple(told.values())),
+        config=AclConfig(global_white_addrs=addresses, plain_access_configs=tuple(configs.values())),
         version=_version(document.get(VERSION)),
         warnings=tuple(warnings),
     )

@@ -78,10 +78,10 @@ def _lower(least: dict[int, int], services: ProgressServices, topic: str, group:
 
 
 def _topics(services: ProgressServices, request: Request[headers.QueryTopicsByConsumerRequestHeader]) -> ReplySteps:
-    return _topics_told(services, request.fields.group)
+    return _topics_reply(services, request.fields.group)
 
 
-def _topics_told(services: ProgressServices, group: str) -> ReplySteps:
+def _topics_reply(services: ProgressServices, group: str) -> ReplySteps:
     topics = yield from topics_of(services.offsets, group)
     least = 0
     for part in in_batches(topics):  # a group may have offsets in far more topics than there are

@@ -51,7 +51,7 @@ class AdminServices:
     """The services of these requests.
 
     Attributes:
-        told: Calls a function once the name servers of other processes have been told of the topics.
+        when_registered: Calls a function once the name servers of other processes know of the topics.
     """
 
     keys: LiveKeys
@@ -59,7 +59,7 @@ class AdminServices:
     queue_removal: QueueRemoval
     runtime_info: RuntimeInfo
     topic_removal: TopicRemoval
-    told: Callable[[Callable[[], None]], None]
+    when_registered: Callable[[Callable[[], None]], None]
     topics: BrokerTopics
 
 
@@ -93,7 +93,7 @@ def _created(services: AdminServices, request: Request[CreateTopicRequestHeader]
             attributes=attributes,
         )
     )
-    services.told(answer_to(request.held()))
+    services.when_registered(answer_to(request.held()))
 
 
 def _delete_topic(services: AdminServices, request: Request[DeleteTopicRequestHeader]) -> None:

@@ -79,10 +79,10 @@ def _queue(services: ProgressServices, topic: str, queue_id: int) -> MessageQueu
 
 
 def _topic_stats(services: ProgressServices, request: Request[headers.GetTopicStatsInfoRequestHeader]) -> ReplySteps:
-    return _stats_told(services, request.fields.topic)
+    return _stats_reply(services, request.fields.topic)
 
 
-def _stats_told(services: ProgressServices, topic: str) -> ReplySteps:
+def _stats_reply(services: ProgressServices, topic: str) -> ReplySteps:
     store = services.store
     queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
     least = _least(services, topic, len(queues))
@@ -107,10 +107,10 @@ def _least(services: ProgressServices, topic: str, queues: int) -> int:
 
 def _consume_stats(services: ProgressServices, request: Request[headers.GetConsumeStatsRequestHeader]) -> ReplySteps:
     newer = request.header.version >= VERSION_5_0_0
-    return _progress_told(services, request.fields.consumer_group, request.fields.topic or "", newer=newer)
+    return _progress_reply(services, request.fields.consumer_group, request.fields.topic or "", newer=newer)
 
 
-def _progress_told(services: ProgressServices, group: str, topic: str, *, newer: bool) -> ReplySteps:
+def _progress_reply(services: ProgressServices, group: str, topic: str, *, newer: bool) -> ReplySteps:
     """Removed topics, and those that a connected group has unsubscribed from, are left out."""
     topics = [topic] if topic.strip() else (yield from topics_of(services.offsets, group))
     table: dict[MessageQueue, OffsetWrapper] = {}
@@ -152,10 +152,10 @@ def _progress(services: ProgressServices, group: str, topic: str, queue_id: int,
 
 def _all_stats(services: ProgressServices, request: Request[GetConsumeStatsInBrokerHeader]) -> ReplySteps:
     newer = request.header.version >= VERSION_5_0_0
-    return _all_progress_told(services, ordered=request.fields.is_order, newer=newer)
+    return _all_progress_reply(services, ordered=request.fields.is_order, newer=newer)
 
 
-def _all_progress_told(services: ProgressServices, *, ordered: bool, newer: bool) -> ReplySteps:
+def _all_progress_reply(services: ProgressServices, *, ordered: bool, newer: bool) -> ReplySteps:
     """Each topic of a group is an entry of its own. Groups without offsets are there, too, without entries.
 
     A broker with very many offsets has more to tell than an answer can hold, and refuses.
@@ -201,10 +201,10 @@ def _consumed_topic(services: ProgressServices, group: str, topic: str) -> Topic
 def _consumed_by(
     services: ProgressServices, request: Request[headers.QueryTopicConsumeByWhoRequestHeader]
 ) -> ReplySteps:
-    return _groups_told(services, request.fields.topic)
+    return _groups_reply(services, request.fields.topic)
 
 
-def _groups_told(services: ProgressServices, topic: str) -> ReplySteps:
+def _groups_reply(services: ProgressServices, topic: str) -> ReplySteps:
     on_line = services.clients.groups_of(topic)
     with_offsets = yield from groups_of(services.offsets, topic)
     groups = tuple(dict.fromkeys([*on_line, *with_offsets]))
@@ -214,10 +214,10 @@ def _groups_told(services: ProgressServices, topic: str) -> ReplySteps:
 
 
 def _time_span(services: ProgressServices, request: Request[headers.QueryConsumeTimeSpanRequestHeader]) -> ReplySteps:
-    return _spans_told(services, request.fields.topic, request.fields.group)
+    return _spans_reply(services, request.fields.topic, request.fields.group)
 
 
-def _spans_told(services: ProgressServices, topic: str, group: str) -> ReplySteps:
+def _spans_reply(services: ProgressServices, topic: str, group: str) -> ReplySteps:
     queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
     least = _least(services, topic, len(queues))
     check_answer(least)

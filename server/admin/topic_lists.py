@@ -42,7 +42,7 @@ def _created(services: AdminServices, read: Steps[CreateTopicListRequestBody], h
     for part in in_batches(topics):
         services.topics.put_all([_altered(services, topic) for topic in part])
         yield None
-    services.told(answer_to(held))
+    services.when_registered(answer_to(held))
     return None
 
 

@@ -120,8 +120,8 @@ class _StatusRound:
 
     def _ask_one(self, peer: Peer, client_id: str, ext: dict[str, str]) -> None:
         def answered(answer: ClientAnswer | None) -> Steps[None] | None:
-            told = answer is not None and answer.code == ResponseCode.SUCCESS and bool(answer.body)
-            if answer is not None and told:
+            has_status = answer is not None and answer.code == ResponseCode.SUCCESS and bool(answer.body)
+            if answer is not None and has_status:
                 return self._take(client_id, answer.body)
             self._close_one()
             return None

@@ -83,10 +83,10 @@ def _consumer_list(services: ClientServices, request: Request[GetConsumerListByG
     if group is None:
         raise ConsumerListEmpty("no consumer for this group, " + request.fields.consumer_group)
     client_ids = tuple(group.client_ids())
-    return _consumers_told(client_ids)
+    return _consumers_reply(client_ids)
 
 
-def _consumers_told(client_ids: tuple[str, ...]) -> ReplySteps:
+def _consumers_reply(client_ids: tuple[str, ...]) -> ReplySteps:
     body = GetConsumerListByGroupResponseBody(consumer_id_list=client_ids)
     return Reply(ext={}, body=((yield from encode_answer(body, len(client_ids), json_size_of_texts(client_ids))),))
 

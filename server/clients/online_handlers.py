@@ -42,10 +42,10 @@ def _consumer_connections(
     group = services.clients.consumer(request.fields.consumer_group)
     if group is None:
         raise ConsumerGroupOffline(request.fields.consumer_group)
-    return _consumers_told(group)
+    return _consumers_reply(group)
 
 
-def _consumers_told(group: ConsumerGroup) -> ReplySteps:
+def _consumers_reply(group: ConsumerGroup) -> ReplySteps:
     connections = yield from _connections(list(group.members.items()))
     body = ConsumerConnection(
         connection_set=connections,
@@ -65,10 +65,10 @@ def _producer_connections(
     producers = services.clients.producers(request.fields.producer_group)
     if not producers:
         raise ProducerGroupOffline(request.fields.producer_group)
-    return _producers_told(producers)
+    return _producers_reply(producers)
 
 
-def _producers_told(producers: list[tuple[Peer, GroupMember]]) -> ReplySteps:
+def _producers_reply(producers: list[tuple[Peer, GroupMember]]) -> ReplySteps:
     connections = yield from _connections(producers)
     body = ProducerConnection(connection_set=connections)
     return Reply(body=((yield from encode_answer(body, len(connections), _least(connections))),))
@@ -137,10 +137,10 @@ def _answer(held: Request[None], reply: Reply) -> None:
 
 
 def _reset(services: OnlineServices, request: Request[headers.ResetOffsetRequestHeader]) -> ReplySteps:
-    return _offsets_told(reset(services, request.fields, for_cpp=request.header.language == CPP))
+    return _offsets_reply(reset(services, request.fields, for_cpp=request.header.language == CPP))
 
 
-def _offsets_told(resets: Steps[bytes]) -> ReplySteps:
+def _offsets_reply(resets: Steps[bytes]) -> ReplySteps:
     offsets = yield from resets
     return Reply(remark=_UNSET_REMARK, body=(offsets,))
 

@@ -22,7 +22,7 @@ def all_producers(services: OnlineServices, _request: Request[None]) -> ReplySte
     for group in services.clients.producer_groups():
         producers: list[ProducerInfo] = []
         for peer, member in services.clients.producers(group):
-            producers.append(_told(services, peer, member))
+            producers.append(_producer_info(services, peer, member))
             rows, least = rows + 1, least + _LEAST_PRODUCER + len(member.client_id)
             if not rows % ROWS_PER_STEP:
                 check_answer(least)
@@ -33,7 +33,7 @@ def all_producers(services: OnlineServices, _request: Request[None]) -> ReplySte
     return Reply(body=((yield from encode_answer(ProducerTableInfo(data=found), rows, least)),))
 
 
-def _told(services: OnlineServices, peer: Peer, member: GroupMember) -> ProducerInfo:
+def _producer_info(services: OnlineServices, peer: Peer, member: GroupMember) -> ProducerInfo:
     ago = int((trio.current_time() - member.last_seen) * 1000)
     return ProducerInfo(
         client_id=member.client_id,

@@ -49,7 +49,7 @@ class Append(msgspec.Struct, frozen=True, gc=False):
 
 
 class SuccessAnswer:
-    """The answer of requests that are told of success, and of nothing else."""
+    """The answer of requests whose answer says no more than that they succeeded."""
 
     __slots__ = ("_refusal",)
 
@@ -63,5 +63,5 @@ class SuccessAnswer:
 
     def refused(self, error: Exception) -> Reply:
         """The code and text of the error."""
-        told = self._refusal(error)
-        return Reply(code=response_code(told), remark=str(told))
+        refusal = self._refusal(error)
+        return Reply(code=response_code(refusal), remark=str(refusal))

@@ -182,7 +182,7 @@ class FrameDispatcher:
             for guard in guards:
                 guard.admit(request.peer, header, request.body, request.call_signature)
         except Exception as error:  # noqa: BLE001 - it is logged; an undecided request is refused
-            reply = self._execution.refuse(caller, header, error, told=False)
+            reply = self._execution.refuse(caller, header, error, reveal_details=False)
         else:
             return True
         self._count(header.code)

@@ -75,11 +75,17 @@ class RequestExecution:
         if self._group is not None:
             self._group.discard()
 
-    def refuse(self, caller: Caller, header: Header, error: Exception, *, told: bool = True) -> Reply:
-        """The answer with an error; with `told` it also names a bug."""
+    def refuse(self, caller: Caller, header: Header, error: Exception, *, reveal_details: bool = True) -> Reply:
+        """The answer with an error; with `reveal_details` it also says what bug it was."""
         if is_expected(error):
             self._on_store_error(error)
-        return refusal_reply(caller, header, error, told=told, ext=self.empty_fields(header.code) if told else None)
+        return refusal_reply(
+            caller,
+            header,
+            error,
+            reveal_details=reveal_details,
+            ext=self.empty_fields(header.code) if reveal_details else None,
+        )
 
     def empty_fields(self, code: int) -> dict[str, str] | None:
         """The response fields of a refused request: Apache writes the response header without fields."""

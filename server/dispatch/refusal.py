@@ -21,7 +21,7 @@ def is_expected(error: Exception) -> bool:
 
 
 def refusal_reply(
-    caller: Caller, header: Header, error: Exception, *, told: bool = True, ext: dict[str, str] | None = None
+    caller: Caller, header: Header, error: Exception, *, reveal_details: bool = True, ext: dict[str, str] | None = None
 ) -> Reply:
     """The answer to a request; a limit is counted, and a bug is logged.
 
@@ -29,7 +29,7 @@ def refusal_reply(
         caller: The connection.
         header: The request's.
         error: What happened.
-        told: Whether the answer says more of a bug than its type.
+        reveal_details: Whether the answer says more of a bug than its type.
         ext: The answer's fields.
     """
     if isinstance(error, EntriesTooMany):
@@ -39,6 +39,6 @@ def refusal_reply(
     remark = str(error)
     if not is_expected(error):
         log.error("request %(code)d from %(peer)s", {"code": header.code, "peer": caller.remote_text}, exc_info=error)
-        remark = f"{type(error).__name__}: {error}" if told else type(error).__name__
+        remark = f"{type(error).__name__}: {error}" if reveal_details else type(error).__name__
     # A frame of its traceback holds the reply: a cycle, which the collector does not find, as it tracks no replies.
     return Reply(code=response_code(error), remark=remark, ext=ext, error=error.with_traceback(None))

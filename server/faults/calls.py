@@ -51,8 +51,8 @@ class FaultyCalls:
         return len(requests)
 
     def _serve_one(self, caller: GrpcCaller, request: Request[Any]) -> None:
-        told = self._behind.with_extension_fields(request)
-        action = self._faults.rules.match(self._listener, told.header, request.body)
+        complete = self._behind.with_extension_fields(request)
+        action = self._faults.rules.match(self._listener, complete.header, request.body)
         if action is None:
             self._serve(caller, request)
         elif isinstance(action, AnswerWith):

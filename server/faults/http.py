@@ -51,7 +51,7 @@ class _Serving:
         self._rules = rules
 
     async def show(self, request: HttpRequest) -> HttpResponse:
-        return _told(request, tuple(self._rules))
+        return _rules_response(request, tuple(self._rules))
 
     async def add(self, request: HttpRequest) -> HttpResponse:
         """Put all of them in force, or none."""
@@ -60,7 +60,7 @@ class _Serving:
             added = self._rules.add_all(given)
         except (RuleInvalid, TooManyRules) as error:
             return text_response(str(error), status=400)
-        return _told(request, added, status=201)
+        return _rules_response(request, added, status=201)
 
     async def remove(self, request: HttpRequest) -> HttpResponse:
         """Remove the rule of `?id=`, or all; refuse other parameters, which may be a misspelt id."""
@@ -72,7 +72,7 @@ class _Serving:
             return text_response(f"no fault has the id {text}: GET /faults lists them", status=404)
         for each in removed:
             self._rules.remove(each.number)
-        return _told(request, removed)
+        return _rules_response(request, removed)
 
 
 def _read(request: HttpRequest) -> list[Rule]:
@@ -96,7 +96,7 @@ def _parsed(text: str) -> Rule:
         raise RuleInvalid(f"{text}: {error}") from error
 
 
-def _told(request: HttpRequest, rules: Sequence[ActiveRule], *, status: int = 200) -> HttpResponse:
+def _rules_response(request: HttpRequest, rules: Sequence[ActiveRule], *, status: int = 200) -> HttpResponse:
     if _JSON in request.headers.get("accept", ""):
         return json_response({"faults": [_value(each) for each in rules]}, status=status)
     lines = [f"{each.number} struck={each.matches} {rule_text(each.rule)}" for each in rules]

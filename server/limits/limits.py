@@ -35,7 +35,7 @@ LIMIT_NAMES: Final = (
     *("callBytes", "callEntries", UNREAD_ANSWERS_KEY, "offsetResets"),
 )
 """The labels under which refusals are counted: keys, and names of fixed limits."""
-_TOLD_AGAIN_SECONDS: Final = 10.0
+_LOG_AGAIN_SECONDS: Final = 10.0
 
 
 class Limits:
@@ -50,7 +50,7 @@ class Limits:
     def __init__(self, keys: LiveGroup[LimitKeys], metrics: Metrics) -> None:
         self.keys = keys
         self.metrics = metrics
-        self._told: dict[str, float] = {}
+        self._log_again_at: dict[str, float] = {}
         self.longest_frame: Final = min(
             (keys.current.max_frame_bytes, "maxFrameBytes"),
             (keys.current.max_in_flight_bytes_per_connection, CONNECTION_BYTES_KEY),
@@ -68,7 +68,7 @@ class Limits:
     def may_log(self, kind: str) -> bool:
         """Whether to log a line of this kind now: at most one in ten seconds. The number of kinds must be small."""
         now = trio.current_time()
-        due = now >= self._told.get(kind, now)
+        due = now >= self._log_again_at.get(kind, now)
         if due:
-            self._told[kind] = now + _TOLD_AGAIN_SECONDS
+            self._log_again_at[kind] = now + _LOG_AGAIN_SECONDS
         return due

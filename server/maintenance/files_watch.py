@@ -51,7 +51,7 @@ class MissingFilesWatch:
         self._tables = tuple(tables)
         self._run_sync = run_sync
         self._refusal: str | None = None
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         self._away: set[str] = set()
 
     async def run(self) -> None:
@@ -89,14 +89,14 @@ class MissingFilesWatch:
         """Log errors met since that are not logged yet; a missing queue file is met again as long as it is missing."""
         met = self._store.missing_files
         for path, error in list(met.items()):
-            if path not in self._told and not _within(path, refusal):
+            if path not in self._logged and not _within(path, refusal):
                 log.error("%(reason)s", {"reason": error}, extra={"event": "a file is gone or replaced"})
-                self._told.add(path)
+                self._logged.add(path)
             if not error.replaced and await self._run_sync(self._store.path_exists, path):
                 del met[path]
-                if path in self._told:
+                if path in self._logged:
                     log.info("%(file)s is there again", {"file": path})
-                    self._told.remove(path)
+                    self._logged.remove(path)
 
     async def _write_tables(self) -> None:
         """Save tables again whose files are gone, or whose changes could not be saved."""

@@ -68,16 +68,16 @@ def _added(services: NameServerAdminServices, broker: str) -> ReplySteps:
 def _of_cluster(
     services: NameServerAdminServices, request: Request[headers.GetTopicsByClusterRequestHeader]
 ) -> ReplySteps:
-    return _list_told(services.routes.topics_of_cluster(request.fields.cluster))
+    return _list_reply(services.routes.topics_of_cluster(request.fields.cluster))
 
 
 def _with_flags(
     services: NameServerAdminServices, _request: Request[None], *, chosen: Callable[[int], bool]
 ) -> ReplySteps:
-    return _list_told(services.routes.topics_with_flags(chosen))
+    return _list_reply(services.routes.topics_with_flags(chosen))
 
 
-def _list_told(topics: Steps[list[str]]) -> ReplySteps:
+def _list_reply(topics: Steps[list[str]]) -> ReplySteps:
     names = tuple((yield from topics))
     return Reply(body=((yield from encode_answer(TopicList(topic_list=names), len(names), json_size_of_texts(names))),))
 
@@ -88,10 +88,10 @@ def _system_topics(services: NameServerAdminServices, request: Request[None]) ->
     # A broker has two topics of its own: named like its cluster, and like itself.
     names = tuple(dict.fromkeys((*info.cluster_addr_table, *info.broker_addr_table)))
     body = TopicList(topic_list=names, broker_addr=addresses[0] if addresses else None)
-    return _body_told(body, names)
+    return _body_reply(body, names)
 
 
-def _body_told(body: TopicList, names: Sequence[str]) -> ReplySteps:
+def _body_reply(body: TopicList, names: Sequence[str]) -> ReplySteps:
     return Reply(body=((yield from encode_answer(body, len(names), json_size_of_texts(names))),))
 
 

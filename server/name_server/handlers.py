@@ -60,10 +60,10 @@ def _route(services: NameServerServices, request: Request[headers.GetRouteInfoRe
     if order is not None and services.config.order_messages:
         found = replace(found, order_topic_conf=order)
     strict = request.header.version >= STRICT_JSON_VERSION or bool(fields.accept_standard_json_only)
-    return _route_told(found, strict=strict)
+    return _route_reply(found, strict=strict)
 
 
-def _route_told(found: TopicRouteData, *, strict: bool) -> ReplySteps:
+def _route_reply(found: TopicRouteData, *, strict: bool) -> ReplySteps:
     servers = found.filter_server_table.values()
     least = (
         _LEAST_BROKER * len(found.broker_datas)
@@ -99,24 +99,24 @@ def _registered(
         peer=peer,
     )
     order = services.key_values.namespace(_ORDER_NAMESPACE)
-    told = yield from _table_told(order or {})
+    orders = yield from _encode_table(order or {})
     return Reply(
         fields=headers.RegisterBrokerResponseHeader(
             ha_server_addr=registered.ha_server_address, master_addr=registered.master_address
         ),
-        body=(told,) if order else (),
+        body=(orders,) if order else (),
     )
 
 
-_Told: TypeAlias = tuple[RegisterBrokerBody, dict[str, QueueData] | None]
+_Registered: TypeAlias = tuple[RegisterBrokerBody, dict[str, QueueData] | None]
 """A registration, and the queues of its topics."""
 
 
 def _registration(
     services: NameServerServices, fields: headers.RegisterBrokerRequestHeader, body: bytes
-) -> Steps[_Told]:
+) -> Steps[_Registered]:
     most = services.limits.keys.current.max_registration_bytes
-    read = partial(_told, fields.broker_name, body, compressed=fields.compressed, most=most)
+    read = partial(_decode_registration, fields.broker_name, body, compressed=fields.compressed, most=most)
     try:
         # A short compressed one may be long.
         return (yield read) if fields.compressed or len(body) > LARGE_BODY_BYTES else read()
@@ -124,12 +124,12 @@ def _registration(
         raise LimitExceeded(_REGISTRATION, most) from error
 
 
-def _told(broker: str, body: bytes, *, compressed: bool, most: int) -> _Told:
+def _decode_registration(broker: str, body: bytes, *, compressed: bool, most: int) -> _Registered:
     registration = decode_registration(body, compressed=compressed, most=most)
     return registration, queues_of(broker, registration.topic_config_serialize_wrapper.topic_config_table)
 
 
-def _table_told(table: dict[str, str]) -> Steps[bytes]:
+def _encode_table(table: dict[str, str]) -> Steps[bytes]:
     least = json_size_of_texts(table) + json_size_of_texts(table.values())
     return (yield from encode_answer(KVTable(table=table), len(table), least))
 
@@ -140,10 +140,10 @@ def _unregister(services: NameServerServices, request: Request[headers.UnRegiste
 
 
 def _data_version(services: NameServerServices, request: Request[headers.QueryDataVersionRequestHeader]) -> ReplySteps:
-    return _version_told(services, request.fields, parse_body(DataVersion, request.body))
+    return _version_reply(services, request.fields, parse_body(DataVersion, request.body))
 
 
-def _version_told(
+def _version_reply(
     services: NameServerServices, fields: headers.QueryDataVersionRequestHeader, read: Steps[DataVersion]
 ) -> ReplySteps:
     changed = services.routes.changed(_identity(fields), (yield from read))
@@ -206,11 +206,11 @@ def _values(services: NameServerServices, request: Request[headers.GetKVListByNa
     table = services.key_values.namespace(request.fields.namespace)
     if table is None:
         raise NotFound(f"No config item, Namespace: {request.fields.namespace}")
-    return _values_told(table)
+    return _values_reply(table)
 
 
-def _values_told(table: dict[str, str]) -> ReplySteps:
-    return Reply(body=((yield from _table_told(table)),))
+def _values_reply(table: dict[str, str]) -> ReplySteps:
+    return Reply(body=((yield from _encode_table(table)),))
 
 
 family: Final = RequestRoutes[NameServerServices](

@@ -25,10 +25,10 @@ def topics_to_register(
 ) -> tuple[DataVersion, dict[str, TopicConfig]]:
     """The version of the topics, and those that changed, or all for None, restricted by the broker's permission."""
     table, allowed = topics.table, keys.broker_permission
-    told = dict(table.configs) if changed is None else {topic.topic_name: topic for topic in changed}
+    found = dict(table.configs) if changed is None else {topic.topic_name: topic for topic in changed}
     if allowed & _READ_WRITE != _READ_WRITE:
-        told = {name: replace(topic, perm=topic.perm & allowed) for name, topic in told.items()}
-    return table.data_version, told
+        found = {name: replace(topic, perm=topic.perm & allowed) for name, topic in found.items()}
+    return table.data_version, found
 
 
 class Registration:

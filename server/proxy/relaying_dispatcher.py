@@ -75,6 +75,6 @@ class RelayingDispatcher:
         self, session: Session, header: Header, serialize_type: int, error: Exception, arrived: float
     ) -> None:
         """Answer a request with the error for which it is not passed on."""
-        session.answer(header, serialize_type, refusal_reply(session, header, error, told=False, ext={}))
+        session.answer(header, serialize_type, refusal_reply(session, header, error, reveal_details=False, ext={}))
         if self._times is not None:
             self._times.answered(header.code, arrived)

@@ -72,12 +72,12 @@ def _file(data: bytes) -> None:
     shown = repr(found) + "".join(found.warnings)
     if data.count(KEY.encode()) == data.count(f"secretKey: {KEY}\n".encode()):  # nowhere else, as a name or so
         assert KEY not in shown
-    assert repr(found.told)
+    assert repr(found.config)
     changed = PlainAccessConfig(access_key="newcomer", secret_key=KEY, topic_perms=("T=PUB",))
     after = file.read(file.with_account(data, changed, NOW))
     assert after.accounts.keys() == found.accounts.keys() | {"newcomer"}
-    kept = [each for each in after.told.plain_access_configs if each.access_key != "newcomer"]
-    assert kept == [each for each in found.told.plain_access_configs if each.access_key != "newcomer"]
+    kept = [each for each in after.config.plain_access_configs if each.access_key != "newcomer"]
+    assert kept == [each for each in found.config.plain_access_configs if each.access_key != "newcomer"]
     again = file.read(file.with_addresses(data, ("10.0.0.1",), NOW))
     assert len(again.white) == 1
     with contextlib.suppress(AclFileInvalid):  # there is none

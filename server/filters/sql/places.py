@@ -16,12 +16,12 @@ _LINE_END: Final = re.compile("\r\n|\r|\n")
 
 def position_text(text: str, at: int) -> str:
     """The line and column of the char at an index."""
-    return _told(*_last(_chars(text[:at]) + text[at]))
+    return _line_and_column(*_last(_chars(text[:at]) + text[at]))
 
 
 def end_position_text(text: str) -> str:
     """The place of a text's last char."""
-    return _told(*_last(_chars(text)))
+    return _line_and_column(*_last(_chars(text)))
 
 
 def lexical_error_text(text: str, at: int) -> str:
@@ -36,7 +36,7 @@ def lexical_error_text(text: str, at: int) -> str:
     if at < len(text) - 1 or text[at:] > "\uffff":
         return position_text(text, at)
     line, column = _last(_chars(text))
-    return _told(line + 1, 0) if text[-1] in "\r\n" else _told(line, column + 1)
+    return _line_and_column(line + 1, 0) if text[-1] in "\r\n" else _line_and_column(line, column + 1)
 
 
 def _chars(text: str) -> str:
@@ -52,5 +52,5 @@ def _last(read: str) -> tuple[int, int]:
     return min(len(lines) + 1, len(read)), column
 
 
-def _told(line: int, column: int) -> str:
+def _line_and_column(line: int, column: int) -> str:
     return f"at line {line}, column {column}"

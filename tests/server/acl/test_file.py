@@ -36,7 +36,7 @@ def test_a_file_of_apaches() -> None:
 def test_a_file_without_accounts(data: bytes) -> None:
     found = read(data)
     assert (found.accounts, found.white, found.version, found.warnings) == ({}, (), None, ())
-    assert found.told == AclConfig()
+    assert found.config == AclConfig()
 
 
 @pytest.mark.parametrize("data", [b"", b"# nothing\n", b"---\n", b"{}"])
@@ -70,7 +70,7 @@ def test_what_has_no_effect_is_told(text: str, warning: str) -> None:
 def test_of_two_accounts_of_a_name_the_first_counts() -> None:
     data = (ACCOUNT + "  admin: true\n- accessKey: account\n  secretKey: another\n").encode()
     assert read(data).accounts["account"].admin
-    assert [each.secret_key for each in read(data).told.plain_access_configs] == ["very-secret"]
+    assert [each.secret_key for each in read(data).config.plain_access_configs] == ["very-secret"]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ ODD_TEXTS = [
 
 
 def keys_of(data: bytes) -> dict[str | None, str | None]:
-    found = {each.access_key: each.secret_key for each in read(data).told.plain_access_configs}
+    found = {each.access_key: each.secret_key for each in read(data).config.plain_access_configs}
     assert {type(text) for pair in found.items() for text in pair} <= {str}  # bodies take no other texts
     return found
 
@@ -261,7 +261,7 @@ def test_addresses_are_replaced_in_their_place() -> None:
     ).encode()
     changed = with_addresses(data, ("2.2.2.*", "::1"), 9)
     assert list(yaml.safe_load(changed)) == ["globalWhiteRemoteAddresses", "accounts", "dataVersion"]
-    assert read(changed).told.global_white_addrs == ("2.2.2.*", "::1")
+    assert read(changed).config.global_white_addrs == ("2.2.2.*", "::1")
     assert read(changed).version == DataVersion(counter=5, timestamp=9)
 
 
