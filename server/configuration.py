@@ -18,7 +18,6 @@ from typing import Any, Final
 
 from rocketwire.server.acl.keys import AclKeys
 from rocketwire.server.assignments.keys import AssignmentKeys
-from rocketwire.server.clock_control.keys import ClockKeys
 from rocketwire.server.config.apache_keys import (
     APACHE_KEYS_WITHOUT_EFFECT,
     NEWER_KEYS_WITHOUT_EFFECT,
@@ -38,6 +37,7 @@ from rocketwire.server.http.keys import HttpKeys
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.maintenance.keys import FlushKeys, RetentionKeys, StoreKeys, TableKeys
 from rocketwire.server.messages.keys import PageCacheKeys
+from rocketwire.server.monitoring.clock_keys import ClockKeys
 from rocketwire.server.name_server.advertised import ForNetwork
 from rocketwire.server.net.tls.keys import TlsKeys
 from rocketwire.server.pop.keys import PopKeys

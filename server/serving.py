@@ -315,8 +315,7 @@ def _monitoring(
         return None
     # What these import costs memory and time, for those only who ask for it.
     from rocketwire.server.monitoring.endpoint import Monitoring  # noqa: PLC0415 - see above
-    from rocketwire.server.monitoring.services import MonitoredServices  # noqa: PLC0415 - see above
-    from rocketwire.server.monitoring.sources import MonitoringSources  # noqa: PLC0415 - see above
+    from rocketwire.server.monitoring.sources import MonitoredServices, MonitoringSources  # noqa: PLC0415 - see above
 
     broker.sends.time_flushes(latencies.flushes.note)
     listeners: dict[str, Sequence[Listener]] = {"name server": ()}

@@ -27,7 +27,7 @@ from typing import Final, NoReturn, TextIO, TypedDict
 _MODULES: Final = (
     "encodings.idna",
     "rocketwire.cli.serve",
-    "rocketwire.server.clock_control.http",
+    "rocketwire.server.monitoring.clock",
     "rocketwire.server.faults.faulty",
     "rocketwire.server.faults.grammar",
     "rocketwire.server.faults.http",

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from rocketwire.server.clock_control.http import clock_routes
 from rocketwire.server.core.clocks.movable_clock import MovableClock
 from rocketwire.server.faults.http import fault_routes
 from rocketwire.server.http.messages import HttpRequest, HttpResponse
 from rocketwire.server.http.server import HttpServer
+from rocketwire.server.monitoring.clock import clock_routes
 from rocketwire.server.monitoring.health import Readiness, healthy, listeners_check, store_check, timer_check
 from rocketwire.server.monitoring.sources import MonitoringSources
 from rocketwire.wire.addresses import Address

@@ -10,17 +10,33 @@ from collections.abc import Iterator, Sequence
 from heapq import heappush, heappushpop
 from typing import Final, NamedTuple
 
+import trio
 from prometheus_client import Metric
 
 from rocketwire.server.monitoring.families import gauges
-from rocketwire.server.monitoring.services import MonitoredServices
-from rocketwire.server.monitoring.slices import ScrapeSlices
+from rocketwire.server.monitoring.sources import MonitoredServices
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.wire.names import is_system_group
 
 MOST_SERIES: Final = 500
 OTHERS: Final = "(others)"
 """The group and topic label of the series of all others; no group can have this name."""
+
+_SLICE_SECONDS: Final = 0.003
+"""How long a scrape works before other tasks run."""
+
+
+class ScrapeSlices:
+    """Lets other tasks run when a slice is over."""
+
+    def __init__(self) -> None:
+        self._began = trio.current_time()
+
+    async def pause(self) -> None:
+        """Continue, or let other tasks run first if the slice is over."""
+        if trio.current_time() - self._began >= _SLICE_SECONDS:
+            await trio.lowlevel.checkpoint()
+            self._began = trio.current_time()
 
 
 class QueueLag(NamedTuple):

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
 from rocketwire.server.http.messages import HttpRequest, HttpResponse, json_response, text_response
-from rocketwire.server.monitoring.services import MonitoredServices
-from rocketwire.server.monitoring.sources import Listeners
+from rocketwire.server.monitoring.sources import Listeners, MonitoredServices
 
 Check = Callable[[], str | None]
 """Returns why something is not ready; None: it is."""

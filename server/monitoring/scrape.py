@@ -15,7 +15,7 @@ from prometheus_client.core import CounterMetricFamily
 from rocketwire.server.http.messages import HttpRequest, HttpResponse
 from rocketwire.server.monitoring import groups, quotas, stored, traffic
 from rocketwire.server.monitoring.families import CONTENT_TYPE, build_info, format_family
-from rocketwire.server.monitoring.slices import ScrapeSlices
+from rocketwire.server.monitoring.groups import ScrapeSlices
 from rocketwire.server.monitoring.sources import MonitoringSources
 
 

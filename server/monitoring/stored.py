@@ -11,7 +11,7 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.maintenance.retention import FileRetention
 from rocketwire.server.monitoring.families import counters, gauge, gauges
-from rocketwire.server.monitoring.services import MonitoredServices
+from rocketwire.server.monitoring.sources import MonitoredServices
 from rocketwire.server.pop.reviving.reviver import Reviver
 from rocketwire.server.timer.timer import Timer
 from rocketwire.server.transactions.half import HALF

@@ -17,7 +17,7 @@ from rocketwire.server.faults.rule import COUNTED
 from rocketwire.server.limits.limits import LIMIT_NAMES
 from rocketwire.server.maintenance.keys import SYNC_FLUSH
 from rocketwire.server.monitoring import groups, quotas
-from rocketwire.server.monitoring.slices import ScrapeSlices
+from rocketwire.server.monitoring.groups import ScrapeSlices
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.facts.codes import RequestCode

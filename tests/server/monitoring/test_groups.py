@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import trio
 
-from rocketwire.server.monitoring.slices import ScrapeSlices
+from rocketwire.server.monitoring.groups import ScrapeSlices
 from tests.server.harness import mock_clock
 
 

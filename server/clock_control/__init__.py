@@ -1,1 +1,0 @@
-"""Moving the server's clock, for tests of applications (docs/testing-applications.md)."""
