@@ -119,7 +119,7 @@ class Assignments:
         return MessageRequestMode(keys.default_message_request_mode), keys.default_pop_share_queue_num
 
     def queues_of_client(self, asked: QueryAssignmentRequestBody) -> ClientQueues | None:
-        """The queues of the client that asks; None: it is not known.
+        """The queues of the client that makes the request; None: it is not known.
 
         Raises:
             BodyRejected: the request does not say whether each client gets every message.

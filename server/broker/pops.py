@@ -14,6 +14,7 @@ from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
+from rocketwire.server.pop.parts import PopAccounting, PopRuntime, PopSettings, PopState
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.reviving.recovery import move_offsets
@@ -75,32 +76,40 @@ class BrokerPops:
             due_time=base.due_time,
         )
         self.pops = Pops(
-            store=store,
-            storing=storing,
-            offsets=tables.offsets,
-            topics=tables.topics,
-            groups=tables.groups,
+            PopState(
+                store=store,
+                storing=storing,
+                offsets=tables.offsets,
+                topics=tables.topics,
+                groups=tables.groups,
+                ordered=ordered,
+                resets=self.resets,
+            ),
+            PopSettings(
+                pop=live[PopKeys],
+                broker=live[BrokerKeys],
+                timer=live[TimerKeys],
+                transfer=live[TransferKeys],
+                filters=live[FilterKeys],
+                limits=live[LimitKeys],
+            ),
+            PopAccounting(
+                metrics=base.metrics,
+                deliveries=statistics.delivered,
+                throttle=throttle,
+                limits=base.in_flight.limits,
+            ),
+            PopRuntime(
+                clock=base.clock,
+                due_time=base.due_time,
+                choose=base.choose,
+                wake=wake,
+                budget=base.background,
+                host=base.store_host,
+            ),
             timer=timer,
-            ordered=ordered,
-            pop_keys=live[PopKeys],
-            broker_keys=live[BrokerKeys],
-            timer_keys=live[TimerKeys],
-            transfer_keys=live[TransferKeys],
-            filter_keys=live[FilterKeys],
-            limit_keys=live[LimitKeys],
-            limits=base.in_flight.limits,
-            throttle=throttle,
-            metrics=base.metrics,
-            deliveries=statistics.delivered,
-            clock=base.clock,
-            due_time=base.due_time,
-            choose=base.choose,
-            wake=wake,
-            store_host=base.store_host,
             renewals=self.renewals,
             indexed=config.store.message_index_enable,
-            budget=base.background,
-            resets=self.resets,
         )
         ordered.freed.subscribe(self.pops.queue_freed)
         for gone in (tables.topics.table.changed, tables.groups.table.changed):

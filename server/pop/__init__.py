@@ -1,1 +1,1 @@
-"""POP: messages are taken from queues for a while, and come again unless they are acknowledged."""
+"""POP: messages are taken from queues for a while, and redelivered unless they are acknowledged."""

@@ -9,20 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.pop_errors import DeliveryOver, NotInQueue
 from rocketwire.server.core.request import Reply
-from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.pop.checks import PopChecks
-from rocketwire.server.pop.ordered import OrderedDeliveries, PopQueue
+from rocketwire.server.pop.ordered import PopQueue
+from rocketwire.server.pop.parts import PopState
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import AckedPoint, PopRecords, check_invisible_time
 from rocketwire.server.pop.reviving.deliveries import UnorderedDeliveries
-from rocketwire.server.pop.reviving.resetting import OffsetResetter
-from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.wire.bodies.pop import BatchAck, decode_bit_set
 from rocketwire.wire.errors import PopHandleInvalid
@@ -69,26 +66,23 @@ class Acks:
 
     def __init__(
         self,
-        *,
+        state: PopState,
         checks: PopChecks,
+        *,
         pop_topics: PopTopics,
         records: PopRecords,
-        ordered: OrderedDeliveries,
-        storing: MessageWriter,
         deliveries: UnorderedDeliveries,
-        timer_keys: LiveGroup[TimerKeys],
         clock: Clock,
-        resets: OffsetResetter,
     ) -> None:
+        self._ordered = state.ordered
+        self._storing = state.storing
+        self._resets = state.resets
         self._checks = checks
+        self._timer_keys = checks.timer_keys
         self._pop_topics = pop_topics
         self._records = records
-        self._ordered = ordered
-        self._storing = storing
         self._deliveries = deliveries
-        self._timer_keys = timer_keys
         self._clock = clock
-        self._resets = resets
 
     def ack(self, fields: AckMessageRequestHeader, remote: str) -> Reply | Append:
         """Acknowledge a message; `remote` is the client's address, for the remark of a refusal.

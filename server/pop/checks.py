@@ -58,7 +58,7 @@ class PopChecks:
         return self._readable(group, topic, queue_id, remote, ParameterInvalid)
 
     def wait(self, group: str, topic: str, queue_id: int, remote: str) -> TopicConfig:
-        """The topic of a request that waits for messages, or asks who does; as `pop`."""
+        """The topic of a request that waits for messages, or counts those that do; as `pop`."""
         self._check_peeking()
         return self._readable(group, topic, queue_id, remote, QueueIllegal)
 

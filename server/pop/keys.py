@@ -11,13 +11,13 @@ PERCENT = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PopKeys:
-    """Where popped messages are noted, where they come again, and how many pops may wait."""
+    """Where popped messages are noted and redelivered, and how many pops may wait."""
 
     revive_queue_num: int = key(
         "queues of the topic of check points; never make them fewer", default=8, low=1, high=998, known=NEWER
     )
     enable_retry_topic_v2: bool = key(
-        "messages that come again are in topics %RETRY%GROUP+TOPIC, else in %RETRY%GROUP_TOPIC",
+        "redelivered messages are in topics %RETRY%GROUP+TOPIC, else in %RETRY%GROUP_TOPIC",
         default=False,
         online=True,
         known=NEWER,
@@ -26,14 +26,14 @@ class PopKeys:
         "with enableRetryTopicV2, pops read both", default=True, online=True, known=NEWER
     )
     pop_from_retry_probability: int = key(
-        "percent of pops that read messages that come again first, not last",
+        "percent of pops that read redelivered messages first, not last",
         default=20,
         high=PERCENT,
         online=True,
         known=NEWER,
     )
     pop_response_return_actual_retry_topic: bool = key(
-        "answers name the topic that a message that comes again is in, not the one it was sent to",
+        "answers name the topic that a redelivered message is in, not the one it was sent to",
         default=False,
         online=True,
         known=NEWER,

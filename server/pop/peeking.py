@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.messages.stored_handles import without_handles
 from rocketwire.server.pop.keys import PERCENT
-from rocketwire.server.pop.ordered import OrderedDeliveries, PopQueue
+from rocketwire.server.pop.ordered import PopQueue
+from rocketwire.server.pop.parts import PopAccounting, PopState
 from rocketwire.server.pop.pop_topics import PopTopics
-from rocketwire.server.statistics.counters import Counters
-from rocketwire.server.statistics.statistics import GroupTopic
-from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.read.fetch import FetchStatus
-from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.headers.pop import NotificationRequestHeader, PeekMessageRequestHeader, PopMessageResponseHeader
@@ -28,22 +24,19 @@ class Peeking:
 
     def __init__(
         self,
+        state: PopState,
+        accounting: PopAccounting,
         *,
-        store: StoreProtocol,
-        offsets: OffsetTable,
         pop_topics: PopTopics,
-        ordered: OrderedDeliveries,
         choose: Callable[[int], int],
-        metrics: Metrics,
-        deliveries: Counters[GroupTopic],
     ) -> None:
-        self._store = store
-        self._offsets = offsets
+        self._store = state.store
+        self._offsets = state.offsets
+        self._ordered = state.ordered
+        self._metrics = accounting.metrics
+        self._deliveries = accounting.deliveries
         self._pop_topics = pop_topics
-        self._ordered = ordered
         self._choose = choose
-        self._metrics = metrics
-        self._deliveries = deliveries
 
     def peek(self, fields: PeekMessageRequestHeader, config: TopicConfig) -> Reply:
         """The answer with the messages that a group would get of a topic."""

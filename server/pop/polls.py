@@ -189,12 +189,12 @@ class Polls:
     # --- waking ---
 
     def arrived(self, queues: Iterable[tuple[str, int]]) -> None:
-        """Remember that messages were stored in these queues; `wake` serves who waits for them."""
+        """Remember that messages were stored in these queues; `wake` serves the requests that wait for them."""
         if self._held:
             self._touched.update(dict.fromkeys(queues))
 
     def wake_queue(self, queue: PopQueue) -> None:
-        """Remember that a queue has messages again for a group; `wake` serves who waits for it."""
+        """Remember that a queue has messages again for a group; `wake` serves the requests that wait for it."""
         for line in (queue, queue._replace(queue_id=ANY_QUEUE)):
             if line in self._lines:
                 self._late[line] = None

@@ -8,31 +8,23 @@ its filter does not want, and into the queue if it was outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Final, NamedTuple
 
-from rocketwire.server.config.live import LiveGroup
-from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.filters import MessageFilter
 from rocketwire.server.messages.stored_handles import PLACE, records_of, without_handle, without_handles
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pop.checks import MOST_MESSAGES
-from rocketwire.server.pop.keys import PERCENT, PopKeys
-from rocketwire.server.pop.ordered import OrderedBatch, OrderedDeliveries, PopQueue
+from rocketwire.server.pop.keys import PERCENT
+from rocketwire.server.pop.ordered import OrderedBatch, PopQueue
+from rocketwire.server.pop.parts import PopAccounting, PopRuntime, PopSettings, PopState
 from rocketwire.server.pop.pop_result import PopQueueResult, PopResult
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import RenewedPopRequest
-from rocketwire.server.pull.keys import TransferKeys
-from rocketwire.server.statistics.counters import Counters
-from rocketwire.server.statistics.statistics import GroupTopic
-from rocketwire.server.throttle.throttle import Throttle
-from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.read.fetch import FetchResult, FetchStatus
-from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire import names
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.errors import RecordInvalid
@@ -72,7 +64,7 @@ class PopSpec(NamedTuple):
         wanted: Its filter.
         busy: The queues of pops whose check points are not stored yet: from these it takes nothing.
         counts_rest: Whether `PopResult.rest` is wanted of queues that come when the pop has all it may get.
-        account: Who asks; empty: there are no accounts.
+        account: The account of the client; empty: there are no accounts.
     """
 
     fields: PopMessageRequestHeader
@@ -86,47 +78,38 @@ class PopReader:
     """Takes messages of one broker.
 
     Args:
-        store: Its store.
-        offsets: The groups' offsets.
+        state: What it reads, and whose offsets it moves.
+        settings: The configuration.
+        accounting: Counts what is taken.
+        runtime: The clock, and chance.
         pop_topics: Finds retry topics.
         records: Makes check points.
-        ordered: Keeps what is taken in order.
-        choose: Gives a random number below another.
-        broker_name: The broker's name.
     """
 
     def __init__(
         self,
+        state: PopState,
+        settings: PopSettings,
+        accounting: PopAccounting,
+        runtime: PopRuntime,
         *,
-        store: StoreProtocol,
-        offsets: OffsetTable,
-        keys: LiveGroup[PopKeys],
-        transfer_keys: LiveGroup[TransferKeys],
-        topic: Callable[[str], TopicConfig | None],
         pop_topics: PopTopics,
         records: PopRecords,
-        ordered: OrderedDeliveries,
-        clock: Clock,
-        choose: Callable[[int], int],
-        metrics: Metrics,
-        deliveries: Counters[GroupTopic],
-        throttle: Throttle,
-        broker_name: str,
     ) -> None:
-        self._store = store
-        self._offsets = offsets
-        self._keys = keys
-        self._transfer_keys = transfer_keys
-        self._topic = topic
+        self._store = state.store
+        self._offsets = state.offsets
+        self._topic = state.topics.get
+        self._ordered = state.ordered
+        self._keys = settings.pop
+        self._transfer_keys = settings.transfer
+        self._broker_name = settings.broker.current.broker_name
+        self._metrics = accounting.metrics
+        self._deliveries = accounting.deliveries
+        self._throttle = accounting.throttle
+        self._clock = runtime.clock
+        self._choose = runtime.choose
         self._pop_topics = pop_topics
         self._records = records
-        self._ordered = ordered
-        self._clock = clock
-        self._choose = choose
-        self._metrics = metrics
-        self._deliveries = deliveries
-        self._throttle = throttle
-        self._broker_name = broker_name
         self._numbers = count()
 
     def take(self, ask: PopSpec) -> PopResult:

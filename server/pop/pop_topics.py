@@ -1,7 +1,7 @@
 """The topics that POP adds: the revive topic, and for each group and topic a retry topic, in two forms of its name.
 
-All are created when they are first needed. A pop whose messages could not come again, since the name of the retry topic
-would be too long, is refused before it takes any.
+All are created when they are first needed. A pop whose messages could not be redelivered, since the name of the
+retry topic would be too long, is refused before it takes any.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PopTopics:
             self._topics.create_retry(names.TIMER_TOPIC, 1)
 
     def check_retry(self, topic: str, group: str) -> None:
-        """Check that messages that a group takes from a topic can come again.
+        """Check that messages that a group takes from a topic can be redelivered.
 
         Raises:
             NameInvalid: the name of their topic would be too long.
@@ -61,7 +61,7 @@ class PopTopics:
             raise NameInvalid(f"The topic[{self.retry_topic(topic, group)}] is longer than topic max length.")
 
     def retry_topic(self, topic: str, group: str) -> str:
-        """The topic that messages come again in that a group took from a topic: the same one, if that is one."""
+        """The topic of redelivered messages that a group took from a topic: the same one, if that is one."""
         if topic.startswith(names.RETRY_PREFIX):
             return topic
         newer = self._keys.current.enable_retry_topic_v2

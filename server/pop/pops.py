@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Collection, Generator
 
 import trio
 
-from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import LiveGroup
-from rocketwire.server.core.background import BackgroundBudget
-from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.clocks.due_time import DueTime
-from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Peer
-from rocketwire.server.filters.keys import FilterKeys
-from rocketwire.server.limits.keys import LimitKeys
-from rocketwire.server.limits.limits import Limits
-from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.pop.acks import Acks
 from rocketwire.server.pop.checks import PopChecks
-from rocketwire.server.pop.keys import PopKeys
-from rocketwire.server.pop.ordered import OrderedDeliveries, PopQueue
+from rocketwire.server.pop.ordered import PopQueue
+from rocketwire.server.pop.parts import PopAccounting, PopRuntime, PopSettings, PopState
 from rocketwire.server.pop.peeking import Peeking
 from rocketwire.server.pop.polls import Polls
 from rocketwire.server.pop.pop_reader import PopReader
@@ -29,18 +19,8 @@ from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.reviving.deliveries import UnorderedDeliveries
 from rocketwire.server.pop.reviving.redelivery import Redelivery
-from rocketwire.server.pop.reviving.resetting import OffsetResetter
 from rocketwire.server.pop.reviving.reviver import Reviver, TimerProgressView
 from rocketwire.server.pop.services import PopServices
-from rocketwire.server.pull.keys import TransferKeys
-from rocketwire.server.statistics.counters import Counters
-from rocketwire.server.statistics.statistics import GroupTopic
-from rocketwire.server.throttle.throttle import Throttle
-from rocketwire.server.timer.keys import TimerKeys
-from rocketwire.server.topics.subscription_groups import SubscriptionGroups
-from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.protocol import StoreProtocol
-from rocketwire.store.tables.offsets import OffsetTable
 
 
 class Pops:
@@ -53,119 +33,74 @@ class Pops:
 
     def __init__(
         self,
+        state: PopState,
+        settings: PopSettings,
+        accounting: PopAccounting,
+        runtime: PopRuntime,
         *,
-        store: StoreProtocol,
-        storing: MessageWriter,
-        offsets: OffsetTable,
-        topics: BrokerTopics,
-        groups: SubscriptionGroups,
         timer: TimerProgressView | None,
-        ordered: OrderedDeliveries,
-        pop_keys: LiveGroup[PopKeys],
-        broker_keys: LiveGroup[BrokerKeys],
-        timer_keys: LiveGroup[TimerKeys],
-        transfer_keys: LiveGroup[TransferKeys],
-        filter_keys: LiveGroup[FilterKeys],
-        limit_keys: LiveGroup[LimitKeys],
-        limits: Limits,
-        throttle: Throttle,
-        metrics: Metrics,
-        deliveries: Counters[GroupTopic],
-        clock: Clock,
-        due_time: DueTime,
-        choose: Callable[[int], int],
-        wake: Callable[[], None],
-        store_host: bytes,
         renewals: Renewals,
         indexed: bool,
-        budget: BackgroundBudget,
-        resets: OffsetResetter,
     ) -> None:
-        """Put it together; `wake` is called when messages were stored, and serves all who wait."""
-        pop_topics = PopTopics(pop_keys, broker_keys, topics)
-        records = PopRecords(pop_topics.revive, store_host)
-        checks = PopChecks(broker_keys=broker_keys, timer_keys=timer_keys, topics=topics, groups=groups, store=store)
-        broker_name = broker_keys.current.broker_name
-        taking = PopReader(
-            store=store,
-            offsets=offsets,
-            keys=pop_keys,
-            transfer_keys=transfer_keys,
-            topic=topics.get,
-            pop_topics=pop_topics,
-            records=records,
-            ordered=ordered,
-            clock=clock,
-            choose=choose,
-            metrics=metrics,
-            deliveries=deliveries,
-            throttle=throttle,
-            broker_name=broker_name,
-        )
-        acks = Acks(
-            checks=checks,
-            pop_topics=pop_topics,
-            records=records,
-            ordered=ordered,
-            storing=storing,
-            deliveries=UnorderedDeliveries(store, pop_topics.revive, indexed=indexed),
-            timer_keys=timer_keys,
-            clock=clock,
-            resets=resets,
-        )
-        peeking = Peeking(
-            store=store,
-            offsets=offsets,
-            pop_topics=pop_topics,
-            ordered=ordered,
-            choose=choose,
-            metrics=metrics,
-            deliveries=deliveries,
+        """Put it together.
+
+        Args:
+            state: What it reads and changes.
+            settings: The configuration.
+            accounting: Counts and bounds what clients get.
+            runtime: The clock, chance and tasks of the broker.
+            timer: What the timer has delivered; None: there is no timer.
+            renewals: Which clients are here whose messages are renewed.
+            indexed: Whether the store has an index of keys.
+        """
+        broker_name = settings.broker.current.broker_name
+        pop_topics = PopTopics(settings.pop, settings.broker, state.topics)
+        records = PopRecords(pop_topics.revive, runtime.host)
+        checks = PopChecks(
+            broker_keys=settings.broker,
+            timer_keys=settings.timer,
+            topics=state.topics,
+            groups=state.groups,
+            store=state.store,
         )
         self.services = PopServices(
-            acks=acks,
+            acks=Acks(
+                state,
+                checks,
+                pop_topics=pop_topics,
+                records=records,
+                deliveries=UnorderedDeliveries(state.store, pop_topics.revive, indexed=indexed),
+                clock=runtime.clock,
+            ),
             broker_name=broker_name,
             checks=checks,
-            clock=clock,
-            due_time=due_time,
-            filter_keys=filter_keys,
-            limit_keys=limit_keys,
-            notifications=Polls(pop_keys, limits, storing, budget),
-            peeking=peeking,
-            polls=Polls(pop_keys, limits, storing, budget),
+            clock=runtime.clock,
+            due_time=runtime.due_time,
+            filter_keys=settings.filters,
+            limit_keys=settings.limits,
+            notifications=Polls(settings.pop, accounting.limits, state.storing, runtime.budget),
+            peeking=Peeking(state, accounting, pop_topics=pop_topics, choose=runtime.choose),
+            polls=Polls(settings.pop, accounting.limits, state.storing, runtime.budget),
             pop_topics=pop_topics,
-            resets=resets,
-            reader=taking,
-            throttle=throttle,
+            resets=state.resets,
+            reader=PopReader(state, settings, accounting, runtime, pop_topics=pop_topics, records=records),
+            throttle=accounting.throttle,
         )
         self._polls = self.services.polls, self.services.notifications
         self.reviver: Reviver | None = None
         if timer is not None:
             coming_again = Redelivery(
-                store=store,
-                storing=storing,
-                offsets=offsets,
-                pop_topics=pop_topics,
-                records=records,
-                groups=groups,
-                clock=clock,
-                wake=wake,
-                broker_name=broker_name,
-                host=store_host,
-                renewals=renewals,
-                resets=resets,
+                state, runtime, broker_name, pop_topics=pop_topics, records=records, renewals=renewals
             )
             self.reviver = Reviver(
-                store=store,
-                offsets=offsets,
+                state,
+                runtime,
                 topic=pop_topics.revive,
                 timer=timer,
-                clock=clock,
                 broker_name=broker_name,
                 coming_again=coming_again,
-                budget=budget,
             )
-            due_time.moved.subscribe(self.reviver.clock_moved)
+            runtime.due_time.moved.subscribe(self.reviver.clock_moved)
 
     @property
     def held(self) -> int:
@@ -173,7 +108,7 @@ class Pops:
         return sum(polls.held for polls in self._polls)
 
     def arrived(self, queues: Collection[tuple[str, int]]) -> None:
-        """Note that messages were stored in these queues; `wake` serves who waits for them."""
+        """Note that messages were stored in these queues; `wake` serves the requests that wait for them."""
         for polls in self._polls:
             if polls.held:
                 polls.arrived(queues)
@@ -181,12 +116,12 @@ class Pops:
             self.reviver.arrived(queues)
 
     def queue_freed(self, queue: PopQueue) -> None:
-        """Note that a queue gives messages again that were to be taken in order; `wake` serves who waits for them."""
+        """Note that a queue in order gives messages again; `wake` serves the requests that wait for them."""
         for polls in self._polls:
             polls.wake_queue(queue)
 
     def wake(self) -> None:
-        """Serve who waits for what arrived."""
+        """Try the requests that wait for what arrived."""
         for polls in self._polls:
             polls.wake()
 

@@ -3,17 +3,20 @@
 A check point is due a second before its messages are visible again, an acknowledgement when they are. So the check
 point of an acknowledgement always stands before it. What would be due in the past goes to the revive topic at once,
 but only check points: an acknowledgement must not overtake one that still is with the timer.
+
+The kernel makes those of most pops and acknowledgements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from rocketwire import native
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.core.pop_errors import ParameterInvalid
 from rocketwire.server.messages.real_queue import with_real_queue
-from rocketwire.server.pop.kernel import point_names, pop_drafts
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.timer.units import out_time
@@ -26,14 +29,26 @@ from rocketwire.wire.pop_records import (
     CHECK_POINT_TAG,
     Ack,
     CheckPoint,
+    encode_names,
     encode_renewer,
 )
+
+if TYPE_CHECKING:
+    from rocketwire._kernel import PopDrafts
 
 AHEAD: Final = 1000
 """So many ms before its messages are visible again a check point comes to the revive topic."""
 
 _CODES: Final = {tag: tags_code(tag) for tag in (CHECK_POINT_TAG, ACK_TAG, BATCH_ACK_TAG)}
 _MS_PER_SECOND: Final = 1000
+
+
+PointNames: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes]
+"""The names of a check point: the members of its body for broker and group, and for the topic; topic, group, broker."""
+
+_REAL: Final = "REAL_"
+_KEPT: Final = 1024
+"""Brokers, groups and topics whose names are kept."""
 
 
 class AckedPoint(Protocol):
@@ -172,3 +187,27 @@ def check_invisible_time(invisible_time: int, most_seconds: int, *, least: int) 
     most = most_seconds * _MS_PER_SECOND
     if invisible_time > most:
         raise MessageIllegal(f"timer message illegal, the delay time should not be bigger than the max delay {most}ms")
+
+
+def pop_drafts(revive_topic: str, host: bytes) -> PopDrafts | None:
+    """What makes drafts for a revive topic, with the broker's address as records have it; None: the twin does."""
+    if native.kernel is None or not _is_plain(revive_topic):
+        return None
+    made: PopDrafts = native.kernel.PopDrafts(
+        draft=Draft, revive_topic=revive_topic, timer_topic=TIMER_TOPIC, host=host, codes=tuple(_CODES.values())
+    )
+    return made
+
+
+@lru_cache(maxsize=_KEPT)
+def point_names(topic: str, group: str, broker: str) -> PointNames | None:
+    """The names of a check point for the kernel; None: its records are for the twin."""
+    if not all(map(_is_plain, (topic, group, broker))):
+        return None
+    members, topic_member = encode_names(broker, group, topic)
+    return members.encode(), topic_member.encode(), topic.encode(), group.encode(), broker.encode()
+
+
+def _is_plain(name: str) -> bool:
+    """Whether it is nothing but text within properties: none is added then but behind all others."""
+    return name.isprintable() and _REAL not in name

@@ -5,8 +5,8 @@ anew, for `STEP_MS` more, under the same pop time: so acknowledgements still are
 follows from the handle alone. No table has to know what is renewed, and a restart changes nothing.
 
 An answer may be lost with its connection after the socket took it, and its client would never know what it is given.
-So what was popped shortly before a connection broke, or before a start, is not renewed: it comes again once its time is
-up.
+So what was popped shortly before a connection broke, or before a start, is not renewed: it is redelivered once its time
+is up.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Messages that consumers give back, to come again later."""
+"""Messages that consumers give back, to be redelivered later."""

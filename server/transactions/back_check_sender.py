@@ -25,7 +25,7 @@ from rocketwire.wire.message_id import offset_message_id
 
 
 class BackCheckSender:
-    """Asks the producers of one broker; `may_hear` tells which of them may know messages of a topic."""
+    """Sends the back-checks of one broker; `may_hear` says which producers may know messages of a topic."""
 
     def __init__(self, clients: ClientGroups, *, store_host: bytes, may_hear: MayCheck = allow_every_producer) -> None:
         self._clients = clients
@@ -41,7 +41,7 @@ class BackCheckSender:
     def send(
         self, half: StoredMessage, copy: tuple[int, int], properties: Mapping[str, str], report: RoundReport
     ) -> None:
-        """Ask about a half message; without a producer, or of a message that is for no queue, nobody is asked.
+        """Send a back-check for a half message, unless there is no producer or the message is for no queue.
 
         Args:
             half: The message.

@@ -1,4 +1,4 @@
-"""The check: producers are asked about half messages that stay undecided, every transactionCheckInterval.
+"""The back-check: producers are asked about half messages that stay undecided, every transactionCheckInterval.
 
 A round goes through the undecided half messages in their order, as a 4.9.7 broker does. One that is old enough is put
 again behind the queue with its number of checks raised by one, and a living producer of its group is asked about the

@@ -1,4 +1,4 @@
-"""Who may be asked about a half message: checks (39) have its whole record."""
+"""Which producers may get a back-check (39): it has the whole record of the half message."""
 
 from __future__ import annotations
 

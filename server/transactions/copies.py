@@ -1,6 +1,6 @@
 """Newest copies: where an undecided half message lies that was put again behind its queue.
 
-A producer may decide a half message that it was asked about under the offsets it got when it sent it. All copies have
+A producer may decide a half message after a back-check under the offsets it got when it sent it. All copies have
 the same UNIQ_KEY, born timestamp and topic, and another send of the same message has another born timestamp. Who may
 send to another topic may say the same key and timestamp, so the topic counts.
 """
@@ -23,7 +23,7 @@ Identity = bytes
 """Born timestamp, length of UNIQ_KEY, UNIQ_KEY, and the topic that the message is for if it says one."""
 
 _STEP: Final = 4  # half messages
-_MOST_STEPS: Final = 1024  # that one who asks may have to wait for: some 10 ms
+_MOST_STEPS: Final = 1024  # for which a decision may have to wait: some 10 ms
 _UNIQ_KEY: Final = property_names.UNIQ_KEY.encode()
 _REAL_TOPIC: Final = property_names.REAL_TOPIC.encode()
 _WAIT_IN: Final = frozenset({names.TRANS_HALF_TOPIC, names.TRANS_CHECK_MAX_TIME_TOPIC})

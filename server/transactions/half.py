@@ -1,7 +1,7 @@
 """The records of a transaction, written as Apache 4.9.7 writes them.
 
 A half message is the producer's with its topic and queue among its properties; the others are made from it: the
-message that a commit delivers, the copy that is put behind the half queue when its producer is asked, the one that
+message that a commit delivers, the copy that is put behind the half queue when a back-check is sent, the one that
 nobody answers for any more, and the op message that goes with each of them.
 """
 

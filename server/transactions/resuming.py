@@ -1,6 +1,6 @@
 """Resuming the check of a half message (323) that was left undecided and moved to TRANS_CHECK_MAX_TIME_TOPIC.
 
-A copy with no checks behind it is put at the end of the half queue, and producers are asked about it again. Apache's
+A copy with no checks behind it is put at the end of the half queue, and back-checks are sent for it again. Apache's
 broker puts there whatever message is named, and thus messages that belong to no transaction.
 """
 
@@ -44,7 +44,7 @@ class BackCheckResumption:
         self._append = append
 
     def resume(self, message_id: str) -> None:
-        """Have producers asked again about the half message with an offset message id.
+        """Send back-checks again for the half message with an offset message id.
 
         Raises:
             CheckNotResumed: no half message has this id, or the store does not take the copy.

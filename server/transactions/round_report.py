@@ -1,4 +1,4 @@
-"""What one round of the back-check did, counted, and told in one line of the log.
+"""What one round of the back-check did, counted, and written to the log in one line.
 
 There may be any number of undecided half messages, so no line is about a single one.
 """
@@ -20,11 +20,11 @@ class RoundReport:
     """Counts what became of the half messages that one round came to.
 
     Attributes:
-        asked: About how many a producer was asked.
+        asked: How many back-checks were sent.
         given_up: How many were moved to TRANS_CHECK_MAX_TIME_TOPIC.
         gone: How many were not in the log any more.
         failed: How many could not be checked, because of something unforeseen.
-        unasked: By producer group, about how many nobody was asked.
+        unasked: By producer group, how many have no producer for a back-check.
         too_long: By producer group, how many fit in no question.
     """
 
@@ -37,7 +37,7 @@ class RoundReport:
         self.too_long: Counter[str] = Counter()
 
     def log_summary(self) -> None:
-        """Log one line, unless all were asked about as they should be."""
+        """Log one line, unless a back-check was sent for each."""
         parts = [
             f"{count} {what}"
             for count, what in (

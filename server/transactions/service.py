@@ -26,12 +26,12 @@ from rocketwire.store.tables.offsets import OffsetTable
 
 
 class Transactions:
-    """Knows the undecided half messages of a store, decides them, and has their producers asked.
+    """Knows the undecided half messages of a store, decides them, and has back-checks sent to their producers.
 
     Attributes:
         state: Which half messages are undecided.
         ending: Decides them.
-        resuming: Has producers asked again about those that were left undecided.
+        resuming: Begins back-checks anew for those that were left undecided.
 
     Raises:
         StoreNotWritable: the offsets were ahead of the store, and cannot be written anew.

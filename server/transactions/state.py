@@ -5,7 +5,7 @@ are done with, and an op message is once the half messages it is about lie befor
 are put again behind the queue, what a start reads is what came in a few of the check's intervals, whatever lies
 undecided.
 
-The offsets are told only when the disk has the op messages behind them: after a power cut no half message may pass for
+The offsets are saved only when the disk has the op messages behind them: after a power cut no half message may pass for
 decided whose op message, and with it the message itself, is lost.
 """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 from rocketwire.server.acl.permissions import SUB
@@ -56,6 +56,8 @@ _REQUEST_TIMEOUT_MS: Final = 3000
 """Of clients whose settings are not known: the default of SDKs."""
 _ADMITTED: Final = frozenset({Code.OK, Code.MESSAGE_NOT_FOUND})
 _OK: Final = status_response(Code.OK).SerializeToString()
+_TIMES_KEPT: Final = 64
+"""Receives of one read are of the same time."""
 CLIENT_VERSION: Final = "x-mq-client-version"
 
 
@@ -164,7 +166,12 @@ def empty_response(reply: Reply, now: int) -> list[ReceiveMessageResponse]:
 
 def stream_payloads(payloads: Sequence[bytes], pop_time: int) -> list[bytes]:
     """The payloads of an answer around those of its messages."""
-    return [_OK, *payloads, delivered_response(pop_time).SerializeToString()]
+    return [_OK, *payloads, _last_payload(pop_time)]
+
+
+@lru_cache(maxsize=_TIMES_KEPT)
+def _last_payload(pop_time: int) -> bytes:
+    return delivered_response(pop_time).SerializeToString()
 
 
 def _any_broker(topics: TopicDirectory, call: Call, topic: str, group: str) -> RpcSteps:

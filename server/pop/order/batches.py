@@ -46,7 +46,7 @@ def _consumed(former: OrderInfo, attempt_id: str | None, offsets: Sequence[int])
 
 
 def reconsume_counts(info: OrderInfo, topic: str, queue_id: int) -> list[OrderCount]:
-    """How often the messages of a batch were popped before, as clients are told."""
+    """How often the messages of a batch were popped before, as answers say it."""
     counts: Mapping[int, int] = info.offset_consumed_count or {}
     kind = topic_kind(topic)
     found = [OrderCount(kind, queue_id, offset, times) for offset, times in counts.items()]

@@ -98,7 +98,7 @@ class OrderedQueues:
                 self._free.put(queue, self._out_until(queue, info))
 
     def _move_offsets(self) -> None:
-        """Move offsets on to where a killed process had moved them since it saved them, as the batches tell."""
+        """Move offsets on to where a killed process had moved them since it saved them, as the batches say."""
         for change in self._table.unsaved_changes:
             if change.info is not None and change.info.offset_list:
                 queue = PopQueue(change.topic, change.group, change.queue_id)
@@ -204,7 +204,7 @@ class OrderedQueues:
     def _set_back(self, queue: PopQueue) -> bool:
         """Whether the group was set back by a commit (15) while messages are out; then it is noted as a reset.
 
-        The kernel serves commits, and tells nobody of them: so the offset is compared when the queue is used next.
+        The kernel serves commits, without a notification: so the offset is compared when the queue is used next.
         """
         left_at = self._left_at.get(queue)
         if left_at is None:

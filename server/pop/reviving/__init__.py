@@ -1,1 +1,1 @@
-"""What was popped and not acknowledged comes again, by the revive topic, or by an offset that its group is set to."""
+"""What was popped and not acknowledged is redelivered: by the revive topic, or by an offset that a group is set to."""

@@ -7,12 +7,12 @@ class PopCounts:
     """What the reviver did since the start.
 
     Attributes:
-        revived: Messages that came again.
+        revived: Messages that were redelivered.
         renewed: Check points that were written anew, because their client is still here.
         settled: Check points that are done.
         unreadable: Records that are neither check points nor acknowledgements.
-        lost: Messages that could not come again: they are not in the log any more, or can never be stored.
-        lateness: How late the last messages came again, in ms.
+        lost: Messages that could not be redelivered: they are not in the log any more, or can never be stored.
+        lateness: How late the last messages were redelivered, in ms.
     """
 
     __slots__ = ("lateness", "lost", "renewed", "revived", "settled", "unreadable")

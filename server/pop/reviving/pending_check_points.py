@@ -1,7 +1,7 @@
 """Joins the check points of one revive queue with their acknowledgements.
 
 Check points come a second before their messages are visible again, so only few are in memory, however many messages are
-out. An acknowledgement without its check point is one of messages that came again already, and counts for nothing.
+out. An acknowledgement without its check point is of messages that were redelivered already, and counts for nothing.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class PendingCheckPoints:
         """Add a check point that was read at a queue offset; its messages stand before a place in the log."""
         key = point.key(self._broker)
         known = self._by_key.get(key)
-        # One that is renewed has the same key. One that was delivered twice stays empty: its messages come again once.
+        # One that is renewed has the same key. One that was delivered twice stays empty: it redelivers nothing.
         twice = known is not None and known.point.invisible_time == point.invisible_time
         bits = point.bit_map
         unacked = {each: None for number, each in enumerate(point.offsets) if not (twice or bits >> number & 1)}

@@ -29,7 +29,7 @@ class ReviveTopicReader:
         store: The store.
         topic: The revive topic's name.
         counts: Counts records that are neither check points nor acknowledgements.
-        losses: Is told of those.
+        losses: Logs those.
     """
 
     def __init__(self, store: StoreProtocol, topic: str, counts: PopCounts, losses: LossLog) -> None:

@@ -49,7 +49,7 @@ class RedeliveredIndex:
         self._copies: dict[str, tuple[int, Counter[_Copy]]] = {}
 
     def was_redelivered(self, message: StoredMessage, point: CheckPoint, retry: str) -> bool:
-        """Whether a message of a check point came again before the start; each copy counts once.
+        """Whether a message of a check point was redelivered before the start; each copy counts once.
 
         The topic's copies from that point on have to be read before: see `read`.
         """

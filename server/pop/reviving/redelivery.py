@@ -1,38 +1,33 @@
-"""What comes again: the messages of check points whose time is over, stored in their retry topics.
+"""Redelivery: the messages of check points whose time is over are stored in their retry topics.
 
 With each message an acknowledgement by the broker is stored in one group, behind the check point. So after a kill no
-message comes again twice.
+message is redelivered twice.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Final
 
 from msgspec.structs import replace
 
-from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.messages.loss_log import LossLog
-from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.pop.ordered import PopQueue
+from rocketwire.server.pop.parts import PopRuntime, PopState
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.reviving.counts import PopCounts
 from rocketwire.server.pop.reviving.pending_check_points import PendingCheckPoint, PendingCheckPoints
 from rocketwire.server.pop.reviving.redelivered_index import RedeliveredIndex
-from rocketwire.server.pop.reviving.resetting import OffsetResetter
 from rocketwire.server.pop.reviving.retry_draft import retry_draft
 from rocketwire.server.timer.tasks import JobFaults
-from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.errors import DraftRefused, OffsetsTooMany, StoreError
-from rocketwire.store.protocol import StoreProtocol
-from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.pop_records import Ack, CheckPoint, batch_ack
 
@@ -43,63 +38,51 @@ _AGAIN_MS: Final = 1000
 
 
 class Redelivery:
-    """Stores what comes again in one broker.
+    """Stores the redelivered messages of one broker.
 
     Args:
-        store: The store.
-        storing: Stores messages.
-        offsets: The groups' offsets.
+        state: What it reads and stores in.
+        runtime: The clock, and who is woken.
+        broker_name: The broker's name.
         pop_topics: Creates retry topics.
         records: Makes acknowledgements.
-        groups: The consumer groups.
-        clock: Gives the time in ms since 1970.
-        wake: Called when messages were stored.
-        broker_name: The broker's name.
-        host: Its address, as records have it.
         renewals: Which messages are renewed instead.
-        resets: Which come by a new offset instead.
 
     Attributes:
         counts: What the reviver did.
-        faults: Is told of errors after which it is tried again.
-        losses: Is told of messages that cannot come again.
+        faults: Logs errors after which it is tried again.
+        losses: Logs messages that cannot be redelivered.
     """
 
     def __init__(
         self,
+        state: PopState,
+        runtime: PopRuntime,
+        broker_name: str,
         *,
-        store: StoreProtocol,
-        storing: MessageWriter,
-        offsets: OffsetTable,
         pop_topics: PopTopics,
         records: PopRecords,
-        groups: SubscriptionGroups,
-        clock: Clock,
-        wake: Callable[[], None],
-        broker_name: str,
-        host: bytes,
         renewals: Renewals,
-        resets: OffsetResetter,
     ) -> None:
         self.counts = PopCounts()
         self.losses = LossLog(log, logging.WARNING)
         self.faults = JobFaults("messages that were popped come again later")
-        self._store = store
-        self._storing = storing
-        self._offsets = offsets
+        self._store = state.store
+        self._storing = state.storing
+        self._offsets = state.offsets
+        self._groups = state.groups
+        self._resets = state.resets
+        self._clock = runtime.clock
+        self._wake = runtime.wake
+        self._host = runtime.host
+        self._broker_name = broker_name
         self._pop_topics = pop_topics
         self._records = records
-        self._groups = groups
-        self._clock = clock
-        self._wake = wake
-        self._broker_name = broker_name
-        self._host = host
         self._renewals = renewals
-        self._resets = resets
-        self._came_again = RedeliveredIndex(store, None if store.stopped_cleanly else clock())
+        self._came_again = RedeliveredIndex(state.store, None if state.store.stopped_cleanly else runtime.clock())
 
     def revive(self, queue_id: int, points: PendingCheckPoints, until: int, most: int) -> Generator[None, None, None]:
-        """Decide some check points, and store what comes again of them as one group of about `most` records.
+        """Decide some check points, and store the messages that are redelivered as one group of about `most` records.
 
         It is done in one step, unless much has to be read before.
         """

@@ -2,7 +2,7 @@
 
 A reset moves the offset, and cancels what is out of the messages from there on: they come by the new offset, and not a
 second time when their invisible time is up. In order, the queue gives messages again at once. Messages before the new
-offset that are out stay so: their client may fail, and they come again then.
+offset that are out stay so: their client may fail, and they are redelivered then.
 
 Check points wait in the timer, where nobody can look for those of a group. So a reset is noted with the end of the
 commit log at that moment, and the reviver drops what check points before that place have of it. Handles of before say

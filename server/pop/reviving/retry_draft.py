@@ -1,4 +1,4 @@
-"""Messages that come again: what is stored of one that was popped and not acknowledged in time."""
+"""What is stored of a message that is redelivered: it was popped and not acknowledged in time."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 It reads the revive topic as the timer fills it. A check point is decided when its time is over and the timer has
 delivered all that was due by then, acknowledgements among it. What is not acknowledged is stored in a retry topic, and
 with it in one group an acknowledgement by the broker, behind the check point. So after a kill the same records are read
-again, from the group CID_RMQ_SYS_REVIVE_GROUP's offset on, and no message comes again twice; nor does it when Apache's
+again, from the group CID_RMQ_SYS_REVIVE_GROUP's offset on, and no message is redelivered twice; nor is it when Apache's
 broker reads them.
 """
 
@@ -15,15 +15,13 @@ from typing import Final, Protocol
 
 import trio
 
-from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
-from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.background import OVERDUE_MS
 from rocketwire.server.core.threads import run_with_checkpoints
+from rocketwire.server.pop.parts import PopRuntime, PopState
 from rocketwire.server.pop.reviving.pending_check_points import NONE, PendingCheckPoints
 from rocketwire.server.pop.reviving.reading import ReviveTopicReader
 from rocketwire.server.pop.reviving.redelivery import Redelivery
 from rocketwire.server.timer.tasks import WakeSignal
-from rocketwire.store.protocol import StoreProtocol
-from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire import names
 
 #: Most records that are stored together, and if they are background work, also beside requests. Each message takes two.
@@ -35,7 +33,7 @@ _READ_AT_ONCE: Final = 64
 _READ_IN_A_SLICE: Final = 8
 #: Records of one queue that were not read yet; the timer delivers them in groups.
 _MANY_BEHIND: Final = 4096
-#: What comes again in time is so late, for it waits for all that the timer delivers.
+#: A redelivery in time is so late, for it waits for all that the timer delivers.
 _USUALLY_LATE_MS: Final = 500
 #: Records are read to the end before anything is decided, unless so many check points are in memory. Then what is read
 #: decides: records stand about in the order of their times.
@@ -68,14 +66,12 @@ class Reviver:
     """Makes messages of one broker visible again.
 
     Args:
-        store: The store.
-        offsets: The groups' offsets.
+        state: What it reads.
+        runtime: The clock, and the budget of what is overdue.
         topic: The revive topic's name.
         timer: What the timer has delivered.
-        clock: Gives the time in ms since 1970.
         broker_name: The broker's name.
-        coming_again: Stores what comes again.
-        budget: Of the background work, which what is overdue is.
+        coming_again: Stores redelivered messages.
 
     Attributes:
         counts: What it did.
@@ -83,26 +79,24 @@ class Reviver:
 
     def __init__(
         self,
+        state: PopState,
+        runtime: PopRuntime,
         *,
-        store: StoreProtocol,
-        offsets: OffsetTable,
         topic: str,
         timer: TimerProgressView,
-        clock: Clock,
         broker_name: str,
         coming_again: Redelivery,
-        budget: BackgroundBudget,
     ) -> None:
         self.counts = coming_again.counts
-        self._store = store
-        self._offsets = offsets
+        self._store = state.store
+        self._offsets = state.offsets
+        self._clock = runtime.clock
+        self._budget = runtime.budget
         self._topic = topic
         self._timer = timer
-        self._clock = clock
         self._broker_name = broker_name
         self._coming_again = coming_again
-        self._budget = budget
-        self._records = ReviveTopicReader(store, topic, coming_again.counts, coming_again.losses)
+        self._records = ReviveTopicReader(state.store, topic, coming_again.counts, coming_again.losses)
         self._queues: dict[int, PendingCheckPoints] = {}
         self._bell = WakeSignal()
         #: A moment, and how many records the timer's topic had then: they have to be in the index.

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
 from rocketwire import native
-from rocketwire.server.pop.kernel import point_names, pop_drafts
 from rocketwire.server.pop.ordered import PopQueue
-from rocketwire.server.pop.records import PopRecords
+from rocketwire.server.pop.records import PopRecords, point_names, pop_drafts
 
 HOST = b"\x0a\0\0\x01\0\0\0\x05"
 NOW = 1_700_000_000_120

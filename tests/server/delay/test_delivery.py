@@ -33,13 +33,6 @@ from tests.server.harness import (
 from tests.store.support import Golden, draft, remove_log_file
 
 
-@pytest.fixture
-def delays(tmp_path: Path) -> Iterator[Delays]:
-    made = Delays(tmp_path)
-    yield made
-    made.stop()
-
-
 def test_a_message_is_delivered_when_it_is_due_and_no_sooner(delays: Delays) -> None:
     delays.send(b"a", 1)
     delays.pass_time(999)
@@ -126,20 +119,18 @@ def test_large_messages_make_small_groups(tmp_path: Path) -> None:
     delays.stop()
 
 
-def test_offsets_are_kept_over_a_stop(tmp_path: Path) -> None:
-    delays = Delays(tmp_path)
+def test_offsets_are_kept_over_a_stop(delays: Delays) -> None:
     for number in range(3):
         delays.send(b"%d" % number, 1)
         delays.clock.now += 500
     delays.pass_time(-100)
     assert delays.delivered() == [b"0"]
     delays.stop()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     assert delays.table.get(1) == 1
     assert delays.table.get(2) is None
     delays.pass_time(10_000)
     assert delays.delivered() == [b"0", b"1", b"2"]
-    delays.stop()
 
 
 @pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
@@ -195,49 +186,43 @@ def test_a_store_without_delayed_messages_gets_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("written", "expected"), [(-5, [b"0", b"1"]), (1, [b"1"]), (2, []), (9, [])])
 def test_an_offset_outside_the_queue_is_put_right(
-    tmp_path: Path, written: int, expected: list[bytes], caplog: pytest.LogCaptureFixture
+    delays: Delays, written: int, expected: list[bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
-    delays = Delays(tmp_path)
     delays.send(b"0", 1)
     delays.send(b"1", 1)
     delays.stop()
     delays.table.put(1, written)
     delays.table.persist()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     delays.pass_time(1000)
     assert delays.delivered() == expected
     assert ("goes on at offset" in caplog.text) is (written in {-5, 9})
     delays.send(b"later", 1)
     delays.pass_time(1000)
     assert delays.delivered() == [*expected, b"later"]
-    delays.stop()
 
 
-def test_levels_that_are_gone_wait_until_they_are_back(tmp_path: Path) -> None:
-    delays = Delays(tmp_path)
+def test_levels_that_are_gone_wait_until_they_are_back(delays: Delays) -> None:
     delays.send(b"a", 3)
     delays.stop()
-    delays = Delays(tmp_path, clock=delays.clock, levels=LEVELS[:2])
+    delays.reopen(LEVELS[:2])
     delays.pass_time(120_000)
     assert delays.delivered() == []
     delays.send(b"b", 3)  # above the last
     delays.pass_time(5000)
     assert delays.delivered() == [b"b"]
     delays.stop()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     delays.deliver()
     assert delays.delivered() == [b"b", b"a"]
-    delays.stop()
 
 
-def test_a_shorter_level_delivers_what_waited_longer(tmp_path: Path) -> None:
-    delays = Delays(tmp_path)
+def test_a_shorter_level_delivers_what_waited_longer(delays: Delays) -> None:
     delays.send(b"a", 3)
     delays.stop()
-    delays = Delays(tmp_path, clock=delays.clock, levels=(1000, 5000, 7000))
+    delays.reopen((1000, 5000, 7000))
     delays.deliver()
     assert delays.delivered() == [b"a"]
-    delays.stop()
 
 
 def test_a_clock_that_is_set_back_or_forward(delays: Delays) -> None:
@@ -329,9 +314,8 @@ def test_properties_that_are_no_text_stay_as_they_are(delays: Delays) -> None:
     assert decode_record(view).properties == text
 
 
-def test_a_message_that_fits_no_file_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_message_that_fits_no_file_is_passed_over(delays: Delays, caplog: pytest.LogCaptureFixture) -> None:
     """A copy may be larger than what waits: here its topic is, which nothing but a 5.x broker writes."""
-    delays = Delays(tmp_path)
     long = "t" * 127
     text = properties_text(DELAY="1", REAL_TOPIC=long, REAL_QID="0")
     body = bytes((1 << 16) - 8 - 91 - len(SCHEDULE) - len(text))
@@ -340,18 +324,15 @@ def test_a_message_that_fits_no_file_is_passed_over(tmp_path: Path, caplog: pyte
     delays.pass_time(1000)
     assert delays.delivered() == [b"after"]
     assert "does not fit into a commit log file" in caplog.text
-    delays.stop()
 
 
-def test_messages_whose_log_file_was_removed_are_passed_over(tmp_path: Path) -> None:
-    delays = Delays(tmp_path)
+def test_messages_whose_log_file_was_removed_are_passed_over(delays: Delays) -> None:
     for number in range(4):
         delays.send(b"%d" % number * 30_000, 1)
     remove_log_file(delays.store)
     delays.pass_time(1000)
     assert [body[:1] for body in delays.delivered()] == [b"2", b"3"]
     assert delays.delivery.dropped == 2
-    delays.stop()
 
 
 def test_a_full_disk_loses_nothing(delays: Delays, caplog: pytest.LogCaptureFixture) -> None:

@@ -26,10 +26,9 @@ def as_apache_leaves_it(folder: Path) -> None:
 
 @pytest.mark.parametrize("apache", [False, True])
 def test_what_was_delivered_since_the_offsets_were_written_is_not_delivered_again(
-    tmp_path: Path, apache: bool, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, delays: Delays, apache: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    delays = Delays(tmp_path)
     for number in range(40):
         delays.send(b"%d" % number, number % 3 + 1)
         delays.clock.now += 100
@@ -41,30 +40,26 @@ def test_what_was_delivered_since_the_offsets_were_written_is_not_delivered_agai
     delays.kill()
     if apache:
         as_apache_leaves_it(tmp_path)
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     delays.deliver()
     assert delays.delivered() == before
     assert "delay level 1: 3 messages were delivered before the stop" in caplog.text
     delays.pass_time(60_000)
     assert sorted(map(int, delays.delivered())) == list(range(40))
-    delays.stop()
 
 
-def test_a_lost_file_makes_nothing_come_twice(tmp_path: Path) -> None:
-    delays = Delays(tmp_path)
+def test_a_lost_file_makes_nothing_come_twice(tmp_path: Path, delays: Delays) -> None:
     for number in range(200):
         delays.send(b"%d" % number, 1)
     delays.pass_time(1000)
     delays.kill()
     assert not (tmp_path / FILE).exists()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     delays.pass_time(1000)
     assert len(delays.delivered()) == 200
-    delays.stop()
 
 
-def test_messages_that_were_passed_over_have_no_copy(tmp_path: Path) -> None:
-    delays = Delays(tmp_path)
+def test_messages_that_were_passed_over_have_no_copy(delays: Delays) -> None:
     for number in range(6):
         delays.send(b"%d" % number, 1)
         bad = draft(number, topic=SCHEDULE, queue_id=0, properties=properties_text(DELAY="1").encode())
@@ -72,16 +67,14 @@ def test_messages_that_were_passed_over_have_no_copy(tmp_path: Path) -> None:
     delays.pass_time(1000)
     assert delays.delivery.dropped == 6
     delays.kill()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     delays.deliver()
     assert len(delays.delivered()) == 6
     assert delays.delivery.dropped == 1  # the last one, behind all copies
-    delays.stop()
 
 
-def test_twins_are_counted(tmp_path: Path) -> None:
+def test_twins_are_counted(delays: Delays) -> None:
     """Messages without a key of their own that nothing tells from another: how many copies there are is what counts."""
-    delays = Delays(tmp_path)
     twin = properties_text(DELAY="1")
     delays.send(b"twin", 1, properties=twin)
     delays.pass_time(1000)
@@ -92,20 +85,18 @@ def test_twins_are_counted(tmp_path: Path) -> None:
     delays.clock.now += 1000
     delays.delivery.deliver()
     delays.kill()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     delays.send(b"twin", 1, properties=twin)
     delays.deliver()
     assert delays.delivered() == [b"twin"] * 4
     delays.pass_time(1000)
     assert delays.delivered() == [b"twin"] * 5
-    delays.stop()
 
 
 def test_what_apache_delivered_again_after_a_kill_of_ours_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    delays: Delays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed before it wrote its file, it leaves ours, with a place behind which some copies stand twice."""
-    delays = Delays(tmp_path)
     delays.send(b"first", 1)
     delays.pass_time(1000)
     for number in range(6):
@@ -119,45 +110,39 @@ def test_what_apache_delivered_again_after_a_kill_of_ours_loses_nothing(
     delays.kill()
     with monkeypatch.context() as patch:
         patch.setattr(ProgressRecovery, "recovered_levels", lambda _: iter(()))
-        delays = Delays(tmp_path, clock=delays.clock)
+        delays.reopen()
         delays.pass_time(10)
     assert delays.delivered() == [b"first", b"0", b"1", b"2", b"0", b"1", b"2", b"3"]
     delays.kill()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     delays.pass_time(1000)
     assert delays.delivered() == [b"first", b"0", b"1", b"2", b"0", b"1", b"2", b"3", b"4", b"5"]
-    delays.stop()
 
 
-def test_nothing_is_read_when_nothing_can_have_been_delivered(tmp_path: Path) -> None:
-    delays = Delays(tmp_path)
+def test_nothing_is_read_when_nothing_can_have_been_delivered(delays: Delays) -> None:
     for number in range(20):
         delays.send(b"%d" % number, 0)
     delays.kill()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     assert not ProgressRecovery(delays.store, [0, 0, 0], 0).step()  # no message waits
     delays.send(b"late", 3)
     delays.kill()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     assert not ProgressRecovery(delays.store, [0, 0, 0], None).step()  # none was due
     assert ProgressRecovery(delays.store, [0, 0, 0], 0).step()
-    delays.stop()
 
 
-def test_a_clean_stop_of_apache_is_believed(tmp_path: Path) -> None:
-    delays = Delays(tmp_path)
+def test_a_clean_stop_of_apache_is_believed(tmp_path: Path, delays: Delays) -> None:
     delays.send(b"a", 1)
     delays.send(b"b", 3)
     delays.pass_time(1000)
     delays.stop()
     as_apache_leaves_it(tmp_path)
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     assert not ProgressRecovery(delays.store, [0, 0, 0], delays.table.log_offset).step()
-    delays.stop()
 
 
-def test_a_place_behind_the_log_is_not_believed(tmp_path: Path) -> None:
-    delays = Delays(tmp_path)
+def test_a_place_behind_the_log_is_not_believed(delays: Delays) -> None:
     delays.send(b"a", 1)
     delays.send(b"b", 3)
     delays.pass_time(1000)
@@ -165,14 +150,12 @@ def test_a_place_behind_the_log_is_not_believed(tmp_path: Path) -> None:
     delays.table.put(1, 0)
     delays.table.set_log_offset(1 << 40)
     delays.table.persist()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     delays.deliver()
     assert delays.delivered() == [b"a"]
-    delays.stop()
 
 
-def test_records_that_only_look_like_copies(tmp_path: Path) -> None:
-    delays = Delays(tmp_path)
+def test_records_that_only_look_like_copies(delays: Delays) -> None:
     delays.send(b"a", 1)
     delays.clock.now += 1000
     copy = {"UNIQ_KEY": "Ua", "DELAY": "1", "CLUSTER": "C", "REAL_TOPIC": "T", "REAL_QID": "0"}
@@ -190,47 +173,41 @@ def test_records_that_only_look_like_copies(tmp_path: Path) -> None:
     assert delays.store.append([draft(0, body=b"REAL_TOPIC\x01", properties=b"")])
     there = len(delays.delivered())
     delays.kill()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     delays.deliver()
     assert delays.delivered()[there:] == [b"a"]
-    delays.stop()
 
 
-def test_a_level_is_read_ahead_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_level_is_read_ahead_in_parts(delays: Delays, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rocketwire.server.delay.progress_recovery._AHEAD", 8)
-    delays = Delays(tmp_path)
     for number in range(100):
         delays.send(b"%d" % number, 1)
     delays.pass_time(1000)
     delays.kill()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     delays.deliver()
     assert len(delays.delivered()) == 100
-    delays.stop()
 
 
-def test_entries_of_removed_messages_are_passed(tmp_path: Path) -> None:
-    delays = Delays(tmp_path)
+def test_entries_of_removed_messages_are_passed(delays: Delays) -> None:
     for number in range(4):
         delays.send(b"%d" % number * 30_000, 1)
     delays.pass_time(1000)
     remove_log_file(delays.store)
     delays.kill()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     before = delays.delivered()
     delays.deliver()
     assert delays.delivered() == before
-    delays.stop()
 
 
-def test_entries_whose_records_are_gone_or_damaged_are_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    delays = Delays(tmp_path)
+def test_entries_whose_records_are_gone_or_damaged_are_passed(delays: Delays, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         delays.send(b"%d" % number, 1)
     delays.pass_time(1000)
     before = delays.delivered()
     delays.kill()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     _, entries = delays.store.queue_entries(SCHEDULE, 0, 0, 3)
     places = [place for place, _, _ in ENTRY_STRUCT.iter_unpack(entries)]
     real = delays.store.record_at
@@ -246,28 +223,24 @@ def test_entries_whose_records_are_gone_or_damaged_are_passed(tmp_path: Path, mo
     monkeypatch.undo()
     delays.deliver()
     assert delays.delivered() == before
-    delays.stop()
 
 
-def test_a_stop_before_the_search_is_over_does_not_forget_it(tmp_path: Path) -> None:
-    delays = Delays(tmp_path)
+def test_a_stop_before_the_search_is_over_does_not_forget_it(delays: Delays) -> None:
     delays.send(b"a", 1)
     delays.send(b"b", 2)
     delays.pass_time(1000)
     delays.kill()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     delays.stop()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     delays.pass_time(5000)
     assert delays.delivered() == [b"a", b"b"]
-    delays.stop()
 
 
 @pytest.mark.parametrize("stop", [False, True])
 def test_a_fault_in_the_search_begins_it_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stop: bool
+    delays: Delays, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stop: bool
 ) -> None:
-    delays = Delays(tmp_path)
     for number in range(5):
         delays.send(b"%d" % number, 1)
     delays.send(b"late", 2)
@@ -275,7 +248,7 @@ def test_a_fault_in_the_search_begins_it_anew(
     delays.persist()
     delays.pass_time(1000)
     delays.kill()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     real = ProgressRecovery._look
 
     def look(self: ProgressRecovery, record: memoryview) -> None:
@@ -287,13 +260,12 @@ def test_a_fault_in_the_search_begins_it_anew(
         patch.setattr(ProgressRecovery, "_look", look)
         if stop:
             delays.stop()
-            delays = Delays(tmp_path, clock=delays.clock)
+            delays.reopen()
         else:
             assert [next(delays.delivery._settling) for _ in range(2)] == [500, 500]
     assert "delayed messages: [Errno 24] Too many open files" in caplog.text
     delays.pass_time(4000)
     assert delays.delivered() == [*(b"%d" % number for number in range(5)), b"late"]
-    delays.stop()
 
 
 def test_the_place_follows_the_log(tmp_path: Path) -> None:
@@ -316,9 +288,8 @@ def test_the_place_follows_the_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("between", [True, False])
-def test_levels_that_are_gone_and_back_are_settled_too(tmp_path: Path, between: bool) -> None:
+def test_levels_that_are_gone_and_back_are_settled_too(delays: Delays, between: bool) -> None:
     """The start after a kill may not have the level of which a message was delivered."""
-    delays = Delays(tmp_path)
     delays.send(b"long", 3)
     if between:
         delays.send(b"short", 1)
@@ -327,13 +298,12 @@ def test_levels_that_are_gone_and_back_are_settled_too(tmp_path: Path, between: 
     before = delays.delivered()
     assert b"long" in before
     delays.kill()
-    delays = Delays(tmp_path, clock=delays.clock, levels=LEVELS[:2])
+    delays.reopen(LEVELS[:2])
     delays.pass_time(5000)
     delays.stop()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     delays.pass_time(120_000)
     assert delays.delivered() == before
-    delays.stop()
 
 
 def test_any_number_may_have_been_passed_over(tmp_path: Path) -> None:
@@ -355,14 +325,12 @@ def test_any_number_may_have_been_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", ["", "x", "0", "9" * 5000])
-def test_a_copy_of_no_level_is_nobodys(tmp_path: Path, level: str) -> None:
-    delays = Delays(tmp_path)
+def test_a_copy_of_no_level_is_nobodys(delays: Delays, level: str) -> None:
     delays.send(b"waits", 1)
     delays.persist()
     text = properties_text(REAL_TOPIC="T", REAL_QID="0", DELAY=level)
     assert delays.store.append([draft(1, topic="T", queue_id=0, properties=text.encode(), body=b"looks like one")])
     delays.kill()
-    delays = Delays(tmp_path, clock=delays.clock)
+    delays.reopen()
     delays.pass_time(1000)
     assert delays.delivered() == [b"looks like one", b"waits"]
-    delays.stop()

@@ -20,6 +20,7 @@ from rocketwire.server.limits.limits import Limits
 from rocketwire.server.pop import handlers
 from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
+from rocketwire.server.pop.parts import PopAccounting, PopRuntime, PopSettings, PopState
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.reviving.recovery import move_offsets
@@ -105,42 +106,51 @@ class PopTimers(Timers):
             timer_keys=live[TimerKeys],
             wake=self._wake,
         )
-        self.pops = Pops(
-            store=self.store,
-            storing=self.storing,
-            offsets=self.offsets,
+        ordered = OrderedQueues(
+            OrderInfoTable.open(folder / "consumerOrderInfo.json"),
+            self.offsets,
             topics=self.topics,
             groups=self.groups,
-            timer=self.timer,
-            ordered=OrderedQueues(
-                OrderInfoTable.open(folder / "consumerOrderInfo.json"),
-                self.offsets,
-                topics=self.topics,
-                groups=self.groups,
-                clock=self.clock,
-                due_time=due_time,
-                renewals=renewals,
-                resets=resets,
-            ),
-            pop_keys=live[PopKeys],
-            broker_keys=live[BrokerKeys],
-            timer_keys=live[TimerKeys],
-            transfer_keys=live[TransferKeys],
-            filter_keys=live[FilterKeys],
-            limit_keys=live[LimitKeys],
-            limits=Limits(live[LimitKeys], Metrics()),
-            throttle=Throttle(live[ThrottleKeys], self.topics, Metrics()),
-            metrics=Metrics(),
-            deliveries=Counters(),
             clock=self.clock,
             due_time=due_time,
-            choose=self._choose,
-            wake=self._wake,
-            store_host=HOST,
+            renewals=renewals,
+            resets=resets,
+        )
+        self.pops = Pops(
+            PopState(
+                store=self.store,
+                storing=self.storing,
+                offsets=self.offsets,
+                topics=self.topics,
+                groups=self.groups,
+                ordered=ordered,
+                resets=resets,
+            ),
+            PopSettings(
+                pop=live[PopKeys],
+                broker=live[BrokerKeys],
+                timer=live[TimerKeys],
+                transfer=live[TransferKeys],
+                filters=live[FilterKeys],
+                limits=live[LimitKeys],
+            ),
+            PopAccounting(
+                metrics=Metrics(),
+                deliveries=Counters(),
+                throttle=Throttle(live[ThrottleKeys], self.topics, Metrics()),
+                limits=Limits(live[LimitKeys], Metrics()),
+            ),
+            PopRuntime(
+                clock=self.clock,
+                due_time=due_time,
+                choose=self._choose,
+                wake=self._wake,
+                budget=self.loop.budget,
+                host=HOST,
+            ),
+            timer=self.timer,
             renewals=renewals,
             indexed=True,
-            budget=self.loop.budget,
-            resets=resets,
         )
         self.store.arrivals.subscribe(self.pops.arrived)
         if not self.store.stopped_cleanly:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,200 +36,158 @@ def got(peer: FakePeer) -> list[bytes]:
     return [body for reply in peer.replies for body in bodies(popped(frame_of(reply)).messages)]
 
 
-async def test_the_first_to_wait_is_the_first_to_get_something(tmp_path: Path) -> None:
-    room = PopTimers(tmp_path)
-    async with room.running():
-        peers = [wait(room) for _ in range(3)]
-        for number in range(2):
-            room.put(b"%d" % number)
-        assert [got(peer) for peer in peers] == [[b"0"], [b"1"], []]
-        assert room.pops.held == 1
-    room.stop()
+async def test_the_first_to_wait_is_the_first_to_get_something(room: PopTimers) -> None:
+    peers = [wait(room) for _ in range(3)]
+    for number in range(2):
+        room.put(b"%d" % number)
+    assert [got(peer) for peer in peers] == [[b"0"], [b"1"], []]
+    assert room.pops.held == 1
 
 
-async def test_each_group_gets_it(tmp_path: Path) -> None:
-    room = PopTimers(tmp_path)
-    async with room.running():
-        peers = [wait(room, group=group) for group in ("G", "H", "I")]
-        room.put(b"a")
-        assert [got(peer) for peer in peers] == [[b"a"]] * 3
-    room.stop()
+async def test_each_group_gets_it(room: PopTimers) -> None:
+    peers = [wait(room, group=group) for group in ("G", "H", "I")]
+    room.put(b"a")
+    assert [got(peer) for peer in peers] == [[b"a"]] * 3
 
 
-async def test_of_different_filters_each_is_tried(tmp_path: Path) -> None:
-    room = PopTimers(tmp_path)
-    async with room.running():
-        first, second = wait(room, exp="A", exp_type="TAG"), wait(room)
-        room.put(b"a")
-        assert (got(first), got(second)) == ([], [])  # passed over by the first one
-        third = wait(room, queue_id=1)
-        room.put(b"b", queue_id=1)
-        assert got(third) == []
-        room.pops.services.polls.peer_closed(first)
-        room.put(b"c", queue_id=1)
-        assert got(second) + got(third) == [b"c"]
-    room.stop()
+async def test_of_different_filters_each_is_tried(room: PopTimers) -> None:
+    first, second = wait(room, exp="A", exp_type="TAG"), wait(room)
+    room.put(b"a")
+    assert (got(first), got(second)) == ([], [])  # passed over by the first one
+    third = wait(room, queue_id=1)
+    room.put(b"b", queue_id=1)
+    assert got(third) == []
+    room.pops.services.polls.peer_closed(first)
+    room.put(b"c", queue_id=1)
+    assert got(second) + got(third) == [b"c"]
 
 
-async def test_a_queue_that_is_free_again(tmp_path: Path) -> None:
-    room = PopTimers(tmp_path)
-    async with room.running():
-        one, other = wait(room, queue_id=1), wait(room, group="H")
-        room.offsets.commit("G", "T", 1, 0)
-        polls = room.pops.services.polls
-        polls.wake_queue(PopQueue("T", "G", 1))
-        await settle()
-        assert got(one) == got(other) == []
-        assert polls.held == 2
-    room.stop()
+async def test_a_queue_that_is_free_again(room: PopTimers) -> None:
+    one, other = wait(room, queue_id=1), wait(room, group="H")
+    room.offsets.commit("G", "T", 1, 0)
+    polls = room.pops.services.polls
+    polls.wake_queue(PopQueue("T", "G", 1))
+    await settle()
+    assert got(one) == got(other) == []
+    assert polls.held == 2
 
 
 async def test_a_client_that_is_gone_while_the_disk_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    room: PopTimers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its messages are there for others at once, and no try of theirs is counted."""
-    room = PopTimers(tmp_path)
     outcomes: list[Any] = []
 
     def later(appended: Any, refusals: Any, outcome: Any, **_: Any) -> None:
         outcomes.append(lambda: outcome(appended, ResponseCode.SUCCESS, refusals))
 
     monkeypatch.setattr(room.storing, "report", later)
-    async with room.running():
-        peer = wait(room)
-        room.put(b"a")
-        peer.closed = True
-        outcomes.pop()()
-        assert peer.replies == []
-        for _ in range(10):
-            await room.pass_time(5)
-        (again,) = room.pop()
-        assert (again.body, again.message.reconsume_times) == (b"a", 0)
-    room.stop()
+    peer = wait(room)
+    room.put(b"a")
+    peer.closed = True
+    outcomes.pop()()
+    assert peer.replies == []
+    for _ in range(10):
+        await room.pass_time(5)
+    (again,) = room.pop()
+    assert (again.body, again.message.reconsume_times) == (b"a", 0)
 
 
-async def test_a_client_that_does_not_read_gets_nothing(tmp_path: Path) -> None:
-    room = PopTimers(tmp_path)
-    async with room.running():
-        slow, other = FakePeer(), FakePeer()
-        slow.congested = True
-        wait(room, slow)
-        wait(room, other)
-        room.put(b"a")
-        assert (got(slow), got(other)) == ([], [b"a"])
-        mock_clock().jump(16)
-        room.clock.now += 16_000
-        await settle()
-        assert [reply.code for reply in slow.replies] == [210]
-    room.stop()
+async def test_a_client_that_does_not_read_gets_nothing(room: PopTimers) -> None:
+    slow, other = FakePeer(), FakePeer()
+    slow.congested = True
+    wait(room, slow)
+    wait(room, other)
+    room.put(b"a")
+    assert (got(slow), got(other)) == ([], [b"a"])
+    mock_clock().jump(16)
+    room.clock.now += 16_000
+    await settle()
+    assert [reply.code for reply in slow.replies] == [210]
 
 
-async def test_what_the_store_refuses_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    room = PopTimers(tmp_path)
-    async with room.running():
-        peer = wait(room)
-        append = room.storing.append
-        refusal = ServiceUnavailable("not now")
-        monkeypatch.setattr(room.storing, "append", lambda drafts: ([NOT_STORED] * len(drafts), {0: refusal}))
-        room.put(b"a")
-        assert [reply.code for reply in peer.replies] == [ResponseCode.SERVICE_NOT_AVAILABLE]
-        monkeypatch.setattr(room.storing, "append", append)
-        assert bodies(room.pop()) == [b"a"]
-    room.stop()
+async def test_what_the_store_refuses_is_not_taken(room: PopTimers, monkeypatch: pytest.MonkeyPatch) -> None:
+    peer = wait(room)
+    append = room.storing.append
+    refusal = ServiceUnavailable("not now")
+    monkeypatch.setattr(room.storing, "append", lambda drafts: ([NOT_STORED] * len(drafts), {0: refusal}))
+    room.put(b"a")
+    assert [reply.code for reply in peer.replies] == [ResponseCode.SERVICE_NOT_AVAILABLE]
+    monkeypatch.setattr(room.storing, "append", append)
+    assert bodies(room.pop()) == [b"a"]
 
 
-async def test_what_a_group_may_not_do_any_more(tmp_path: Path) -> None:
-    room = PopTimers(tmp_path)
-    async with room.running():
-        peer, other = wait(room), wait(room, group="H")
-        room.groups.table.put(SubscriptionGroupConfig(group_name="G", consume_enable=False))
-        room.put(b"a")
-        assert [reply.code for reply in peer.replies] == [ResponseCode.NO_PERMISSION]
-        assert got(other) == [b"a"]
-    room.stop()
+async def test_what_a_group_may_not_do_any_more(room: PopTimers) -> None:
+    peer, other = wait(room), wait(room, group="H")
+    room.groups.table.put(SubscriptionGroupConfig(group_name="G", consume_enable=False))
+    room.put(b"a")
+    assert [reply.code for reply in peer.replies] == [ResponseCode.NO_PERMISSION]
+    assert got(other) == [b"a"]
 
 
 async def test_a_bug_is_answered_to_who_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    room: PopTimers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    room = PopTimers(tmp_path)
-    async with room.running():
-        peer = wait(room)
+    peer = wait(room)
 
-        def fail(*_: object) -> None:
-            raise ValueError("a bug")
+    def fail(*_: object) -> None:
+        raise ValueError("a bug")
 
-        monkeypatch.setattr(room.pops.services.reader, "take", fail)
-        room.put(b"a")
-        assert [(reply.code, reply.remark) for reply in peer.replies] == [(ResponseCode.SYSTEM_ERROR, "a bug")]
-        assert "a request of 10.0.0.1:5 that waits" in caplog.text
-    room.stop()
+    monkeypatch.setattr(room.pops.services.reader, "take", fail)
+    room.put(b"a")
+    assert [(reply.code, reply.remark) for reply in peer.replies] == [(ResponseCode.SYSTEM_ERROR, "a bug")]
+    assert "a request of 10.0.0.1:5 that waits" in caplog.text
 
 
-async def test_a_topic_that_ends(tmp_path: Path) -> None:
-    room = PopTimers(tmp_path)
-    async with room.running():
-        peers = [wait(room), wait(room, group="H")]
-        work = room.pops.end_topic("T", TopicNotFound("T"))
-        LongTaskScheduler().start(work)
-        assert [[reply.code for reply in peer.replies] for peer in peers] == [[17], [17]]
-        assert room.pops.held == 0
-    room.stop()
+async def test_a_topic_that_ends(room: PopTimers) -> None:
+    peers = [wait(room), wait(room, group="H")]
+    work = room.pops.end_topic("T", TopicNotFound("T"))
+    LongTaskScheduler().start(work)
+    assert [[reply.code for reply in peer.replies] for peer in peers] == [[17], [17]]
+    assert room.pops.held == 0
 
 
-async def test_all_that_wait_are_ended(tmp_path: Path) -> None:
-    room = PopTimers(tmp_path)
-    async with room.running():
-        peer = wait(room)
-        room.pops.end_all()
-        await settle()
-        assert [reply.code for reply in peer.replies] == [210]
-    room.stop()
+async def test_all_that_wait_are_ended(room: PopTimers) -> None:
+    peer = wait(room)
+    room.pops.end_all()
+    await settle()
+    assert [reply.code for reply in peer.replies] == [210]
 
 
-async def test_limits(tmp_path: Path) -> None:
-    room = PopTimers(tmp_path)
+async def test_limits(room: PopTimers) -> None:
     limits = room.pops.services.polls._limits.keys
-    async with room.running():
-        peer = FakePeer()
-        limits.current = LimitKeys(max_requests_per_connection=2)
+    peer = FakePeer()
+    limits.current = LimitKeys(max_requests_per_connection=2)
+    wait(room, peer)
+    wait(room, peer)
+    with pytest.raises(LimitExceeded, match="maxRequestsPerConnection=2"):
         wait(room, peer)
-        wait(room, peer)
-        with pytest.raises(LimitExceeded, match="maxRequestsPerConnection=2"):
-            wait(room, peer)
-        limits.current = LimitKeys(max_in_flight_bytes=1 << 20)
-        for _ in range(510):
-            wait(room)
-        with pytest.raises(LimitExceeded, match="maxInFlightBytes"):
-            wait(room)
-        room.pops.peer_closed(peer)
-        assert room.pops.held == 510
-    room.stop()
+    limits.current = LimitKeys(max_in_flight_bytes=1 << 20)
+    for _ in range(510):
+        wait(room)
+    with pytest.raises(LimitExceeded, match="maxInFlightBytes"):
+        wait(room)
+    room.pops.peer_closed(peer)
+    assert room.pops.held == 510
 
 
-async def test_a_notification_takes_nothing(tmp_path: Path) -> None:
-    room = PopTimers(tmp_path)
+async def test_a_notification_takes_nothing(room: PopTimers) -> None:
     fields = NotificationRequestHeader(consumer_group="G", topic="T", queue_id=-1, poll_time=5000)
-    async with room.running():
-        peer = FakePeer()
-        assert room.ask(RequestCode.NOTIFICATION, fields, peer=peer) is None
-        assert room.pops.services.notifications.count(PopQueue("T", "G", -1)) == 1
-        room.put(b"a")
-        assert len(peer.replies) == 1
-        assert bodies(room.pop()) == [b"a"]
-    room.stop()
+    peer = FakePeer()
+    assert room.ask(RequestCode.NOTIFICATION, fields, peer=peer) is None
+    assert room.pops.services.notifications.count(PopQueue("T", "G", -1)) == 1
+    room.put(b"a")
+    assert len(peer.replies) == 1
+    assert bodies(room.pop()) == [b"a"]
 
 
-async def test_many_that_were_answered_leave_nothing(tmp_path: Path) -> None:
-    room = PopTimers(tmp_path)
+async def test_many_that_were_answered_leave_nothing(room: PopTimers) -> None:
     polls = room.pops.services.polls
-    async with room.running():
-        for _ in range(20):
-            peers = [wait(room, max_msg_nums=1) for _ in range(60)]
-            for peer in peers:
-                polls.peer_closed(peer)
-        assert polls.held == 0
-        assert len(polls._deadlines) < 1100
-        assert (polls._lines, polls._by_topic, polls._by_peer) == ({}, {}, {})
-        assert polls._filters.size_with(EVERYTHING) == 0
-    room.stop()
+    for _ in range(20):
+        peers = [wait(room, max_msg_nums=1) for _ in range(60)]
+        for peer in peers:
+            polls.peer_closed(peer)
+    assert polls.held == 0
+    assert len(polls._deadlines) < 1100
+    assert (polls._lines, polls._by_topic, polls._by_peer) == ({}, {}, {})
+    assert polls._filters.size_with(EVERYTHING) == 0

@@ -151,43 +151,31 @@ async def test_found(filled: Client) -> None:
     assert answer.header.ext["suggestWhichBrokerId"] == "0"
 
 
-async def test_at_the_end(filled: Client) -> None:
-    answer = await filled.pull("T", 10)
-    assert code_and_remark(answer) == (ResponseCode.PULL_NOT_FOUND, "OFFSET_OVERFLOW_ONE")
-    assert offsets_of(answer) == (10, 0, 10)
-    assert answer.body == b""
-
-
-@pytest.mark.parametrize("topic", ["T", "OFFSET_MOVED_EVENT"])
-async def test_an_empty_queue_from_its_start(broker: Client, topic: str) -> None:
-    answer = await broker.pull(topic, 0)
-    assert code_and_remark(answer) == (ResponseCode.PULL_NOT_FOUND, "NO_MESSAGE_IN_QUEUE")
-    assert offsets_of(answer) == (0, 0, 0)
-
-
-async def test_an_empty_queue_from_somewhere(broker: Client) -> None:
-    answer = await broker.pull("T", 5)
-    assert code_and_remark(answer) == (ResponseCode.PULL_OFFSET_MOVED, "NO_MESSAGE_IN_QUEUE")
-    assert offsets_of(answer) == (0, 0, 0)
-
-
-async def test_nothing_passes_the_filter(filled: Client) -> None:
-    answer = await filled.pull("T", 2, subscription="C")
-    assert code_and_remark(answer) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE")
-    assert offsets_of(answer) == (10, 0, 10)
-
-
-@pytest.mark.parametrize("offset", [11, 1_000_000])
-async def test_beyond_the_end(filled: Client, offset: int) -> None:
-    answer = await filled.pull("T", offset)
-    assert code_and_remark(answer) == (ResponseCode.PULL_OFFSET_MOVED, "OFFSET_OVERFLOW_BADLY")
-    assert offsets_of(answer) == (10, 0, 10)
-
-
-async def test_before_the_start(filled: Client) -> None:
-    answer = await filled.pull("T", -1)
-    assert code_and_remark(answer) == (ResponseCode.PULL_OFFSET_MOVED, "OFFSET_TOO_SMALL")
-    assert offsets_of(answer) == (0, 0, 10)
+@pytest.mark.parametrize(
+    ("topic", "offset", "changes", "code", "remark", "offsets"),
+    [
+        ("T", 10, {}, ResponseCode.PULL_NOT_FOUND, "OFFSET_OVERFLOW_ONE", (10, 0, 10)),
+        ("T", 2, {"subscription": "C"}, ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE", (10, 0, 10)),
+        ("T", 11, {}, ResponseCode.PULL_OFFSET_MOVED, "OFFSET_OVERFLOW_BADLY", (10, 0, 10)),
+        ("T", 1_000_000, {}, ResponseCode.PULL_OFFSET_MOVED, "OFFSET_OVERFLOW_BADLY", (10, 0, 10)),
+        ("T", -1, {}, ResponseCode.PULL_OFFSET_MOVED, "OFFSET_TOO_SMALL", (0, 0, 10)),
+        ("U", 0, {}, ResponseCode.PULL_NOT_FOUND, "NO_MESSAGE_IN_QUEUE", (0, 0, 0)),
+        ("U", 5, {}, ResponseCode.PULL_OFFSET_MOVED, "NO_MESSAGE_IN_QUEUE", (0, 0, 0)),
+        ("OFFSET_MOVED_EVENT", 0, {}, ResponseCode.PULL_NOT_FOUND, "NO_MESSAGE_IN_QUEUE", (0, 0, 0)),
+    ],
+)
+async def test_where_a_pull_finds_nothing(
+    filled: Client,
+    topic: str,
+    offset: int,
+    changes: dict[str, Any],
+    code: ResponseCode,
+    remark: str,
+    offsets: tuple[int, int, int],
+) -> None:
+    await filled.create_topic("U")
+    answer = await filled.pull(topic, offset, **changes)
+    assert (code_and_remark(answer), offsets_of(answer), answer.body) == ((code, remark), offsets, b"")
 
 
 @pytest.mark.parametrize(
@@ -293,13 +281,10 @@ async def test_a_queue_that_is_not_there(broker: Client, queue_id: int) -> None:
     assert code_and_remark(await broker.pull("T", queue_id=queue_id)) == (ResponseCode.SYSTEM_ERROR, expected)
 
 
-async def test_a_topic_that_may_not_be_read(broker: Client) -> None:
+async def test_a_topic_or_a_broker_that_may_not_be_read(broker: Client) -> None:
     await broker.create_topic("Write", perm=2)
     expected = "the topic[Write] pulling message is forbidden"
     assert code_and_remark(await broker.pull("Write")) == (ResponseCode.NO_PERMISSION, expected)
-
-
-async def test_a_broker_that_may_not_be_read(broker: Client) -> None:
     await broker.set_config(brokerPermission=2)
     expected = "the broker[127.0.0.1] pulling message is forbidden"
     assert code_and_remark(await broker.pull("T")) == (ResponseCode.NO_PERMISSION, expected)
@@ -347,24 +332,21 @@ async def test_a_request_without_a_topic(broker: Client) -> None:
 # --- the subscription of the heartbeat ---
 
 
-async def test_without_a_heartbeat_the_group_is_unknown(broker: Client) -> None:
-    answer = await broker.pull("T", sys_flag=FROM_HEARTBEAT)
-    expected = f"the consumer's group info not exist{FAQ}"
-    assert code_and_remark(answer) == (ResponseCode.SUBSCRIPTION_NOT_EXIST, expected)
-
-
-async def test_a_topic_the_heartbeat_did_not_name(broker: Client) -> None:
-    await broker.heartbeat("id", consumer("G", subscription("Other")))
-    answer = await broker.pull("T", sys_flag=FROM_HEARTBEAT)
-    expected = f"the consumer's subscription not exist{FAQ}"
-    assert code_and_remark(answer) == (ResponseCode.SUBSCRIPTION_NOT_EXIST, expected)
-
-
-async def test_a_subscription_newer_than_the_heartbeats(broker: Client) -> None:
-    await broker.heartbeat("id", consumer("G", subscription("T", version=5)))
+@pytest.mark.parametrize(
+    ("named", "code", "remark"),
+    [
+        (None, ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{FAQ}"),
+        ("Other", ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{FAQ}"),
+        ("T", ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest"),
+    ],
+)
+async def test_a_subscription_that_no_heartbeat_named(
+    broker: Client, named: str | None, code: ResponseCode, remark: str
+) -> None:
+    if named is not None:
+        await broker.heartbeat("id", consumer("G", subscription(named, version=5)))
     answer = await broker.pull("T", sys_flag=FROM_HEARTBEAT, sub_version=6)
-    expected = (ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
-    assert code_and_remark(answer) == expected
+    assert code_and_remark(answer) == (code, remark)
 
 
 @pytest.mark.parametrize(("expression", "found"), [("*", 10), ("A", 5), ("A || B", 10)])
@@ -438,23 +420,6 @@ async def test_a_consumer_that_sends_on_the_same_connection_wakes_itself(broker:
     assert sorted(len(answer.body) > 0 for answer in answers) == [False, True]
 
 
-async def test_all_who_wait_are_woken(server: Server, broker: Client) -> None:
-    waiting = [server.broker() for _ in range(3)]
-    for client in waiting:
-        await client.hold("T")
-    await broker.send("T", b"new")
-    for client in waiting:
-        (answer,) = await client.arrived()
-        assert bodies(answer.body) == [b"new"]
-
-
-@pytest.mark.parametrize(("topic", "queue_id"), [("T", 1), ("U", 0)])
-async def test_a_message_elsewhere_wakes_nobody(server: Server, broker: Client, topic: str, queue_id: int) -> None:
-    await broker.hold("T")
-    await server.broker().send(topic, queue_id=queue_id)
-    assert await broker.arrived() == []
-
-
 async def test_only_a_message_that_passes_the_filter_wakes(server: Server, filled: Client) -> None:
     await filled.hold("T", 10, subscription="C")
     sender = server.broker()
@@ -489,17 +454,6 @@ async def test_a_pull_past_unwanted_messages_says_at_its_end_how_far_it_came(ser
     (answer,) = await broker.arrived()
     assert answer.header.code in {ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY}
     assert offsets_of(answer) == (1, 0, 1)
-
-
-async def test_each_pull_has_its_own_time(server: Server, broker: Client) -> None:
-    await broker.hold("T", seconds=20)
-    early = server.broker()
-    await early.hold("T", seconds=3)
-    await server.pass_time(3.1)
-    assert len(await early.arrived()) == 1
-    assert await broker.arrived() == []
-    await server.pass_time(17)
-    assert len(await broker.arrived()) == 1
 
 
 async def test_without_long_polling_a_pull_waits_a_second(server: Server, broker: Client) -> None:

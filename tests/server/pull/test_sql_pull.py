@@ -64,12 +64,6 @@ async def test_the_expression_of_the_heartbeat_is_the_filter(filled: Client) -> 
         assert bodies(answer.body) == found
 
 
-async def test_nothing_matches(filled: Client) -> None:
-    answer = await filled.pull("T", subscription="a = 'none'", expression_type="SQL92")
-    assert code_and_remark(answer) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE")
-    assert offsets_of(answer) == (10, 0, 10)
-
-
 async def test_only_a_message_that_matches_wakes(server: Server, filled: Client) -> None:
     await filled.hold("T", 10, subscription="a > 100", expression_type="SQL92")
     sender = server.broker()
@@ -129,12 +123,6 @@ async def test_a_filter_that_is_older_than_the_subscription(broker: Client) -> N
     assert code_and_remark(answer) == expected
     answer = await broker.pull("T", sub_version=5, sys_flag=0)
     assert answer.header.code == ResponseCode.PULL_NOT_FOUND
-
-
-async def test_a_subscription_newer_than_the_heartbeats(broker: Client) -> None:
-    await broker.heartbeat("id", consumer("G", sql("a = 1", version=5)))
-    answer = await broker.pull("T", sys_flag=FROM_HEARTBEAT, sub_version=6)
-    assert answer.header.code == ResponseCode.SUBSCRIPTION_NOT_LATEST
 
 
 async def test_filters_can_be_switched_off(broker: Client) -> None:

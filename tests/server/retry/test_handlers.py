@@ -124,18 +124,15 @@ async def test_the_delay_grows_with_each_try_and_the_first_message_stays_known(b
         offset = again.physical_offset
 
 
-@pytest.mark.parametrize(("asked", "level"), [(1, 1), (2, 2), (18, 18), (19, 18), (1000, 18)])
-async def test_a_delay_level_that_is_asked_for_is_kept(broker: Client, asked: int, level: int) -> None:
-    await give_back(broker, place(await broker.send("T")), asked)
+@pytest.mark.parametrize(
+    ("tried", "asked", "level"), [(0, 1, 1), (0, 2, 2), (0, 18, 18), (0, 19, 18), (0, 1000, 18), (16, 0, 18)]
+)
+async def test_the_delay_is_the_level_that_is_asked_for_and_none_is_behind_the_last(
+    broker: Client, tried: int, asked: int, level: int
+) -> None:
+    await give_back(broker, place(await broker.send("T", reconsume_times=tried)), asked, maxReconsumeTimes=20)
     (again,) = await waiting(broker, level)
-    assert properties_of(again)["DELAY"] == str(level)
-
-
-async def test_the_delay_grows_up_to_the_last_level(broker: Client) -> None:
-    sent = await broker.send("T", reconsume_times=16)
-    await give_back(broker, place(sent), maxReconsumeTimes=20)
-    (again,) = await waiting(broker, 18)
-    assert again.reconsume_times == 17
+    assert (again.reconsume_times, properties_of(again)["DELAY"]) == (tried + 1, str(level))
 
 
 @pytest.mark.parametrize(
@@ -266,26 +263,17 @@ async def test_a_record_inside_a_message_is_none(broker: Client) -> None:
     assert code_and_remark(await give_back(broker, offset)) == expected
 
 
-async def test_an_unknown_group_when_groups_are_not_made(broker: Client) -> None:
-    sent = await broker.send("T")
-    await broker.set_config(autoCreateSubscriptionGroup="false")
-    answer = await give_back(broker, place(sent), group="Other")
-    expected = f"subscription group not exist, Other {FAQ}"
-    assert code_and_remark(answer) == (ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, expected)
-
-
-async def test_a_broker_that_takes_no_messages(broker: Client) -> None:
-    sent = await broker.send("T")
-    await broker.set_config(brokerPermission=4)
-    expected = (ResponseCode.NO_PERMISSION, "the broker[127.0.0.1] sending message is forbidden")
-    assert code_and_remark(await give_back(broker, place(sent))) == expected
-
-
-async def test_a_retry_topic_that_takes_no_messages(broker: Client) -> None:
-    sent = await broker.send("T")
+async def test_what_may_not_be_stored_is_refused(broker: Client) -> None:
+    sent = place(await broker.send("T"))
     assert (await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(RETRY, perm=4))).header.code == 0
     expected = (ResponseCode.NO_PERMISSION, f"the topic[{RETRY}] sending message is forbidden")
-    assert code_and_remark(await give_back(broker, place(sent))) == expected
+    assert code_and_remark(await give_back(broker, sent)) == expected
+    await broker.set_config(autoCreateSubscriptionGroup="false")
+    unknown = (ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, Other {FAQ}")
+    assert code_and_remark(await give_back(broker, sent, group="Other")) == unknown
+    await broker.set_config(brokerPermission=4)
+    expected = (ResponseCode.NO_PERMISSION, "the broker[127.0.0.1] sending message is forbidden")
+    assert code_and_remark(await give_back(broker, sent)) == expected
 
 
 @pytest.mark.parametrize("field", ["offset", "group", "delayLevel"])

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rocketwire.server.core.errors import NotPermitted
-from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.retry.send_back import SendBack
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
-from rocketwire.wire.header import Header
 from tests.server.harness import (
     BINARY,
     Client,
@@ -102,16 +98,6 @@ async def test_both_ways_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(stored) == 10
 
 
-async def test_in_any_order(tmp_path: Path) -> None:
-    count = len(requests([0] * MESSAGES))
-    plain, stored = await answers_and_records(tmp_path / "0")
-    order = list(range(count))
-    random.Random(5).shuffle(order)
-    answers, stored_too = await answers_and_records(tmp_path / "1", order)
-    assert [code_and_remark(frame) for frame in answers] == [code_and_remark(frame) for frame in plain]
-    assert sorted(stored) == sorted(stored_too)
-
-
 @pytest.mark.parametrize("serialize_type", [0, BINARY])
 async def test_all_of_one_read_are_one_group(
     server: Server, monkeypatch: pytest.MonkeyPatch, serialize_type: int
@@ -146,31 +132,6 @@ async def test_one_that_is_not_stored_is_told_so(tmp_path: Path) -> None:
         assert len(records((await client.pull("SCHEDULE_TOPIC_XXXX", queue_id=2)).body)) == 2
 
 
-class Gate:
-    """Lets one group give nothing back."""
-
-    active = True
-
-    def admit(self, _peer: Any, header: Header, _body: memoryview, _proof: Any = None) -> None:
-        if header.code == BACK and (header.ext or {})["group"] == "Closed":
-            raise NotPermitted("closed")
-
-
-async def test_guards_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = FrameDispatcher.__init__
-
-    def guarded(self: FrameDispatcher, *args: Any, **options: Any) -> None:
-        real(self, *args, **{**options, "guards": [Gate()]})
-
-    monkeypatch.setattr(FrameDispatcher, "__init__", guarded)
-    async with serving(tmp_path) as server:
-        client = server.broker()
-        (place, *_) = await places_of(client)
-        await client.write(b"".join(client.frame(BACK, back(place, group=group)) for group in ("G", "Closed", "G")))
-        answers = [code_and_remark(frame) for frame in await client.arrived()]
-        assert answers == [(ResponseCode.NO_PERMISSION, "closed"), (0, None), (0, None)]
-
-
 async def test_numbers_of_tries_at_javas_ends_do_no_harm(broker: Client) -> None:
     (good, *_) = await places_of(broker)
     numbers = (2**31 - 1, -(2**31), -3)
@@ -180,22 +141,6 @@ async def test_numbers_of_tries_at_javas_ends_do_no_harm(broker: Client) -> None
     backs = [broker.frame(BACK, back(place, maxReconsumeTimes=str(2**31 - 1))) for place in places]
     await broker.write(send + b"".join(backs) + send)
     assert [answer.header.code for answer in await broker.arrived()] == [0] * 7
-
-
-async def test_long_groups_let_others_have_their_turn(broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    await broker.create_topic("T")
-    ext = (await broker.send("T", bytes(200_000))).header.ext or {}
-    groups: list[int] = []
-    real = MessageStore.append
-
-    def counted(self: MessageStore, drafts: Any) -> Any:
-        groups.append(len(drafts))
-        return real(self, drafts)
-
-    monkeypatch.setattr(MessageStore, "append", counted)
-    await broker.write(broker.frame(BACK, back(int(ext["msgId"][16:], 16))) * 7)
-    assert len(await broker.arrived()) == 7
-    assert groups == [3, 3, 1]
 
 
 async def test_a_bug_in_one_does_not_take_the_others(

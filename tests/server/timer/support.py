@@ -5,48 +5,23 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import trio
 import trio.testing
 
-from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.errors import ServiceUnavailable
-from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.messages.appending import NOT_STORED, Refusals
-from rocketwire.server.messages.keys import PageCacheKeys
-from rocketwire.server.messages.message_writer import MessageWriter
-from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.messages.real_queue import with_real_queue
-from rocketwire.server.send.checks import SendChecks
-from rocketwire.server.send.drafts import SendDrafts
-from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.send.preparing import SendPreparer
-from rocketwire.server.throttle.keys import ThrottleKeys
-from rocketwire.server.throttle.throttle import Throttle
-from rocketwire.server.timer.keys import TimerKeys
-from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.timer.timer import Timer
-from rocketwire.server.topics.keys import TopicKeys
-from rocketwire.server.topics.retry_topics import RetryTopics
-from rocketwire.server.topics.subscription_groups import SubscriptionGroups
-from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.event import Event
-from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import MessageStore
-from rocketwire.store.tables.groups import GroupTable
-from rocketwire.store.tables.topics import TopicTable
 from rocketwire.store.timer.units import out_time
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.names import TIMER_TOPIC
-from tests.server.busy_loop import BusyLoop
-from tests.server.harness import Clock, properties_text, run_inline, small_config
-from tests.store.support import bodies, kill
+from tests.server.harness import Clock, properties_text, run_inline
+from tests.server.store_room import StoreRoom
 
 HOST = encode_host("10.0.0.1", 5)
 
@@ -57,54 +32,19 @@ def timer_draft(body: bytes, due: int, *, key: str, topic: str = "T", **more: st
     return Draft(TIMER_TOPIC, 0, body, with_real_queue(text.encode(), topic, 0), 0, 0, due - 1, HOST, unique_key=key)
 
 
-class Timers:
+class Timers(StoreRoom):
     """An open store, and its timer, that runs within `running`."""
 
     def __init__(
         self, folder: Path, *, clock: Clock | None = None, files: FileSystem | None = None, **settings: Any
     ) -> None:
-        self.clock = clock or Clock()
         self.files = files or RealFileSystem()
-        self.live = live = LiveConfig(small_config(folder), self.clock)
-        self.topics = topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=self.clock), live[TopicKeys])
-        values: dict[str, Any] = {
+        sizes: dict[str, Any] = {
             "commit_log_file_size": 1 << 20,
             "consume_queue_file_size": 20 * 256,
-            "index_slots": 200,
-            "index_entries": 1000,
             "timer_log_file_size": 52 * 512 + 20,
-            **settings,
         }
-        self.settings = StoreSettings(root=folder / "store", **values)
-        self.store = MessageStore.open(
-            self.settings, clock=self.clock, store_host=encode_host("127.0.0.1", 1), files=files
-        )
-        self.groups = groups = SubscriptionGroups(
-            GroupTable.open(folder / "groups.json", clock=self.clock), live[TopicKeys], live[LimitKeys]
-        )
-        self.page_cache = PageCacheGuard(live[PageCacheKeys], now=lambda: 0.0)
-        checks = SendChecks(
-            live[SendKeys],
-            live[BrokerKeys],
-            live[TransactionKeys],
-            topics,
-            choose=lambda bound: bound - 1,
-            retries=RetryTopics(groups, topics),
-        )
-        self.storing = MessageWriter(self.store, flush=None, metrics=Metrics(), page_cache=self.page_cache)
-        self.sending = SendPreparer(
-            SendDrafts(
-                live[SendKeys],
-                live.current.broker,
-                topics,
-                checks,
-                TimerSends(live[TimerKeys], live[BrokerKeys], topics, self.clock),
-                delay_levels=0,
-            ),
-            Throttle(live[ThrottleKeys], topics, Metrics()),
-        )
-        self.woken = 0
-        self.loop = BusyLoop(tick=0.000_01)
+        self.open_store(folder, clock or Clock(), files, **(sizes | settings))
         self.moved = Event[[]]()
         self.timer = Timer(
             store=self.store,
@@ -119,9 +59,6 @@ class Timers:
         )
         self.store.arrivals.subscribe(self.timer.arrived)
 
-    def _wake(self) -> None:
-        self.woken += 1
-
     def start(self, nursery: trio.Nursery) -> None:
         """Start the timer."""
         nursery.start_soon(self.timer.run)
@@ -134,6 +71,15 @@ class Timers:
             await trio.testing.wait_all_tasks_blocked()
             yield
             nursery.cancel_scope.cancel()
+
+    @classmethod
+    @asynccontextmanager
+    async def started(cls, folder: Path, **options: Any) -> AsyncIterator[Self]:
+        """Open a store, have its timer run, and stop both as a broker does."""
+        made = cls(folder, **options)
+        async with made.running():
+            yield made
+        made.stop()
 
     def send(self, *drafts: Draft) -> None:
         """Store timer messages."""
@@ -160,14 +106,6 @@ class Timers:
         assert isinstance(clock, trio.testing.MockClock)
         clock.jump(max(0.5, ms / 1000))
         await trio.testing.wait_all_tasks_blocked()
-
-    def delivered(self, topic: str = "T") -> list[bytes]:
-        """Bodies of all messages of a topic's queue 0."""
-        return bodies(self.store, topic)
-
-    def kill(self) -> None:
-        """Stop as a killed process does."""
-        kill(self.store)
 
     def stop(self) -> None:
         """Stop as a broker does."""

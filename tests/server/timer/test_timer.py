@@ -24,24 +24,19 @@ SHORT: dict[str, Any] = {"timer_precision": 100, "timer_roll_window": 100}
 
 
 @pytest.mark.parametrize("delay", [1, 998, 1000, 1001, 5000, 123_456])
-async def test_a_message_is_delivered_when_it_is_due_and_no_sooner(tmp_path: Path, delay: int) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
-        timers.send_in(b"a", delay)
-        await timers.pass_time(delay - 1)
-        assert timers.delivered() == []
-        await timers.pass_time(1)
-        assert timers.delivered() == [b"a"]
-        assert timers.timer.counts.delivered == timers.woken == 1
-    timers.stop()
+async def test_a_message_is_delivered_when_it_is_due_and_no_sooner(timers: Timers, delay: int) -> None:
+    timers.send_in(b"a", delay)
+    await timers.pass_time(delay - 1)
+    assert timers.delivered() == []
+    await timers.pass_time(1)
+    assert timers.delivered() == [b"a"]
+    assert timers.timer.counts.delivered == timers.woken == 1
 
 
-async def test_a_copy_says_what_it_is_of_and_how_it_waited(tmp_path: Path) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
-        timers.send_in(b"a", 5000, TAGS="A")
-        sent = timers.clock.now
-        await timers.pass_time(5000)
+async def test_a_copy_says_what_it_is_of_and_how_it_waited(timers: Timers) -> None:
+    timers.send_in(b"a", 5000, TAGS="A")
+    sent = timers.clock.now
+    await timers.pass_time(5000)
     place = timers.store.place(("T", 0), 0)
     assert place is not None
     record = timers.store.record_at(place)
@@ -52,19 +47,15 @@ async def test_a_copy_says_what_it_is_of_and_how_it_waited(tmp_path: Path) -> No
     assert properties["TIMER_ENQUEUE_MS"] == str(sent - sent % 1000)
     assert properties["TIMER_DEQUEUE_MS"] == str(sent + 5000)
     assert properties["TAGS"] == "A"
-    timers.stop()
 
 
-async def test_messages_of_one_slot_come_each_at_its_time(tmp_path: Path) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
-        for delay in (2900, 2100, 2500, 2500):
-            timers.send_in(b"%d-%d" % (delay, timers.store.max_offset(TIMER_TOPIC, 0)), delay)
-        for passed, count in ((2100, 1), (399, 1), (1, 3), (399, 3), (1, 4)):
-            await timers.pass_time(passed)
-            assert len(timers.delivered()) == count
+async def test_messages_of_one_slot_come_each_at_its_time(timers: Timers) -> None:
+    for delay in (2900, 2100, 2500, 2500):
+        timers.send_in(b"%d-%d" % (delay, timers.store.max_offset(TIMER_TOPIC, 0)), delay)
+    for passed, count in ((2100, 1), (399, 1), (1, 3), (399, 3), (1, 4)):
+        await timers.pass_time(passed)
+        assert len(timers.delivered()) == count
     assert timers.delivered() == [b"2100-1", b"2500-2", b"2500-3", b"2900-0"]
-    timers.stop()
 
 
 # --- cancelling ---
@@ -97,33 +88,27 @@ async def test_a_marker_cancels_however_often_its_message_rolled(tmp_path: Path,
     timers.stop()
 
 
-async def test_a_marker_counts_up_to_the_last_moment(tmp_path: Path) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
-        timers.send_in(b"a", 5000)
-        timers.send_in(b"b", 5000)
-        await timers.pass_time(4999)
-        timers.cancel_in("a", 1)
-        await timers.jump(1)
-        assert timers.delivered() == [b"b"]
-        timers.cancel_in("b", 1)
-        await timers.pass_time(1000)
-        assert timers.delivered() == [b"b"]
-    timers.stop()
+async def test_a_marker_counts_up_to_the_last_moment(timers: Timers) -> None:
+    timers.send_in(b"a", 5000)
+    timers.send_in(b"b", 5000)
+    await timers.pass_time(4999)
+    timers.cancel_in("a", 1)
+    await timers.jump(1)
+    assert timers.delivered() == [b"b"]
+    timers.cancel_in("b", 1)
+    await timers.pass_time(1000)
+    assert timers.delivered() == [b"b"]
 
 
-async def test_a_marker_counts_while_the_first_stages_are_far_behind(tmp_path: Path) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
-        timers.send_in(b"a", 3000)
-        await timers.pass_time(1)
-        for number in range(3000):
-            timers.send_in(b"%d" % number, 50_000)
-        timers.cancel_in("a", 2999)
-        await timers.jump(2999)
-        assert timers.delivered() == []
-        assert timers.timer.counts.cancelled == 1
-    timers.stop()
+async def test_a_marker_counts_while_the_first_stages_are_far_behind(timers: Timers) -> None:
+    timers.send_in(b"a", 3000)
+    await timers.pass_time(1)
+    for number in range(3000):
+        timers.send_in(b"%d" % number, 50_000)
+    timers.cancel_in("a", 2999)
+    await timers.jump(2999)
+    assert timers.delivered() == []
+    assert timers.timer.counts.cancelled == 1
 
 
 @pytest.mark.parametrize("apart", [300, 3000])
@@ -135,25 +120,20 @@ async def test_a_marker_counts_though_all_is_overdue_before_it_is_in_the_index(t
     timers.cancel_in("a", 1000)
     timers.kill()
     timers.clock.now += 60_500
-    timers = Timers(tmp_path, clock=timers.clock)
-    async with timers.running():
+    async with Timers.started(tmp_path, clock=timers.clock) as timers:
         await timers.pass_time(3000)
         assert timers.delivered() == []
         assert timers.timer.counts.cancelled == 1
-    timers.stop()
 
 
-async def test_a_marker_of_another_time_cancels_nothing(tmp_path: Path) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
-        timers.send_in(b"a", 5000)
-        timers.cancel_in("a", 8000)
-        timers.cancel_in("b", 5000)
-        await timers.pass_time(5000)
-        assert timers.delivered() == [b"a"]
-        await timers.pass_time(5000)
-        assert (timers.timer.counts.cancelled, timers.timer.pending) == (0, 0)
-    timers.stop()
+async def test_a_marker_of_another_time_cancels_nothing(timers: Timers) -> None:
+    timers.send_in(b"a", 5000)
+    timers.cancel_in("a", 8000)
+    timers.cancel_in("b", 5000)
+    await timers.pass_time(5000)
+    assert timers.delivered() == [b"a"]
+    await timers.pass_time(5000)
+    assert (timers.timer.counts.cancelled, timers.timer.pending) == (0, 0)
 
 
 # --- rolling and stops ---
@@ -198,8 +178,7 @@ async def test_a_stop_longer_than_the_wheel_loses_nothing(tmp_path: Path, clean:
         await timers.pass_time(1)
     timers.stop() if clean else timers.kill()
     timers.clock.now += 17 * DAY
-    timers = Timers(tmp_path, clock=timers.clock)
-    async with timers.running():
+    async with Timers.started(tmp_path, clock=timers.clock) as timers:
         assert timers.timer.pending == 4 or timers.timer.pending >= 4
         for _ in range(3):
             await timers.pass_time(1)
@@ -212,7 +191,6 @@ async def test_a_stop_longer_than_the_wheel_loses_nothing(tmp_path: Path, clean:
             await timers.pass_time(DAY)
         assert timers.delivered()[-2:] == [b"5", b"6"]
         assert timers.timer.counts.cancelled == 7
-    timers.stop()
 
 
 async def test_what_comes_after_a_long_stop_is_not_in_the_way_of_what_was_due_meanwhile(tmp_path: Path) -> None:
@@ -251,8 +229,7 @@ async def test_what_came_just_before_a_stop_is_put_into_the_index(tmp_path: Path
 
 async def test_what_the_log_has_lost_is_passed_over_and_counted(tmp_path: Path) -> None:
     """Apache issue 10668: there the wheel stands still."""
-    timers = Timers(tmp_path, commit_log_file_size=4096)
-    async with timers.running():
+    async with Timers.started(tmp_path, commit_log_file_size=4096) as timers:
         for number in range(16):
             timers.send_in(b"%d" % number + b"." * 400, 5000)
         await timers.pass_time(1)
@@ -263,60 +240,50 @@ async def test_what_the_log_has_lost_is_passed_over_and_counted(tmp_path: Path) 
         assert found == [b"%d" % number + b"." * 400 for number in range(16 - len(found), 16)]
         assert timers.timer.counts.stale == 16 - len(found)
         assert timers.timer.pending == 0
-    timers.stop()
 
 
-async def test_a_record_that_says_no_time_is_passed_over(tmp_path: Path) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
-        bad = timer_draft(b"bad", timers.clock.now + 5000, key="bad")
-        bad.properties = b"UNIQ_KEY\x01bad"
-        timers.send(bad)
-        timers.send_in(b"a", 5000)
-        await timers.pass_time(5000)
-        assert timers.delivered() == [b"a"]
-        assert (timers.timer.enqueue_behind, timers.timer.counts.dropped) == (0, 1)
-    timers.stop()
+async def test_a_record_that_says_no_time_is_passed_over(timers: Timers) -> None:
+    bad = timer_draft(b"bad", timers.clock.now + 5000, key="bad")
+    bad.properties = b"UNIQ_KEY\x01bad"
+    timers.send(bad)
+    timers.send_in(b"a", 5000)
+    await timers.pass_time(5000)
+    assert timers.delivered() == [b"a"]
+    assert (timers.timer.enqueue_behind, timers.timer.counts.dropped) == (0, 1)
 
 
 # --- the clock ---
 
 
-async def test_a_clock_that_is_set_forward(tmp_path: Path) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
-        for number, delay in enumerate((5000, 3_600_000, 5 * DAY)):
-            timers.send_in(b"%d" % number, delay)
-        await timers.pass_time(1)
-        timers.clock.now += 3 * DAY
-        await timers.pass_time(500)
-        assert timers.delivered() == [b"0", b"1"]
-        for _ in range(2):
-            await timers.pass_time(DAY)
-        assert timers.delivered() == [b"0", b"1", b"2"]
-    timers.stop()
+async def test_a_clock_that_is_set_forward(timers: Timers) -> None:
+    for number, delay in enumerate((5000, 3_600_000, 5 * DAY)):
+        timers.send_in(b"%d" % number, delay)
+    await timers.pass_time(1)
+    timers.clock.now += 3 * DAY
+    await timers.pass_time(500)
+    assert timers.delivered() == [b"0", b"1"]
+    for _ in range(2):
+        await timers.pass_time(DAY)
+    assert timers.delivered() == [b"0", b"1", b"2"]
 
 
 @pytest.mark.parametrize("back", [2, 700, 5000, 3_600_000])
-async def test_a_clock_that_is_set_back(tmp_path: Path, back: int) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
-        timers.send_in(b"a", 10_000)
-        timers.send_in(b"b", 10_500)
-        timers.send_in(b"c", 60_000)
-        due = timers.clock.now + 10_500
-        await timers.pass_time(10_000)
-        assert timers.delivered() == [b"a"]
-        timers.clock.now -= back
-        await timers.pass_time(500)
-        timers.send_in(b"d", 2000)
-        await timers.pass_time(2000)
-        assert timers.delivered() == ([b"a", b"b", b"d"] if timers.clock.now >= due else [b"a", b"d"])
-        await timers.pass_time(max(0, due - 1 - timers.clock.now))
-        await timers.pass_time(60_000)
-        assert sorted(timers.delivered()) == [b"a", b"b", b"c", b"d"]
-        assert timers.timer.counts.delivered == 4
-    timers.stop()
+async def test_a_clock_that_is_set_back(timers: Timers, back: int) -> None:
+    timers.send_in(b"a", 10_000)
+    timers.send_in(b"b", 10_500)
+    timers.send_in(b"c", 60_000)
+    due = timers.clock.now + 10_500
+    await timers.pass_time(10_000)
+    assert timers.delivered() == [b"a"]
+    timers.clock.now -= back
+    await timers.pass_time(500)
+    timers.send_in(b"d", 2000)
+    await timers.pass_time(2000)
+    assert timers.delivered() == ([b"a", b"b", b"d"] if timers.clock.now >= due else [b"a", b"d"])
+    await timers.pass_time(max(0, due - 1 - timers.clock.now))
+    await timers.pass_time(60_000)
+    assert sorted(timers.delivered()) == [b"a", b"b", b"c", b"d"]
+    assert timers.timer.counts.delivered == 4
 
 
 async def test_what_was_sent_while_the_clock_stood_far_ahead_holds_up_nothing(tmp_path: Path) -> None:
@@ -370,21 +337,18 @@ async def test_what_was_sent_while_the_clock_stood_ahead_is_in_the_way_of_nothin
     timers.stop()
 
 
-async def test_a_clock_set_back_while_a_group_is_on_its_way(tmp_path: Path) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
-        timers.send_in(b"a", 5000)
-        await timers.pass_time(4000)
-        timers.page_cache.is_busy = True
-        await timers.pass_time(1000)
-        timers.clock.now -= 600
-        timers.page_cache.is_busy = False
-        await timers.pass_time(0)
-        await timers.pass_time(599)
-        assert timers.delivered() == []
-        await timers.pass_time(1)
-        assert timers.delivered() == [b"a"]
-    timers.stop()
+async def test_a_clock_set_back_while_a_group_is_on_its_way(timers: Timers) -> None:
+    timers.send_in(b"a", 5000)
+    await timers.pass_time(4000)
+    timers.page_cache.is_busy = True
+    await timers.pass_time(1000)
+    timers.clock.now -= 600
+    timers.page_cache.is_busy = False
+    await timers.pass_time(0)
+    await timers.pass_time(599)
+    assert timers.delivered() == []
+    await timers.pass_time(1)
+    assert timers.delivered() == [b"a"]
 
 
 # --- work ---
@@ -421,14 +385,12 @@ async def test_a_large_slot_is_delivered_in_groups_in_the_order_of_the_log(tmp_p
 
 
 async def test_large_messages_make_small_groups(tmp_path: Path) -> None:
-    timers = Timers(tmp_path, commit_log_file_size=8 << 20)
-    async with timers.running():
+    async with Timers.started(tmp_path, commit_log_file_size=8 << 20) as timers:
         refusing = Refusing(timers)
         for number in range(8):
             timers.send_in(b"%d" % number * 200_000, 5000, key=f"{number}")
         await timers.pass_time(5000)
         assert [len(group) for group in refusing.groups] == [2, 2, 2, 2]
-    timers.stop()
 
 
 class CountingClock(Clock):
@@ -443,8 +405,7 @@ class CountingClock(Clock):
 
 async def test_an_idle_timer_does_nothing(tmp_path: Path) -> None:
     clock = CountingClock()
-    timers = Timers(tmp_path, clock=clock)
-    async with timers.running():
+    async with Timers.started(tmp_path, clock=clock) as timers:
         for _ in range(2):
             before = clock.looks
             for _ in range(100):
@@ -456,14 +417,11 @@ async def test_an_idle_timer_does_nothing(tmp_path: Path) -> None:
             await timers.pass_time(5000)
             await timers.pass_time(5000)
         assert len(timers.delivered()) == 2
-    timers.stop()
 
 
 async def test_nothing_is_made_on_the_disk_before_the_first_message(tmp_path: Path) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
+    async with Timers.started(tmp_path) as timers:
         await timers.pass_time(10_000)
-    timers.stop()
     there = {path.name for path in (tmp_path / "store").iterdir()}
     assert there == {"checkpoint", "commitlog", "config", "consumequeue", "lock"}
 
@@ -488,10 +446,8 @@ async def test_how_many_messages_of_each_topic_wait(tmp_path: Path) -> None:
     timers.timer.table.persist()
     written = json.loads(path.read_bytes())
     assert {topic: each["count"] for topic, each in written["timingCount"].items()} == {"T": 1, "U": 1}
-    timers = Timers(tmp_path, clock=timers.clock)
-    async with timers.running():
+    async with Timers.started(tmp_path, clock=timers.clock) as timers:
         assert timers.timer.topic_counts() == {"T": 1, "U": 1}
-    timers.stop()
 
 
 @pytest.mark.slow

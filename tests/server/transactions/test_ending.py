@@ -20,6 +20,12 @@ from tests.store.support import kill
 NOT_FOUND = "Find prepared transaction message failed"
 
 
+async def check(setup: Setup) -> None:
+    """Let a minute pass, and have one round of the check."""
+    setup.clock.now += 60_000
+    await setup.transactions.check()
+
+
 def test_a_committed_message_is_for_consumers(setup: Setup) -> None:
     place = setup.send(body=b"one")
     assert setup.bodies() == []
@@ -32,17 +38,12 @@ def test_a_committed_message_is_for_consumers(setup: Setup) -> None:
     assert setup.undecided == []
 
 
-def test_a_message_that_is_rolled_back_is_not(setup: Setup) -> None:
-    setup.decide(setup.send(), ROLLBACK)
-    assert setup.bodies() == []
-    assert setup.bodies(OP) == [b"0"]
-    assert setup.undecided == []
-
-
-def test_what_is_not_known_yet_decides_nothing(setup: Setup) -> None:
-    setup.decide(setup.send(), UNKNOWN)
-    assert setup.bodies(OP) == []
-    assert setup.undecided == [0]
+@pytest.mark.parametrize(("decision", "ops", "undecided"), [(ROLLBACK, [b"0"], []), (UNKNOWN, [], [0])])
+def test_any_other_decision_delivers_nothing(
+    setup: Setup, decision: int, ops: list[bytes], undecided: list[int]
+) -> None:
+    setup.decide(setup.send(), decision)
+    assert (setup.bodies(), setup.bodies(OP), setup.undecided) == ([], ops, undecided)
 
 
 @pytest.mark.parametrize("decision", [SysFlag.TRANSACTION_PREPARED, 99, -1])
@@ -127,8 +128,7 @@ def test_a_full_disk_leaves_a_transaction_undecided(setup: Setup) -> None:
 async def test_a_decision_under_the_first_offsets_is_one_of_the_newest_copy(setup: Setup) -> None:
     place = setup.send(body=b"one")
     for _ in range(2):
-        setup.clock.now += 60_000
-        await setup.transactions.check()
+        await check(setup)
     assert setup.undecided == [2]
     setup.decide(place)
     assert setup.bodies() == [b"one"]
@@ -141,8 +141,7 @@ async def test_a_decision_under_the_first_offsets_is_one_of_the_newest_copy(setu
 
 async def test_the_newest_copy_is_found_after_a_start_too(setup: Setup) -> None:
     place = setup.send(body=b"one")
-    setup.clock.now += 60_000
-    await setup.transactions.check()
+    await check(setup)
     for number in range(100):
         setup.send(f"other {number}")
     setup.reopen()
@@ -156,8 +155,7 @@ async def test_two_sends_of_one_message_are_two_transactions(setup: Setup) -> No
     first = setup.send(body=b"one")
     setup.clock.now += 1000
     second = setup.send(body=b"one")
-    setup.clock.now += 60_000
-    await setup.transactions.check()
+    await check(setup)
     setup.decide(second)
     setup.decide(second)
     assert setup.undecided == [2]
@@ -168,8 +166,7 @@ async def test_two_sends_of_one_message_are_two_transactions(setup: Setup) -> No
 
 async def test_a_message_without_a_key_is_decided_under_its_newest_offsets_only(setup: Setup) -> None:
     place = setup.send(None)
-    setup.clock.now += 60_000
-    await setup.transactions.check()
+    await check(setup)
     setup.decide(place)
     assert setup.bodies() == []
     setup.decide(place_of(setup.messages(HALF)[1]))
@@ -180,8 +177,7 @@ async def test_what_was_given_up_is_decided(setup: Setup) -> None:
     place = setup.send()
     setup.live.update({"transactionCheckMax": "1"})
     for _ in range(2):
-        setup.clock.now += 60_000
-        await setup.transactions.check()
+        await check(setup)
     setup.decide(place)
     assert setup.bodies() == []
 
@@ -274,7 +270,6 @@ def test_a_page_of_zeros_among_the_properties_is_not_stored_again(setup: Setup) 
 @pytest.mark.parametrize(("zeros", "kept"), [(9, "\0" * 9), (5000, None)])
 async def test_a_copy_is_put_again_as_it_can_be_believed(setup: Setup, zeros: int, kept: str | None) -> None:
     with_zeros(setup, zeros)
-    setup.clock.now += 60_000
-    await setup.transactions.check()
+    await check(setup)
     assert setup.undecided == [2]
     assert setup.messages(HALF)[2].decoded_properties().get("x") == kept

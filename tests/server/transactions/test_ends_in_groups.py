@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.transactions.half import OP
 from rocketwire.server.transactions.outcomes import TransactionOutcomes
@@ -20,7 +18,6 @@ from rocketwire.store.errors import RecordTooLarge, StoreClosed
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.frame import Frame
-from rocketwire.wire.header import Header
 from rocketwire.wire.message import MessageRecord, decode_record
 from tests.server.harness import (
     BINARY,
@@ -191,14 +188,6 @@ async def test_a_second_decision_waits_for_the_first(
     assert groups == [["T", OP[0]] * 2, ["T", OP[0]]]
 
 
-async def test_binary_requests_are_grouped(groups: list[list[str]], broker: Client, halves: list[Sent]) -> None:
-    frames = [broker.frame(END, end(half), serialize_type=BINARY) for half in halves[:2]]
-    groups.clear()
-    await broker.write(b"".join(frames))
-    assert [answer.header.code for answer in await broker.arrived()] == [0, 0]
-    assert list(map(len, groups)) == [4]
-
-
 @pytest.mark.parametrize("error", [StoreClosed("here"), RecordTooLarge(5, 4)])
 async def test_what_the_store_refuses_stays_undecided(
     broker: Client, halves: list[Sent], monkeypatch: pytest.MonkeyPatch, error: Exception
@@ -216,34 +205,6 @@ async def test_what_the_store_refuses_stays_undecided(
     await broker.write(b"".join(frames))
     assert [answer.header.code for answer in await broker.arrived()] == [0]
     assert (await broker.pull("T")).header.code == 0
-
-
-class Gate:
-    """Refuses a group's requests, in both ways."""
-
-    active = True
-
-    def admit(self, _peer: Any, header: Header, _body: memoryview, _proof: Any = None) -> None:
-        if header.code == END and (header.ext or {})["producerGroup"] == "Closed":
-            raise NotPermitted("closed")
-
-
-async def test_guards_are_asked(groups: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = FrameDispatcher.__init__
-
-    def guarded(self: FrameDispatcher, *args: Any, **options: Any) -> None:
-        real(self, *args, **{**options, "guards": [Gate()]})
-
-    monkeypatch.setattr(FrameDispatcher, "__init__", guarded)
-    async with serving(tmp_path) as server:
-        client = server.broker()
-        await client.create_topic("T")
-        half = await prepared(client, 0)
-        groups.clear()
-        await client.write(client.frame(END, end(half, producerGroup="Closed")) + client.frame(END, end(half)))
-        answers = [code_and_remark(answer) for answer in await client.arrived()]
-        assert answers == [(ResponseCode.NO_PERMISSION, "closed"), (0, None)]
-        assert list(map(len, groups)) == [2]
 
 
 @pytest.mark.parametrize("way", [0, BINARY])
@@ -295,18 +256,6 @@ async def test_outcomes_are_counted_as_stored(
     await broker.arrived()
     await broker.ask(END, end(await prepared(broker, 9), ROLLBACK), serialize_type=BINARY)
     assert counted == [8, 1, 1]
-
-
-async def test_long_groups_let_others_have_their_turn(groups: list[list[str]], broker: Client) -> None:
-    await broker.create_topic("T")
-    text = properties_text(TRAN_MSG="true", PGROUP="P", UNIQ_KEY="K")
-    body = bytes(200_000)
-    sends = [broker.send("T", body, properties=text, sys_flag=SysFlag.TRANSACTION_PREPARED) for _ in range(7)]
-    halves = [where(await each) for each in sends]
-    groups.clear()
-    await broker.write(b"".join(broker.frame(END, end(half)) for half in halves))
-    assert len(await broker.arrived()) == 7
-    assert list(map(len, groups)) == [6, 6, 2]
 
 
 async def test_a_bug_in_one_end_does_not_take_the_requests_beside_it(

@@ -92,24 +92,11 @@ async def test_one_way_and_other_decisions(broker: Client) -> None:
     await broker.tell(RequestCode.END_TRANSACTION, end_ext(sent[2]))
     await broker.tell(RequestCode.END_TRANSACTION, end_ext(sent[0], ROLLBACK))
     await broker.tell(RequestCode.END_TRANSACTION, end_ext(sent[1], 0))
+    answer = await broker.ask(RequestCode.END_TRANSACTION, end_ext(sent[1], producer_group="Q"))
+    assert code_and_remark(answer) == (1, "The producer group wrong")
     answer = await broker.ask(RequestCode.END_TRANSACTION, end_ext(sent[1]))
     assert (answer.header.code, answer.header.ext) == (0, None)
     assert await bodies(broker) == [b"2", b"1"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "remark"),
-    [
-        ({"producer_group": "Q"}, "The producer group wrong"),
-        ({"tran_state_table_offset": 7}, "The transaction state table offset wrong"),
-        ({"commit_log_offset": 7}, "Find prepared transaction message failed"),
-    ],
-)
-async def test_a_wrong_decision_is_refused(broker: Client, changes: dict[str, Any], remark: str) -> None:
-    sent = await send_half(broker)
-    answer = await broker.ask(RequestCode.END_TRANSACTION, end_ext(sent, **changes))
-    assert code_and_remark(answer) == (1, remark)
-    assert await bodies(broker) == []
 
 
 async def test_a_commit_wakes_a_consumer_that_waits(server: Server, broker: Client) -> None:

@@ -45,22 +45,21 @@ def bodies(messages: list[Got]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("invisible_time", [1, 500, 1000, 1001, 12_345])
-async def test_what_is_not_acknowledged_comes_again_soon_after_its_time(tmp_path: Path, invisible_time: int) -> None:
-    room = filled(tmp_path)
-    async with room.running():
-        taken = room.pop(invisible_time=invisible_time)
-        room.ack_all(taken[1], taken[3])
-        if invisible_time > 1:
-            await room.pass_time(invisible_time - 1)
-            assert room.delivered(RETRY) == []
-        for _ in range(8):
-            await room.pass_time(5)
-        assert room.delivered(RETRY) == [b"m0", b"m2", b"m4"]
-        counts = reviver(room).counts
-        assert (counts.revived, counts.settled, counts.lost, counts.unreadable) == (3, 1, 0, 0)
-        assert counts.lateness <= 40
-        assert reviver(room).pending == 0
-    room.stop()
+async def test_what_is_not_acknowledged_comes_again_soon_after_its_time(
+    filled_room: PopTimers, invisible_time: int
+) -> None:
+    taken = filled_room.pop(invisible_time=invisible_time)
+    filled_room.ack_all(taken[1], taken[3])
+    if invisible_time > 1:
+        await filled_room.pass_time(invisible_time - 1)
+        assert filled_room.delivered(RETRY) == []
+    for _ in range(8):
+        await filled_room.pass_time(5)
+    assert filled_room.delivered(RETRY) == [b"m0", b"m2", b"m4"]
+    counts = reviver(filled_room).counts
+    assert (counts.revived, counts.settled, counts.lost, counts.unreadable) == (3, 1, 0, 0)
+    assert counts.lateness <= 40
+    assert reviver(filled_room).pending == 0
 
 
 async def test_the_offset_of_the_revive_topic_moves_when_all_before_is_done(tmp_path: Path) -> None:
@@ -84,12 +83,10 @@ async def test_a_message_is_not_revived_twice_by_the_next_process(tmp_path: Path
         await pass_ms(room, 10_100)
         assert room.delivered(RETRY) == [b"m1", b"m2", b"m3", b"m4"]
     room.kill()
-    again = PopTimers(tmp_path, clock=room.clock)
-    async with again.running():
+    async with PopTimers.started(tmp_path, clock=room.clock) as again:
         assert bodies(again.pop()) == [b"m1", b"m2", b"m3", b"m4"]
         await pass_ms(again, 1000)
         assert len(again.delivered(RETRY)) == 4
-    again.stop()
 
 
 async def test_what_another_broker_made_visible_before_it_was_killed(tmp_path: Path) -> None:
@@ -103,111 +100,91 @@ async def test_what_another_broker_made_visible_before_it_was_killed(tmp_path: P
         room.store.append([Draft(RETRY, 0, body, b"", 0, 0, born, HOST, reconsume_times=tries)])
     room.kill()
     room.clock.now += 5000
-    again = PopTimers(tmp_path, clock=room.clock)
-    async with again.running():
+    async with PopTimers.started(tmp_path, clock=room.clock) as again:
         await pass_ms(again, 100)
         assert again.delivered(RETRY) == [b"m0", b"m1", b"m1", b"m2"]  # the other m1 has one try more
-    again.stop()
 
 
-async def test_while_the_store_takes_nothing_messages_wait(tmp_path: Path) -> None:
-    room = filled(tmp_path)
-    async with room.running():
-        room.pop(most=3)
-        await pass_ms(room, 9500)
-        refusing = Refusing(room, b"m1")
-        await pass_ms(room, 600)
-        assert room.delivered(RETRY) == [b"m0"]
-        assert reviver(room).pending == 1
-        refusing.bodies.clear()
-        for _ in range(30):
-            await room.pass_time(100)
-        assert room.delivered(RETRY) == [b"m0", b"m1", b"m2"]
-        assert (reviver(room).pending, reviver(room).counts.lost) == (0, 0)
-    room.stop()
+async def test_while_the_store_takes_nothing_messages_wait(filled_room: PopTimers) -> None:
+    filled_room.pop(most=3)
+    await pass_ms(filled_room, 9500)
+    refusing = Refusing(filled_room, b"m1")
+    await pass_ms(filled_room, 600)
+    assert filled_room.delivered(RETRY) == [b"m0"]
+    assert reviver(filled_room).pending == 1
+    refusing.bodies.clear()
+    for _ in range(30):
+        await filled_room.pass_time(100)
+    assert filled_room.delivered(RETRY) == [b"m0", b"m1", b"m2"]
+    assert (reviver(filled_room).pending, reviver(filled_room).counts.lost) == (0, 0)
 
 
 async def test_one_that_can_never_be_stored_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    filled_room: PopTimers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    room = filled(tmp_path)
-    async with room.running():
-        room.pop(most=3)
-        await pass_ms(room, 9500)
-        append = room.storing.append
+    filled_room.pop(most=3)
+    await pass_ms(filled_room, 9500)
+    append = filled_room.storing.append
 
-        def too_large(drafts: list[Draft]) -> object:
-            appended, refusals = append(drafts)
-            wrong = {number: RecordTooLarge(5, 4) for number, draft in enumerate(drafts) if draft.body == b"m1"}
-            return appended, {**refusals, **wrong}
+    def too_large(drafts: list[Draft]) -> object:
+        appended, refusals = append(drafts)
+        wrong = {number: RecordTooLarge(5, 4) for number, draft in enumerate(drafts) if draft.body == b"m1"}
+        return appended, {**refusals, **wrong}
 
-        monkeypatch.setattr(room.storing, "append", too_large)
-        with caplog.at_level(logging.WARNING):
-            await pass_ms(room, 600)
-        assert "message 1 of queue 0 of topic T does not come again" in caplog.text
-        assert (reviver(room).pending, reviver(room).counts.lost) == (0, 1)
-    room.stop()
+    monkeypatch.setattr(filled_room.storing, "append", too_large)
+    with caplog.at_level(logging.WARNING):
+        await pass_ms(filled_room, 600)
+    assert "message 1 of queue 0 of topic T does not come again" in caplog.text
+    assert (reviver(filled_room).pending, reviver(filled_room).counts.lost) == (0, 1)
 
 
-async def test_messages_of_a_topic_or_group_that_is_gone(tmp_path: Path) -> None:
-    room = filled(tmp_path)
-    async with room.running():
-        room.pop(most=2)
-        room.pop("H", most=2)
-        room.groups.table.remove("H")
-        await pass_ms(room, 10_100)
-        assert room.delivered(RETRY) == [b"m0", b"m1"]
-        assert room.delivered("%RETRY%H_T") == []
-        room.pop(most=2)
-        room.topics.remove("T")
-        await pass_ms(room, 10_100)
-        assert room.delivered(RETRY) == [b"m0", b"m1"]
-        assert reviver(room).pending == 0
-    room.stop()
+async def test_messages_of_a_topic_or_group_that_is_gone(filled_room: PopTimers) -> None:
+    filled_room.pop(most=2)
+    filled_room.pop("H", most=2)
+    filled_room.groups.table.remove("H")
+    await pass_ms(filled_room, 10_100)
+    assert filled_room.delivered(RETRY) == [b"m0", b"m1"]
+    assert filled_room.delivered("%RETRY%H_T") == []
+    filled_room.pop(most=2)
+    filled_room.topics.remove("T")
+    await pass_ms(filled_room, 10_100)
+    assert filled_room.delivered(RETRY) == [b"m0", b"m1"]
+    assert reviver(filled_room).pending == 0
 
 
-async def test_records_that_say_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    room = filled(tmp_path)
-    async with room.running():
-        room.pop(most=1)
-        for tag, body in ((b"ck", b"{"), (b"ack", b"[]"), (b"x", b""), (b"ck", b'{"t":"T","c":"G","n":1,"so":9}')):
-            room.store.append([Draft(REVIVE, 0, body, b"TAGS\x01" + tag, 0, 0, 1, HOST)])
-        await pass_ms(room, 10_100)
-        assert room.delivered(RETRY) == [b"m0"]
-        counts = reviver(room).counts
-        assert (counts.unreadable, counts.lost) == (3, 1)
-    room.stop()
+async def test_records_that_say_nothing(filled_room: PopTimers, caplog: pytest.LogCaptureFixture) -> None:
+    filled_room.pop(most=1)
+    for tag, body in ((b"ck", b"{"), (b"ack", b"[]"), (b"x", b""), (b"ck", b'{"t":"T","c":"G","n":1,"so":9}')):
+        filled_room.store.append([Draft(REVIVE, 0, body, b"TAGS\x01" + tag, 0, 0, 1, HOST)])
+    await pass_ms(filled_room, 10_100)
+    assert filled_room.delivered(RETRY) == [b"m0"]
+    counts = reviver(filled_room).counts
+    assert (counts.unreadable, counts.lost) == (3, 1)
 
 
-async def test_a_group_without_a_place_for_another_offset(tmp_path: Path) -> None:
-    room = filled(tmp_path)
-    async with room.running():
-        room.pop(most=1)
-        room.offsets.max_offsets = 0
-        await pass_ms(room, 10_100)
-        assert room.delivered(RETRY) == [b"m0"]
-        room.offsets.max_offsets = 1000
-        assert b"m0" in bodies(room.pop())
-    room.stop()
+async def test_a_group_without_a_place_for_another_offset(filled_room: PopTimers) -> None:
+    filled_room.pop(most=1)
+    filled_room.offsets.max_offsets = 0
+    await pass_ms(filled_room, 10_100)
+    assert filled_room.delivered(RETRY) == [b"m0"]
+    filled_room.offsets.max_offsets = 1000
+    assert b"m0" in bodies(filled_room.pop())
 
 
-async def test_retry_topics_that_cannot_be_made_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    room = filled(tmp_path)
-    async with room.running():
-        room.pop(most=1)
-        real = room.topics.create_own_retry
+async def test_retry_topics_that_cannot_be_made_now(filled_room: PopTimers, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled_room.pop(most=1)
+    real = filled_room.topics.create_own_retry
 
-        def refuse(topic: str, queues: int) -> object:
-            raise ServiceUnavailable("full")
+    def refuse(topic: str, queues: int) -> object:
+        raise ServiceUnavailable("full")
 
-        monkeypatch.setattr(room.topics, "create_own_retry", refuse)
-        await pass_ms(room, 10_100)
-        assert reviver(room).pending == 1
-        monkeypatch.setattr(room.topics, "create_own_retry", real)
-        for _ in range(20):
-            await room.pass_time(100)
-        assert room.delivered(RETRY) == [b"m0"]
-    room.stop()
+    monkeypatch.setattr(filled_room.topics, "create_own_retry", refuse)
+    await pass_ms(filled_room, 10_100)
+    assert reviver(filled_room).pending == 1
+    monkeypatch.setattr(filled_room.topics, "create_own_retry", real)
+    for _ in range(20):
+        await filled_room.pass_time(100)
+    assert filled_room.delivered(RETRY) == [b"m0"]
 
 
 async def test_an_offset_behind_the_revive_topic_is_mended(tmp_path: Path) -> None:

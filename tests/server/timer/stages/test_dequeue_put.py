@@ -13,42 +13,36 @@ from rocketwire.store.errors import DiskNearlyFull
 from tests.server.timer.support import Refusing, Timers
 
 
-async def test_a_message_that_is_refused_is_tried_again_alone(tmp_path: Path) -> None:
+async def test_a_message_that_is_refused_is_tried_again_alone(timers: Timers) -> None:
     """Apache issue 6984: there its whole batch is stored again."""
-    timers = Timers(tmp_path)
-    async with timers.running():
-        refusing = Refusing(timers, b"3", b"4", b"7")
-        for number in range(10):
-            timers.send_in(b"%d" % number, 5000)
-        await timers.pass_time(5000)
-        for _ in range(4):
-            await timers.pass_time(500)
-        assert sorted(timers.delivered()) == [b"0", b"1", b"2", b"5", b"6", b"8", b"9"]
-        refusing.bodies.clear()
+    refusing = Refusing(timers, b"3", b"4", b"7")
+    for number in range(10):
+        timers.send_in(b"%d" % number, 5000)
+    await timers.pass_time(5000)
+    for _ in range(4):
         await timers.pass_time(500)
-        assert sorted(timers.delivered()) == [b"%d" % number for number in range(10)]
-        assert timers.timer.counts.delivered == 10
-    timers.stop()
+    assert sorted(timers.delivered()) == [b"0", b"1", b"2", b"5", b"6", b"8", b"9"]
+    refusing.bodies.clear()
+    await timers.pass_time(500)
+    assert sorted(timers.delivered()) == [b"%d" % number for number in range(10)]
+    assert timers.timer.counts.delivered == 10
 
 
-async def test_a_full_disk_holds_up_and_repeats_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
-        for number in range(1000):
-            timers.send_in(b"%d" % number, 5000)
-        await timers.pass_time(1)
-        timers.store.disk_refusal = DiskNearlyFull("full")
-        for _ in range(10):
-            await timers.pass_time(1000)
-        assert timers.delivered() == []
-        assert timers.timer.lag_ms > 4000
-        assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
-        timers.store.disk_refusal = None
-        for _ in range(4):
-            await timers.pass_time(500)
-        assert sorted(timers.delivered()) == sorted(b"%d" % number for number in range(1000))
-        assert timers.timer.lag_ms == 0
-    timers.stop()
+async def test_a_full_disk_holds_up_and_repeats_nothing(timers: Timers, caplog: pytest.LogCaptureFixture) -> None:
+    for number in range(1000):
+        timers.send_in(b"%d" % number, 5000)
+    await timers.pass_time(1)
+    timers.store.disk_refusal = DiskNearlyFull("full")
+    for _ in range(10):
+        await timers.pass_time(1000)
+    assert timers.delivered() == []
+    assert timers.timer.lag_ms > 4000
+    assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
+    timers.store.disk_refusal = None
+    for _ in range(4):
+        await timers.pass_time(500)
+    assert sorted(timers.delivered()) == sorted(b"%d" % number for number in range(1000))
+    assert timers.timer.lag_ms == 0
 
 
 async def test_of_large_messages_few_are_kept_and_stored_at_once(
@@ -74,16 +68,13 @@ async def test_of_large_messages_few_are_kept_and_stored_at_once(
     timers.stop()
 
 
-async def test_a_message_that_can_never_be_stored_holds_up_no_other(tmp_path: Path) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
-        timers.send_in(b"a", 5000)
-        timers.send_in(b"bad", 5000, topic="no/topic")
-        timers.send_in(b"b", 5000)
-        await timers.pass_time(6001)
-        assert timers.delivered() == [b"a", b"b"]
-        assert (timers.timer.counts.dropped, timers.timer.counts.delivered, timers.timer.pending) == (1, 2, 0)
-    timers.stop()
+async def test_a_message_that_can_never_be_stored_holds_up_no_other(timers: Timers) -> None:
+    timers.send_in(b"a", 5000)
+    timers.send_in(b"bad", 5000, topic="no/topic")
+    timers.send_in(b"b", 5000)
+    await timers.pass_time(6001)
+    assert timers.delivered() == [b"a", b"b"]
+    assert (timers.timer.counts.dropped, timers.timer.counts.delivered, timers.timer.pending) == (1, 2, 0)
 
 
 @pytest.mark.parametrize("what", ["log_part", "queue_entries", "record_at"])

@@ -112,8 +112,7 @@ async def test_a_slot_that_cannot_be_read_holds_up_none_before_it(
     async with timers.running():
         await timers.pass_time(1)
     timers.stop()
-    again = Timers(tmp_path, clock=timers.clock)
-    async with again.running():
+    async with Timers.started(tmp_path, clock=timers.clock) as again:
         with monkeypatch.context() as patch:
 
             def refused(*_: object) -> None:
@@ -129,4 +128,3 @@ async def test_a_slot_that_cannot_be_read_holds_up_none_before_it(
             await again.pass_time(500)
         late = again.delivered()[len(sent) :]
         assert sorted(late) == [b"between", b"y"]
-    again.stop()
