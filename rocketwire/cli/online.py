@@ -62,19 +62,15 @@ class ClusterAccess:
             self.name_servers, timeout=self.timeout, credentials=self.credentials, tls=self.tls, during=waits.during
         )
 
-    def unwatched(self, least_timeout: float = 0.0) -> BlockingCluster:
+    def unwatched(self) -> BlockingCluster:
         """The same for other threads than the main one: nothing is told about long waits.
-
-        Args:
-            least_timeout: Seconds; a shorter time-out of the options is made as long.
 
         Raises:
             NameServersInvalid, NotReached: as with `connected`.
         """
         from rocketwire.remoting.cluster import BlockingCluster
 
-        timeout = max(self.timeout, least_timeout)
-        return BlockingCluster(self.name_servers, timeout=timeout, credentials=self.credentials, tls=self.tls)
+        return BlockingCluster(self.name_servers, timeout=self.timeout, credentials=self.credentials, tls=self.tls)
 
 
 _OPTIONS: Final = (

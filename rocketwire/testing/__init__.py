@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from rocketwire.testing.aio import AsyncEndpoint
     from rocketwire.testing.block import endpoint
     from rocketwire.testing.blocking import Endpoint
     from rocketwire.testing.control import Fault
     from rocketwire.testing.errors import ControlRefused, NotInProcess, NotStarted, TestingError
-    from rocketwire.testing.of_trio import AsyncEndpoint
 
 __all__ = [
     "AsyncEndpoint",
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "AsyncEndpoint": "of_trio",
+    "AsyncEndpoint": "aio",
     "ControlRefused": "errors",
     "Endpoint": "blocking",
     "Fault": "control",

@@ -1,4 +1,4 @@
-"""`endpoint()`: a fresh endpoint in a `with` block, or in an `async with` block of trio."""
+"""`endpoint()`: a fresh endpoint in a `with` block, or in an `async with` block of asyncio or trio."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rocketwire.testing.forker import own_forker
 from rocketwire.testing.options import EndpointPorts, EndpointSettings, Setting, by_name, texts
 
 if TYPE_CHECKING:
+    from rocketwire.testing.aio import AsyncEndpoint
     from rocketwire.testing.blocking import Endpoint
-    from rocketwire.testing.of_trio import AsyncEndpoint
 
 _QUEUES = 4
 
@@ -33,7 +33,7 @@ def endpoint(
     log_level: str = "info",
     start_seconds: float = 120.0,
 ) -> EndpointBlock:
-    """A fresh name server and broker, for a `with` block or an `async with` block of trio.
+    """A fresh name server and broker, for a `with` block or an `async with` block of asyncio or trio.
 
     ```
     with endpoint(topics=["Orders"]) as ep:
@@ -53,7 +53,7 @@ def endpoint(
         ports: Ports to take in place of free ones: `namesrv`, `broker`, `http`, `grpc`.
         store: A folder for the store that stays; by default it is in a temporary folder, in memory if there is room.
         tls: With what the endpoint's own client encrypts, where `settings` make the server want TLS.
-        in_process: Run the server in tasks of this process; only with `async with`.
+        in_process: Run the server in tasks of this process; only with `async with`, on trio.
         log_level: The least severe level of the server's log: `debug`, `info`, `warning` or `error`.
         start_seconds: How long a start may take.
     """
@@ -78,7 +78,7 @@ class EndpointBlock:
         self._tls = tls
         self._in_process = in_process
         self._blocking: Endpoint | None = None
-        self._of_trio: AbstractAsyncContextManager[AsyncEndpoint] | None = None
+        self._asynchronous: AbstractAsyncContextManager[AsyncEndpoint] | None = None
 
     def __enter__(self) -> Endpoint:
         """Start it.
@@ -108,13 +108,13 @@ class EndpointBlock:
         """
         if not self._in_process:
             own_forker().prepare()
-        from rocketwire.testing.of_trio import opened
+        from rocketwire.testing.aio import opened
 
-        self._of_trio = opened(self._options, self._tls, in_process=self._in_process)
-        return await self._of_trio.__aenter__()
+        self._asynchronous = opened(self._options, self._tls, in_process=self._in_process)
+        return await self._asynchronous.__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
         """Stop it and remove what it stored."""
-        return None if self._of_trio is None else await self._of_trio.__aexit__(kind, error, traceback)
+        return None if self._asynchronous is None else await self._asynchronous.__aexit__(kind, error, traceback)

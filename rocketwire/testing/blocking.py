@@ -6,20 +6,16 @@ import contextlib
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import TypeVar
 
 from rocketwire.remoting.blocking.runner import BlockingRunner
 from rocketwire.remoting.core.client import ClientSettings
 from rocketwire.remoting.messages import ReceivedMessage, SendResult
 from rocketwire.testing import control
-from rocketwire.testing.control import ControlCall, Fault, Rules
+from rocketwire.testing.control import Fault, Rules
 from rocketwire.testing.core.user import OWN_GROUP, EndpointUser
-from rocketwire.testing.http import fetch
 from rocketwire.testing.options import EndpointSettings
 from rocketwire.testing.place import EndpointPlace
 from rocketwire.testing.process import ServerProcess
-
-T = TypeVar("T")
 
 
 class Faults:
@@ -34,11 +30,11 @@ class Faults:
         Raises:
             ControlRefused: one is wrong.
         """
-        return _asked(self._address, control.add_faults(rules))
+        return control.add_faults(rules).run(self._address)
 
     def list(self) -> Rules:
         """The rules in force, with how many requests each has matched."""
-        return _asked(self._address, control.list_faults())
+        return control.list_faults().run(self._address)
 
     def remove(self, fault: Fault | int) -> None:
         """Remove a rule.
@@ -46,11 +42,11 @@ class Faults:
         Raises:
             ControlRefused: it is not in force.
         """
-        _asked(self._address, control.remove_fault(fault))
+        control.remove_fault(fault).run(self._address)
 
     def clear(self) -> None:
         """Remove all rules."""
-        _asked(self._address, control.clear_faults())
+        control.clear_faults().run(self._address)
 
     @contextlib.contextmanager
     def during(self, *rules: str) -> Iterator[Rules]:
@@ -77,7 +73,7 @@ class Clock:
 
     def now(self) -> int:
         """The endpoint's time, in ms since 1970."""
-        return _asked(self._address, control.now())
+        return control.now().run(self._address)
 
     def advance(
         self,
@@ -95,7 +91,7 @@ class Clock:
             ControlRefused: it would go back, or more than ten years ahead.
         """
         step = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-        return _asked(self._address, control.advance(step + (by or timedelta())))
+        return control.advance(step + (by or timedelta())).run(self._address)
 
 
 class Endpoint:
@@ -257,7 +253,3 @@ class Endpoint:
     def kill(self) -> None:
         """Kill the server, as a crash would; `restart` starts it again."""
         self._server.kill()
-
-
-def _asked(address: str, call: ControlCall[T]) -> T:
-    return call.result(fetch(call.exchange(address)))

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Generic, TypeVar
+from http.client import HTTPConnection, HTTPException
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from rocketwire.remoting.errors import NotReached
 from rocketwire.testing.errors import ControlRefused
-from rocketwire.testing.http import Exchange, HttpResponse
 
 T = TypeVar("T")
-_SUCCESS = range(200, 300)
+SECONDS: Final = 30.0
+"""How long a response may take."""
+_SUCCESS: Final = range(200, 300)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,19 +45,26 @@ class ControlCall(Generic[T]):
     read: Callable[[bytes], T]
     body: bytes = b""
 
-    def exchange(self, address: str) -> Exchange:
-        """The request to an address."""
-        return Exchange(address, self.method, self.target, self.body)
-
-    def result(self, response: HttpResponse) -> T:
-        """What the response says.
+    def run(self, address: str) -> T:
+        """Send it to `HOST:PORT`, and wait for what the response says.
 
         Raises:
             ControlRefused: it is a refusal.
+            NotReached: there is no response.
         """
+        host, _, port = address.rpartition(":")
+        connection = HTTPConnection(host, int(port), timeout=SECONDS)
+        try:
+            connection.request(self.method, self.target, self.body, {"Accept": "application/json"})
+            response = connection.getresponse()
+            body = response.read()
+        except (OSError, HTTPException) as error:
+            raise NotReached(f"HTTP server {address}", str(error) or type(error).__name__) from error
+        finally:
+            connection.close()
         if response.status not in _SUCCESS:
-            raise ControlRefused(response.body.decode(errors="replace").strip())
-        return self.read(response.body)
+            raise ControlRefused(body.decode(errors="replace").strip())
+        return self.read(body)
 
 
 Rules = list[Fault]

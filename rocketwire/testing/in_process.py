@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 import trio
+from anyio.abc import TaskGroup, TaskStatus
 
 from rocketwire.cli.errors import CommandError
 from rocketwire.cli.serve import ServeOptions, command, configuration
@@ -22,15 +23,20 @@ class InProcess:
 
     Args:
         arguments: Of `rocketwire serve`.
-        nursery: Where its tasks run.
+        tasks: Where it runs; the server needs trio.
 
     Raises:
         NotStarted: the arguments are wrong.
+        NotInProcess: the event loop is not trio's.
     """
 
-    def __init__(self, arguments: Sequence[str], nursery: trio.Nursery) -> None:
+    def __init__(self, arguments: Sequence[str], tasks: TaskGroup) -> None:
+        try:
+            trio.lowlevel.current_trio_token()
+        except RuntimeError:
+            raise NotInProcess("a server within this process needs trio: leave in_process out") from None
         self._config = _configuration(arguments)
-        self._nursery = nursery
+        self._tasks = tasks
         self._scope = trio.CancelScope()
         self._ended = trio.Event()
         self._ended.set()
@@ -48,11 +54,11 @@ class InProcess:
         """
         if self._ended.is_set():
             try:
-                await self._nursery.start(self._serve)
+                await self._tasks.start(self._serve)
             except Exception as error:
                 raise NotStarted(f"the server did not become ready: {_leaf(error)}") from error
 
-    async def _serve(self, task_status: trio.TaskStatus[None]) -> None:
+    async def _serve(self, task_status: TaskStatus[None]) -> None:
         def ready(_names: Address | None, _broker: Address, _http: Address | None, _grpc: Address | None) -> None:
             task_status.started()
 

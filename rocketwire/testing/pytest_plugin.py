@@ -6,21 +6,17 @@ pytest imports this module in every run where rocketwire is installed: so it imp
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Generator, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from rocketwire.testing import AsyncEndpoint, Endpoint
+    from rocketwire.testing.block import EndpointBlock
 
 MARKER = "rocketmq"
 _FIXTURES = ("rocketmq", "rocketmq_session", "rocketmq_trio")
 _LOG_LINES = 200
-
-
-class _Block(AbstractContextManager["Endpoint"], AbstractAsyncContextManager["AsyncEndpoint"], Protocol):
-    """What `endpoint` returns."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -82,7 +78,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-def _block(request: pytest.FixtureRequest) -> _Block:
+def _block(request: pytest.FixtureRequest) -> EndpointBlock:
     from rocketwire.testing import endpoint
 
     config = request.config

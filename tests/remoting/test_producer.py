@@ -235,7 +235,7 @@ def test_a_closed_producer_sends_nothing(endpoint: Addresses) -> None:
         producer.close()
 
 
-async def test_a_closed_producer_of_trio_sends_nothing(endpoint: Addresses) -> None:
+async def test_a_closed_asynchronous_producer_sends_nothing(endpoint: Addresses) -> None:
     producer = for_trio.Producer("P", str(endpoint.name_server))
     with pytest.raises(ClientClosed):
         await producer.send(Message("T", b"x"))

@@ -14,7 +14,6 @@ from rocketwire.cli.output import json_line, number, warn_empty
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import ClusterAccess
-    from rocketwire.remoting.cluster import BlockingCluster
 
 
 _EPILOG: Final = """\
@@ -39,7 +38,7 @@ def command(endpoint: ClusterAccess, *, empty_too: bool, as_json: bool) -> int:
 
     with endpoint.connected() as cluster:
         topics = [topic for topic in cluster.topics() if topic.startswith(DEAD_LETTER_PREFIX)]
-        found = [_dead_letters(cluster, topic) for topic in topics]
+        found = [_dead_letters(endpoint, topic) for topic in topics]
     found = [each for each in found if each.messages or empty_too]
     if as_json:
         for each in found:
@@ -63,33 +62,32 @@ class DeadLetters:
     newest: int | None
 
 
-def _dead_letters(cluster: BlockingCluster, topic: str) -> DeadLetters:
+def _dead_letters(endpoint: ClusterAccess, topic: str) -> DeadLetters:
     from rocketwire.cli.errors import CommandFailed
-    from rocketwire.cli.message.committing import committed
-    from rocketwire.cli.message.pulls import TOOLS_GROUP
-    from rocketwire.cli.message.reading import queues_of
+    from rocketwire.cli.message.reading import TopicReader
     from rocketwire.cli.output import warn
     from rocketwire.remoting.errors import NoSuchTopic
     from rocketwire.wire.names import DEAD_LETTER_PREFIX
 
     messages = not_resent = 0
     times: list[int] = []
-    try:
-        queues = queues_of(cluster, topic)
-    except (NoSuchTopic, CommandFailed) as error:
-        # It is gone meanwhile, or nobody may read it.
-        warn(str(error))
-        queues = []
-    for queue in queues:
-        offsets = queue.offsets()
-        messages += len(offsets)
-        if offsets:
-            done = committed(queue, TOOLS_GROUP)
-            not_resent += len(offsets) if done is None else len(range(max(done, offsets.start), offsets.stop))
-            for place in {offsets.start, offsets.stop - 1}:
-                found = queue.message(place, warn)
-                if found is not None:
-                    times.append(found.message.store_timestamp)
+    with TopicReader(endpoint, topic, warn) as reader:
+        try:
+            queues = reader.queues()
+        except (NoSuchTopic, CommandFailed) as error:
+            # It is gone meanwhile, or nobody may read it.
+            warn(str(error))
+            queues = []
+        for queue in queues:
+            offsets = reader.offsets(queue)
+            messages += len(offsets)
+            if offsets:
+                done = reader.committed(queue)
+                not_resent += len(offsets) if done is None else len(range(max(done, offsets.start), offsets.stop))
+                for place in {offsets.start, offsets.stop - 1}:
+                    found = reader.message(queue, place)
+                    if found is not None:
+                        times.append(found.message.store_timestamp)
     group = topic.removeprefix(DEAD_LETTER_PREFIX)
     return DeadLetters(group, topic, messages, not_resent, min(times, default=None), max(times, default=None))
 

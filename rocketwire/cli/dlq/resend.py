@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 import click
 
@@ -82,8 +82,11 @@ def command(
     from rocketwire.cli.message.results import SendResultPrinter
 
     results = SendResultPrinter(as_json=as_json, quiet=False)
-    with endpoint.connected() as cluster:
-        resend = DeadLetterResend(cluster, group, results, to_retry=target == "retry")
+    to_retry = target == "retry"
+    with (
+        endpoint.connected() as cluster,
+        DeadLetterResend(endpoint, cluster, group, results, to_retry=to_retry) as resend,
+    ):
         letters = resend.named(ids) if ids else resend.remaining(again=again, limit=limit)
         if not letters.count:
             raise CommandFailed(f"group {group}: there is no dead letter to send")
@@ -115,15 +118,33 @@ class DeadLetterSelection:
 class DeadLetterResend:
     """Sends dead letters of one group."""
 
-    def __init__(self, cluster: BlockingCluster, group: str, results: SendResultPrinter, *, to_retry: bool) -> None:
+    def __init__(
+        self,
+        endpoint: ClusterAccess,
+        cluster: BlockingCluster,
+        group: str,
+        results: SendResultPrinter,
+        *,
+        to_retry: bool,
+    ) -> None:
         from rocketwire.cli.dlq.letters import topic_of
+        from rocketwire.cli.message.reading import TopicReader
 
         self._cluster = cluster
         self._group = group
         self._topic = topic_of(group)
+        self._reader = TopicReader(endpoint, self._topic, self._complain)
         self._results = results
         self._to_retry = to_retry
         self._complaints = 0
+
+    def __enter__(self) -> Self:
+        """Close the reader's connections at the end of a `with`."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close them."""
+        self._reader.__exit__()
 
     def named(self, ids: tuple[str, ...]) -> DeadLetterSelection:
         """The dead letters with these ids.
@@ -141,18 +162,13 @@ class DeadLetterResend:
 
     def remaining(self, *, again: bool, limit: int | None) -> DeadLetterSelection:
         """Those behind the committed progress, or all with `copy_for_resend`; queue by queue, up to `limit`."""
-        from rocketwire.cli.message.committing import committed
-        from rocketwire.cli.message.pulls import TOOLS_GROUP
-        from rocketwire.cli.message.reading import queues_of, read_all
-        from rocketwire.cli.message.selection import MessageSelection
-
-        places = []
-        for queue in queues_of(self._cluster, self._topic):
-            offsets = queue.offsets()
-            done = None if again else committed(queue, TOOLS_GROUP)
-            places.append((queue, range(max(offsets.start, done or 0), offsets.stop)))
-        count = sum(len(offsets) for _, offsets in places)
-        found = islice(read_all(places, MessageSelection(), self._complain), limit)
+        places = {}
+        for queue in self._reader.queues():
+            offsets = self._reader.offsets(queue)
+            done = None if again else self._reader.committed(queue)
+            places[queue] = range(max(offsets.start, done or 0), offsets.stop)
+        count = sum(map(len, places.values()))
+        found = islice(self._reader.read_all(places), limit)
         return DeadLetterSelection(count if limit is None else min(count, limit), found, tracked=True)
 
     def run(self, letters: DeadLetterSelection) -> int:
@@ -169,9 +185,8 @@ class DeadLetterResend:
     def _messages(self, letters: DeadLetterSelection) -> Iterator[OutgoingMessage | None]:
         """The messages to send; after each part a pause, behind which all before it are stored or refused."""
         from rocketwire.cli.message.committing import CommitProgress
-        from rocketwire.cli.message.pulls import TOOLS_GROUP
 
-        progress = CommitProgress(self._cluster, self._topic, TOOLS_GROUP)
+        progress = CommitProgress(self._reader)
         while part := list(islice(letters.found, _AT_ONCE)):
             yield from (message for each in part if (message := self._again(each)) is not None)
             yield None
@@ -180,7 +195,7 @@ class DeadLetterResend:
                 return
             if letters.tracked:
                 for each in part:
-                    progress.reached(each.broker, each.one.message.queue_id, each.one.message.queue_offset + 1)
+                    progress.reached(each.queue, each.one.message.queue_offset + 1)
                 progress.commit()
 
     def _again(self, letter: BrokerMessage) -> OutgoingMessage | None:

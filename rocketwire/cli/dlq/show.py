@@ -40,8 +40,7 @@ def command(endpoint: ClusterAccess, *, group: str, last: int, as_json: bool) ->
     `message show ID --topic %DLQ%GROUP` shows all of one.
     """
     from rocketwire.cli.dlq.letters import origin_topic, topic_of
-    from rocketwire.cli.message.reading import queues_of, read_last
-    from rocketwire.cli.message.selection import MessageSelection
+    from rocketwire.cli.message.reading import TopicReader
     from rocketwire.cli.shown_message import json_object
 
     complaints = 0
@@ -51,9 +50,8 @@ def command(endpoint: ClusterAccess, *, group: str, last: int, as_json: bool) ->
         complaints += 1
         warn(str(what))
 
-    with endpoint.connected() as cluster:
-        places = [(queue, queue.offsets()) for queue in queues_of(cluster, topic_of(group))]
-        found = read_last(places, last, MessageSelection(), report)
+    with TopicReader(endpoint, topic_of(group), report) as reader:
+        found = reader.read_last({queue: reader.offsets(queue) for queue in reader.queues()}, last)
     if as_json:
         for each in found:
             shown = json_object(each.one, report, broker=each.broker)

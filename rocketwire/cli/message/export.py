@@ -11,13 +11,12 @@ from typing import IO, TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError
+from rocketwire.cli.message.places import StartPlace, start
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import FILE, TOPIC
-from rocketwire.cli.times import parsed
 
 if TYPE_CHECKING:
-    from rocketwire.cli.message.pulls import PulledQueueMessages
     from rocketwire.cli.online import ClusterAccess
     from rocketwire.store.offline.read.scan import ReadProblem
 
@@ -63,10 +62,10 @@ def command(
     """Write the messages of a topic, as a running endpoint has them, as JSON lines or CSV."""
     if as_json and form not in (None, _FORMATS[0]):
         raise click.UsageError(f"--json is --format {_FORMATS[0]}: --format {form} is another")
-    bounds = _bound("--from", first), _bound("--to", end)
+    first_place, end_place = _place("--from", first, StartPlace()), _place("--to", end, StartPlace(end=True))
     wanted = frozenset(_queue_id(text) for text in queues)
     from rocketwire.cli.message.formats import FORMATS
-    from rocketwire.cli.message.reading import queues_of
+    from rocketwire.cli.message.reading import TopicReader
     from rocketwire.cli.shown_message import json_object
 
     complaints = 0
@@ -77,50 +76,30 @@ def command(
         warn(str(trouble))
 
     count = 0
-    with endpoint.connected() as cluster:
-        ranges = [(queue, _range(queue, *bounds)) for queue in queues_of(cluster, topic, wanted)]
+    with TopicReader(endpoint, topic, report) as reader:
+        ranges = {}
+        for queue in reader.queues(wanted):
+            there = reader.offsets(queue)
+            ranges[queue] = range(first_place.in_queue(reader, queue, there), end_place.in_queue(reader, queue, there))
         with _output(output) as file:
             write = FORMATS[form or _FORMATS[0]](file)
-            for queue, offsets in ranges:
-                for one in queue.messages(offsets, report):
-                    write(json_object(one, report, broker=queue.broker))
+            for queue, offsets in ranges.items():
+                for found in reader.read(queue, offsets):
+                    write(json_object(found.one, report, broker=found.broker))
                     count += 1
     if output is not None or count == 0:
         warn(f"{count_of(count, 'message')} of {topic} exported")
     return INCOMPLETE if complaints else 0
 
 
-Bound = tuple[bool, int]
-"""Whether it is a time, and the time in ms or the queue offset."""
-
-
-def _bound(option: str, text: str | None) -> Bound | None:
-    if text is None:
-        return None
-    if text.isascii() and text.isdigit() and len(text) <= _OFFSET_DIGITS:
-        return False, int(text)
-    return True, parsed(option, text)
+def _place(option: str, text: str | None, default: StartPlace) -> StartPlace:
+    return default if text is None else start(option, text)
 
 
 def _queue_id(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _OFFSET_DIGITS):
         raise CommandError(f"--queue {text}: a whole number is needed, 0 or more")
     return int(text)
-
-
-def _range(queue: PulledQueueMessages, first: Bound | None, end: Bound | None) -> range:
-    """The requested offsets of a queue, within those that it has now."""
-    offsets = queue.offsets()
-
-    def place(bound: Bound) -> int:
-        is_time, value = bound
-        found = queue.first_at(value, offsets) if is_time else value
-        return min(max(found, offsets.start), offsets.stop)
-
-    return range(
-        offsets.start if first is None else place(first),
-        offsets.stop if end is None else place(end),
-    )
 
 
 @contextlib.contextmanager

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from rocketwire.cli.times import parsed
 
 if TYPE_CHECKING:
-    from rocketwire.cli.message.pulls import PulledQueueMessages
+    from rocketwire.cli.message.reading import TopicReader
+    from rocketwire.remoting.messages import Queue
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
@@ -29,7 +30,7 @@ class StartPlace:
     offset: int | None = None
     end: bool = False
 
-    def in_queue(self, queue: PulledQueueMessages, offsets: range) -> int:
+    def in_queue(self, reader: TopicReader, queue: Queue, offsets: range) -> int:
         """The offset in a queue that now has messages with `offsets`.
 
         Raises:
@@ -38,7 +39,7 @@ class StartPlace:
         if self.end:
             return offsets.stop
         if self.time is not None:
-            return queue.first_at(self.time, offsets)
+            return reader.first_at(queue, self.time, offsets)
         if self.offset is not None:
             return min(max(self.offset, offsets.start), offsets.stop)
         return offsets.start

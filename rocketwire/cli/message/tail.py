@@ -18,13 +18,11 @@ from rocketwire.cli.terminal import raw_option
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rocketwire.cli.message.following import Follower, Place
+    from rocketwire.cli.message.committing import CommitProgress
     from rocketwire.cli.message.places import StartPlace
-    from rocketwire.cli.message.pulls import PulledQueueMessages
-    from rocketwire.cli.message.reading import BrokerMessage
-    from rocketwire.cli.message.selection import MessageSelection
+    from rocketwire.cli.message.reading import BrokerMessage, TopicReader
     from rocketwire.cli.online import ClusterAccess
-    from rocketwire.remoting.cluster import BlockingCluster
+    from rocketwire.remoting.messages import Queue
 
 _LAST: Final = 10
 
@@ -91,38 +89,42 @@ def command(
         raise CommandError("-n: not with --from or --group")
     if bodies and as_json:
         raise CommandError("--body and --json: only one of them")
+    from rocketwire.cli.message.committing import CommitProgress
     from rocketwire.cli.message.places import StartPlace, start
     from rocketwire.cli.message.printing import printer
-    from rocketwire.cli.message.pulls import TOOLS_GROUP
+    from rocketwire.cli.message.reading import TOOLS_GROUP, TopicReader
     from rocketwire.cli.message.selection import EVERYTHING, MessageSelection
 
     if last is None and first is None and group is None:
         last = 0 if follow else _LAST
     complaints = TailWarnings()
-    tail = MessageTail(
-        endpoint,
-        topic,
-        MessageSelection(tags=tag or EVERYTHING, sql=sql, key=key),
-        frozenset(queues),
-        StartPlace(end=group is not None) if first is None else start("--from", first),
-        last,
-        group or TOOLS_GROUP,
-        complaints,
-        joined=group is not None,
-    )
     put = printer(as_json=as_json, bodies=bodies, report=complaints.trouble)
     printed = 0
-    try:
-        for found in tail.messages(follow=follow):
-            put(found)
-            if follow:
-                sys.stdout.flush()
-            tail.done(found)
-            printed += 1
-            if printed == count:
-                break
-    finally:
-        tail.close()
+    with TopicReader(
+        endpoint,
+        topic,
+        complaints.report,
+        selection=MessageSelection(tags=tag or EVERYTHING, sql=sql, key=key),
+        group=group or TOOLS_GROUP,
+    ) as reader:
+        tail = MessageTail(
+            reader,
+            frozenset(queues),
+            StartPlace(end=group is not None) if first is None else start("--from", first),
+            last,
+            CommitProgress(reader) if group is not None else None,
+        )
+        try:
+            for found in tail.messages(follow=follow):
+                put(found)
+                if follow:
+                    sys.stdout.flush()
+                tail.done(found)
+                printed += 1
+                if printed == count:
+                    break
+        finally:
+            tail.commit()
     return INCOMPLETE if (complaints.count and not follow) or not printed else 0
 
 
@@ -142,45 +144,23 @@ class TailWarnings:
         self.report(str(what))
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class MessageTail:
     """What to read.
 
     Attributes:
+        reader: Reads it.
+        wanted: The numbers of the queues; empty for all.
+        start: Where each queue begins.
         last: So many messages from the end of the topic; None to begin at `start`.
-        joined: Whether to begin at the group's offsets and to commit.
+        progress: Commits the offsets of a group, at which reading begins; None for no group.
     """
 
-    endpoint: ClusterAccess
-    topic: str
-    selection: MessageSelection
+    reader: TopicReader
     wanted: frozenset[int]
     start: StartPlace
     last: int | None
-    group: str
-    complaints: TailWarnings
-    joined: bool = False
-
-    def __post_init__(self) -> None:
-        """Connect.
-
-        Raises:
-            NameServersInvalid, NotReached: the endpoint cannot be reached.
-        """
-        from rocketwire.cli.message.committing import CommitProgress
-
-        self._cluster: BlockingCluster = self.endpoint.connected()
-        self._progress = CommitProgress(self._cluster, self.topic, self.group) if self.joined else None
-
-    def close(self) -> None:
-        """Commit, if a group is joined, and close the connections.
-
-        Raises:
-            NotReached, NoBroker, Refused: the offsets cannot be committed.
-        """
-        with self._cluster:
-            if self._progress is not None:
-                self._progress.commit()
+    progress: CommitProgress | None
 
     def messages(self, *, follow: bool) -> Iterator[BrokerMessage]:
         """The messages up to the current end of each queue; then, with `follow`, all that come.
@@ -188,52 +168,38 @@ class MessageTail:
         Raises:
             NoSuchTopic, NotReached, Refused: there is no such topic, or a broker does not answer, or refuses.
         """
-        from rocketwire.cli.message.following import Place
-        from rocketwire.cli.message.reading import queues_of, read_all, read_last
-
-        queues = queues_of(self._cluster, self.topic, self.wanted)
-        ends = {queue: queue.offsets() for queue in queues}
-        report = self.complaints.report
+        reader = self.reader
+        there = {queue: reader.offsets(queue) for queue in reader.queues(self.wanted)}
         if self.last is not None:
-            found: Iterator[BrokerMessage] = iter(read_last(list(ends.items()), self.last, self.selection, report))
+            yield from reader.read_last(there, self.last)
         else:
-            places = [(queue, range(self._begin(queue, offsets), offsets.stop)) for queue, offsets in ends.items()]
-            found = read_all(places, self.selection, report, group=self.group)
-        yield from found
+            yield from reader.read_all(
+                {queue: range(self._begin(queue, offsets), offsets.stop) for queue, offsets in there.items()}
+            )
         if follow:
-            stops = {Place(queue.broker, queue.queue_id): offsets.stop for queue, offsets in ends.items()}
-            yield from self._followed(stops)
+            ends = {queue: offsets.stop for queue, offsets in there.items()}
+            yield from reader.follow(ends, self.wanted, self._reached)
 
-    def _begin(self, queue: PulledQueueMessages, offsets: range) -> int:
-        from rocketwire.cli.message.committing import committed
-
-        if self.joined:
-            offset = committed(queue, self.group)
+    def _begin(self, queue: Queue, offsets: range) -> int:
+        if self.progress is not None:
+            offset = self.reader.committed(queue)
             if offset is not None:
                 return min(max(offset, offsets.start), offsets.stop)
-        return self.start.in_queue(queue, offsets)
+        return self.start.in_queue(self.reader, queue, offsets)
 
     def done(self, found: BrokerMessage) -> None:
         """Count a message as done, for the offsets of a group."""
-        if self._progress is not None:
-            message = found.one.message
-            self._progress.reached(found.broker, message.queue_id, message.queue_offset + 1)
+        self._reached(found.queue, found.one.message.queue_offset + 1)
 
-    def _followed(self, starts: dict[Place, int]) -> Iterator[BrokerMessage]:
-        from rocketwire.cli.message.following import Follower
+    def _reached(self, queue: Queue, offset: int) -> None:
+        if self.progress is not None:
+            self.progress.reached(queue, offset)
 
-        # Not counted: a lost connection is no failure of a command that goes on.
-        follower = Follower(
-            self.endpoint, self.topic, starts, self.selection, warn, group=self.group, wanted=self.wanted
-        )
-        yield from self._arriving(follower)
+    def commit(self) -> None:
+        """Commit the offsets, if there is a group.
 
-    def _arriving(self, follower: Follower) -> Iterator[BrokerMessage]:
-        from rocketwire.cli.message.reading import BrokerMessage
-
-        for each in follower:
-            for one in each.pulled.messages:
-                if self.selection.takes(one):
-                    yield BrokerMessage(each.place.broker, one)
-            if self._progress is not None:
-                self._progress.reached(each.place.broker, each.place.queue_id, each.pulled.reached)
+        Raises:
+            NotReached, NoBroker, Refused: the offsets cannot be committed.
+        """
+        if self.progress is not None:
+            self.progress.commit()

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.cli.errors import CommandFailed
-from rocketwire.cli.message.pulls import PulledQueueMessages
-from rocketwire.cli.store.progress import progress_bar
+from rocketwire.cli.message.reading import TopicReader
+from rocketwire.cli.online import ClusterAccess
+from rocketwire.cli.store.progress import ProgressDisplay, progress_bar
 from rocketwire.cli.timer.source import Warn
+from rocketwire.remoting.admin.offsets import end_offsets
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.errors import AccessDenied, Refused
+from rocketwire.remoting.messages import Queue
 from rocketwire.server.config.java_properties import parse_java_properties
 from rocketwire.server.core.clocks import clock
 from rocketwire.store.layout.timer_check import CHECK_STRUCT
@@ -42,7 +45,6 @@ class BrokerTimer(NamedTuple):
 
     Attributes:
         name: The broker's name.
-        queue: The timer's queue there.
         read_time: Slots before this time, ms, are read (code 60).
         queue_offset: Messages of the timer's topic before this offset are in the wheel (60).
         queue_end: Offset of the topic's next message.
@@ -52,7 +54,6 @@ class BrokerTimer(NamedTuple):
     """
 
     name: str
-    queue: PulledQueueMessages
     read_time: int
     queue_offset: int
     queue_end: int
@@ -91,7 +92,7 @@ class RemoteTimer:
         waiting: Messages and markers that wait, an array of WAITING; all of them are known to be due at `out`.
     """
 
-    def __init__(self, cluster: BlockingCluster, report: Warn) -> None:
+    def __init__(self, endpoint: ClusterAccess, cluster: BlockingCluster, report: Warn) -> None:
         """Ask all brokers, and pull the timer's topic.
 
         Raises:
@@ -100,10 +101,26 @@ class RemoteTimer:
         """
         self.time = clock.system_clock()
         self.brokers = timers_of(cluster)
+        self._reader = TopicReader(endpoint, TIMER_TOPIC, self._warn)
+        self._bar: ProgressDisplay | None = None
         self._topics: dict[int, str] = {}
         self._report = report
         self.precision = self.brokers[0].precision
         self.waiting = np.concatenate([self._pulled(number) for number in range(len(self.brokers))])
+
+    def __enter__(self) -> Self:
+        """Close the reader's connections at the end of a `with`."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close them."""
+        self._reader.__exit__()
+
+    def _warn(self, what: str) -> None:
+        if self._bar is None:
+            self._report(what)
+        else:
+            self._bar.show(lambda: self._report(what))
 
     def topic(self, topic_hash: int) -> str | None:
         """The topic with a hash, if a message was for one."""
@@ -120,21 +137,24 @@ class RemoteTimer:
             NotReached, Refused: the broker does not answer, or refuses.
         """
         for number, row in enumerate(waiting):
-            found = self.brokers[row["broker"]].queue.message(int(row["queue_offset"]), self._report)
+            queue = Queue(TIMER_TOPIC, self.brokers[row["broker"]].name, 0)
+            found = self._reader.message(queue, int(row["queue_offset"]))
             yield number, None if found is None else timer_message(found)
 
     def _pulled(self, number: int) -> NDArray[Any]:
         """The waiting messages of one broker."""
         broker = self.brokers[number]
         found, rolls = [np.empty(0, WAITING)], [np.empty(0, np.int32)]
-        offsets = broker.queue.offsets()
-        with progress_bar(len(offsets), unit=" messages") as bar:
-            records = broker.queue.messages(offsets, lambda what: bar.show(lambda: self._report(what)))
+        queue = Queue(TIMER_TOPIC, broker.name, 0)
+        offsets = self._reader.offsets(queue) if broker.queue_end else range(0)  # before the first message no route
+        with progress_bar(len(offsets), unit=" messages") as self._bar:
+            records = (each.one for each in self._reader.read(queue, offsets))
             while block := list(islice(records, _BLOCK)):
                 some = [each for each in filter(None, map(timer_message, block)) if may_wait(each, broker)]
                 found.append(np.array([self._row(each, number) for each in some], WAITING))
                 rolls.append(np.array([each.rolls for each in some], np.int32))
-                bar.advance(len(block))
+                self._bar.advance(len(block))
+        self._bar = None
         rows, times = np.concatenate(found), np.concatenate(rolls)
         return rows[_newest(rows, times)]
 
@@ -179,13 +199,11 @@ def timer_of(name: str, connection: BlockingConnection) -> BrokerTimer:
     if len(check) < CHECK_STRUCT.size:
         raise Refused(connection.what, ResponseCode.SUCCESS, f"the timer's checkpoint has {len(check)} bytes only")
     read_time, _, queue_offset, *_ = CHECK_STRUCT.unpack_from(check)
-    queue = PulledQueueMessages(name, connection, TIMER_TOPIC, 0)
     return BrokerTimer(
         name,
-        queue,
         read_time,
         queue_offset,
-        queue.offsets().stop,
+        end_offsets(connection, TIMER_TOPIC, [0])[0][1],
         _counts(connection),
         _runtime(connection),
         _precision(connection),

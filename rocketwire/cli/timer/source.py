@@ -121,8 +121,9 @@ class TimerLocation:
             return
         from rocketwire.cli.timer.remote import RemoteTimer
 
-        with self.endpoint().connected() as cluster:
-            yield RemoteTimer(cluster, report)
+        endpoint = self.endpoint()
+        with endpoint.connected() as cluster, RemoteTimer(endpoint, cluster, report) as remote:
+            yield remote
 
 
 def store_or_online(run: Callable[Concatenate[TimerLocation, P], R]) -> Callable[P, R]:

@@ -17,7 +17,6 @@ from rocketwire.cli.times import shown
 if TYPE_CHECKING:
     from rocketwire.cli.timer.local import LocalTimer
     from rocketwire.cli.timer.pending import DueBucket, TimerStatistics
-    from rocketwire.cli.timer.remote import BrokerTimer
     from rocketwire.cli.timer.source import TimerSource
 
 _EPILOG: Final = """\
@@ -63,7 +62,7 @@ def _object(source: TimerSource, found: TimerStatistics, now: int) -> dict[str, 
     if isinstance(source, LocalTimer):
         told |= _of_store(source)
     elif isinstance(source, RemoteTimer):
-        told["brokers"] = [_of_broker(broker) for broker in source.brokers]
+        told["brokers"] = [broker._asdict() for broker in source.brokers]
     counts = found._asdict()
     counts["topics"] = [topic._asdict() for topic in found.topics]
     counts["histogram"] = [bucket._asdict() for bucket in found.histogram]
@@ -80,12 +79,6 @@ def _of_store(source: LocalTimer) -> dict[str, Any]:
         "queue_end": source.queue_end,
         "stale": source.stale,
     }
-
-
-def _of_broker(broker: BrokerTimer) -> dict[str, Any]:
-    told = broker._asdict()
-    del told["queue"]
-    return told
 
 
 def _facts(source: TimerSource, found: TimerStatistics) -> Iterator[tuple[str, str]]:

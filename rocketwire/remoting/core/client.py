@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from rocketwire.remoting.core.group_requests import send_heartbeat
 from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.remoting.core.steps import ClientReply, Operation, RemoteServer, Runtime, Sleep, request_response
 from rocketwire.remoting.core.subscription import SQL92
 from rocketwire.remoting.credentials import Credentials
-from rocketwire.remoting.errors import NoBroker, NoSuchTopic, NotReached, RemotingError, refusal
+from rocketwire.remoting.errors import NoBroker, NoSuchTopic, NotReached, Refused, RemotingError, refusal
 from rocketwire.remoting.messages import Queue
 from rocketwire.remoting.routes import name_server_addresses, readable_queues
 from rocketwire.wire.addresses import AddressInvalid, parse_address
@@ -133,6 +134,10 @@ class ClientCore:
         for _ in tuple(self._name_servers):
             try:
                 return (yield from self.ask(self._name_servers[0], request, fine))
+            except Refused as refused:
+                if refused.code != ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+                    raise
+                raise NotReached(str(self._name_servers[0]), "is no name server; a broker's address?") from refused
             except NotReached as error:
                 failure = failure or error
                 self._name_servers.append(self._name_servers.pop(0))
@@ -203,7 +208,7 @@ class ClientCore:
         heard = True
         for peer in self.masters():
             try:
-                yield from self.ask(peer, ClientRequest(RequestCode.HEART_BEAT, None, encode_body(data)))
+                yield from send_heartbeat(self, peer, data)
             except RemotingError as error:
                 heard = False
                 log.warning("heartbeat: %s", error)

@@ -11,27 +11,24 @@ from typing import Final
 
 from rocketwire.remoting.core.client import HEARTBEAT_SECONDS, ClientCore
 from rocketwire.remoting.core.fetching import FetchedMessages, QueueFetcher
+from rocketwire.remoting.core.group_requests import consumer_ids
 from rocketwire.remoting.core.handling import MessageHandling
+from rocketwire.remoting.core.incoming import decode_messages
 from rocketwire.remoting.core.offsets import Begin, OffsetRequests
 from rocketwire.remoting.core.process_queue import ProcessQueue
 from rocketwire.remoting.core.rebalance import allocate_queues
-from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.remoting.core.steps import Operation, Sleep, WaitForSignal
 from rocketwire.remoting.core.subscription import EVERYTHING, subscription
 from rocketwire.remoting.errors import NoSuchTopic, Refused, RemotingError, SubscriptionInvalid
-from rocketwire.remoting.messages import Queue
-from rocketwire.wire.bodies import decode_body
+from rocketwire.remoting.messages import Queue, ReceivedMessage
 from rocketwire.wire.bodies.client import (
     ConsumeFromWhere,
     ConsumerData,
     ConsumeType,
-    GetConsumerListByGroupResponseBody,
     HeartbeatData,
     MessageModel,
     SubscriptionData,
 )
-from rocketwire.wire.facts.codes import RequestCode
-from rocketwire.wire.headers.client import GetConsumerListByGroupRequestHeader
 from rocketwire.wire.names import RETRY_PREFIX, group_name_error, retry_topic
 
 log = logging.getLogger(__name__)
@@ -70,10 +67,12 @@ class PushConsumerCore:
         self.begin = begin
         self.concurrency = concurrency
         self.subscriptions: dict[str, SubscriptionData] = {}
-        self.process_queues: dict[Queue, ProcessQueue] = {}
-        self.offsets = OffsetRequests(client)
+        self.process_queues: dict[Queue, ProcessQueue[ReceivedMessage]] = {}
+        self.offsets = OffsetRequests(client, client.settings.group)
         self.started_at = 0
-        self._fetching = QueueFetcher(client, self.subscriptions, most=most, with_subscription=False)
+        self._fetching = QueueFetcher(
+            client, self.subscriptions, most=most, with_subscription=False, decode=decode_messages
+        )
         self.handling = MessageHandling(client, self._fetching.signal, max_retries=max_retries)
         self._rebalance = client.runtime.new_signal()
         self._heartbeat = client.runtime.new_signal()
@@ -115,8 +114,8 @@ class PushConsumerCore:
         """Take no more messages, wait for the handlers, commit, and leave the group."""
         self._is_ending = True
         yield from self.handling.finish()
-        for stock in list(self.process_queues.values()):
-            yield from self._commit(stock, wait=True)
+        for queue, stock in list(self.process_queues.items()):
+            yield from self._commit(queue, stock, wait=True)
         self.process_queues.clear()
         if self.started_at:
             yield from self.client.unregister(consumer_group=self.group)
@@ -209,14 +208,10 @@ class PushConsumerCore:
     def _members(self, topic: str) -> Operation[tuple[str, ...]]:
         """The client ids of the group, from the first broker of the topic that answers."""
         route = yield from self.client.route(topic)
-        request = ClientRequest(
-            RequestCode.GET_CONSUMER_LIST_BY_GROUP, GetConsumerListByGroupRequestHeader(consumer_group=self.group)
-        )
         failure: RemotingError = NoSuchTopic(topic, self.client.settings.name_servers)
         for broker in route.broker_datas:
             try:
-                answer = yield from self.client.ask(self.client.broker(broker.broker_name), request)
-                return decode_body(GetConsumerListByGroupResponseBody, answer.body).consumer_id_list
+                return (yield from consumer_ids(self.client, self.client.broker(broker.broker_name), self.group))
             except RemotingError as error:
                 failure = error
         raise failure
@@ -232,13 +227,13 @@ class PushConsumerCore:
                 self._fetching.drop(queue)
                 stock.is_dropped = True
                 del self.process_queues[queue]
-                yield from self._commit(stock, wait=True)
+                yield from self._commit(queue, stock, wait=True)
 
     def _take(self, queue: Queue, offset: int) -> None:
         before = self.process_queues.get(queue)
         if before is not None:
             before.is_dropped = True
-        self.process_queues[queue] = ProcessQueue(queue, offset)
+        self.process_queues[queue] = ProcessQueue(offset)
         self._fetching.seek(queue, offset)
 
     # --- offsets
@@ -246,18 +241,18 @@ class PushConsumerCore:
     def _commits(self) -> Operation[None]:
         while True:
             yield Sleep(COMMIT_SECONDS)
-            for stock in list(self.process_queues.values()):
-                yield from self._commit(stock, wait=False)
+            for queue, stock in list(self.process_queues.items()):
+                yield from self._commit(queue, stock, wait=False)
 
-    def _commit(self, stock: ProcessQueue, *, wait: bool) -> Operation[None]:
+    def _commit(self, queue: Queue, stock: ProcessQueue[ReceivedMessage], *, wait: bool) -> Operation[None]:
         offset = stock.offset
         if offset == stock.committed:
             return
         try:
-            yield from self.offsets.commit(stock.queue, offset, wait=wait)
+            yield from self.offsets.commit(queue, offset, wait=wait)
             stock.committed = offset
         except RemotingError as error:
-            log.warning("%s: the offset %d was not committed: %s", stock.queue, offset, error)
+            log.warning("%s: the offset %d was not committed: %s", queue, offset, error)
 
     # --- messages
 
@@ -269,7 +264,7 @@ class PushConsumerCore:
     def _has_room(self, queue: Queue) -> bool:
         return not self._is_ending and self.process_queues[queue].has_room
 
-    def _arrived(self, fetched: FetchedMessages) -> None:
+    def _arrived(self, fetched: FetchedMessages[ReceivedMessage]) -> None:
         if fetched.error is not None:
             log.warning("%s: a pull failed, and is tried again: %s", fetched.queue, fetched.error)
             self._heartbeat.set()  # a broker that was restarted knows nobody
@@ -282,5 +277,7 @@ class PushConsumerCore:
         if stock is None:  # the consumer ends
             return
         stock.pulled_at = self.client.runtime.wall()
-        stock.add(fetched.messages, fetched.next_offset)
+        for each in fetched.messages:
+            stock.add(each.queue_offset, each, len(each.body))
+        stock.next_offset = fetched.next_offset
         self.handling.add(stock, fetched.messages)

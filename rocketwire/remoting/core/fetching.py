@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from rocketwire.remoting.core.client import ClientCore
-from rocketwire.remoting.core.incoming import decode_messages
 from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.remoting.core.steps import Operation, PendingResponse, WaitForSignal, request_later
-from rocketwire.remoting.core.subscription import matches_tags
+from rocketwire.remoting.core.subscription import HasTags, matches_tags
 from rocketwire.remoting.errors import NotReached, RemotingError, refusal
-from rocketwire.remoting.messages import Queue, ReceivedMessage
+from rocketwire.remoting.messages import Queue
 from rocketwire.remoting.pulls import PULLED
 from rocketwire.wire.bodies.client import SubscriptionData
 from rocketwire.wire.errors import WireError
@@ -22,6 +21,9 @@ from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
 
 log = logging.getLogger(__name__)
+
+
+M = TypeVar("M", bound=HasTags)
 
 HELD_SECONDS: Final = 15.0
 """How long a broker holds a pull that finds nothing."""
@@ -51,7 +53,7 @@ class QueueCursor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchedMessages:
+class FetchedMessages(Generic[M]):
     """The result of one pull.
 
     Attributes:
@@ -63,13 +65,13 @@ class FetchedMessages:
     """
 
     queue: Queue
-    messages: list[ReceivedMessage] = field(default_factory=list)
+    messages: list[M] = field(default_factory=list)
     next_offset: int
     moved: bool = False
     error: RemotingError | None = None
 
 
-class QueueFetcher:
+class QueueFetcher(Generic[M]):
     """The pulls of one consumer.
 
     Args:
@@ -77,16 +79,27 @@ class QueueFetcher:
         subscriptions: By topic; those of the queues.
         most: Messages of one pull.
         with_subscription: Whether pulls say what they want; else heartbeats have said it.
+        decode: Makes messages of the body of an answer from a queue.
+        held_seconds: How long a broker holds a pull that finds nothing.
     """
 
     def __init__(
-        self, client: ClientCore, subscriptions: dict[str, SubscriptionData], *, most: int, with_subscription: bool
+        self,
+        client: ClientCore,
+        subscriptions: dict[str, SubscriptionData],
+        *,
+        most: int,
+        with_subscription: bool,
+        decode: Callable[[memoryview, Queue], Iterable[M]],
+        held_seconds: float = HELD_SECONDS,
     ) -> None:
         self.signal = client.runtime.new_signal()
         self._client = client
         self._subscriptions = subscriptions
         self._most = most
         self._with_subscription = with_subscription
+        self._decode = decode
+        self._held_seconds = held_seconds
         self._lanes: dict[Queue, QueueCursor] = {}
 
     @property
@@ -108,7 +121,7 @@ class QueueFetcher:
 
     def fetch(
         self, seconds: float, has_room: Callable[[Queue], bool] = lambda _: True
-    ) -> Operation[list[FetchedMessages]]:
+    ) -> Operation[list[FetchedMessages[M]]]:
         """Pull the queues that have room, and wait for a result; nothing if none comes in time, or `signal` is set."""
         for lane in list(self._lanes.values()):
             if self._lanes.get(lane.queue) is not lane:  # dropped while a pull before this one was sent
@@ -142,11 +155,12 @@ class QueueFetcher:
             return
         lane.peer = str(peer)
         lane.pending = pending
-        lane.until = self._now() + HELD_SECONDS + self._client.settings.timeout
+        lane.until = self._now() + self._held_seconds + self._client.settings.timeout
 
     def _request(self, lane: QueueCursor) -> ClientRequest:
         by = self._subscriptions[lane.queue.topic]
-        flags = PullSysFlag.SUSPEND | (PullSysFlag.SUBSCRIPTION if self._with_subscription else 0)
+        flags = PullSysFlag.SUSPEND if self._held_seconds else 0
+        flags |= PullSysFlag.SUBSCRIPTION if self._with_subscription else 0
         fields = PullMessageRequestHeader(
             consumer_group=self._client.settings.group,
             topic=lane.queue.topic,
@@ -155,16 +169,16 @@ class QueueFetcher:
             max_msg_nums=self._most,
             sys_flag=flags,
             commit_offset=0,
-            suspend_timeout_millis=int(HELD_SECONDS * 1000),
+            suspend_timeout_millis=int(self._held_seconds * 1000),
             sub_version=by.sub_version,
             subscription=by.sub_string if self._with_subscription else None,
             expression_type=by.expression_type,
         )
         return ClientRequest(RequestCode.PULL_MESSAGE, fields)
 
-    def _collected(self) -> list[FetchedMessages]:
+    def _collected(self) -> list[FetchedMessages[M]]:
         """The results that are there."""
-        found: list[FetchedMessages] = []
+        found: list[FetchedMessages[M]] = []
         for lane in self._lanes.values():
             pending = lane.pending
             if pending is None:
@@ -177,7 +191,7 @@ class QueueFetcher:
                 found.append(self._result(lane, pending))
         return found
 
-    def _result(self, lane: QueueCursor, pending: PendingResponse) -> FetchedMessages:
+    def _result(self, lane: QueueCursor, pending: PendingResponse) -> FetchedMessages[M]:
         try:
             if pending.answer is None:
                 raise pending.error or RemotingError("no answer")
@@ -189,16 +203,16 @@ class QueueFetcher:
         lane.offset = fetched.next_offset
         return fetched
 
-    def _read(self, lane: QueueCursor, answer: Response) -> FetchedMessages:
+    def _read(self, lane: QueueCursor, answer: Response) -> FetchedMessages[M]:
         if answer.code not in PULLED:
             raise refusal(lane.peer, answer.code, answer.remark)
         try:
             reached = decode_ext(PullMessageResponseHeader, answer.ext).next_begin_offset
         except WireError as error:
             raise RemotingError(f"{lane.peer}: the answer to a pull is not as it should be: {error}") from error
-        messages: list[ReceivedMessage] = []
+        messages: list[M] = []
         if answer.code == ResponseCode.SUCCESS:
             by = self._subscriptions[lane.queue.topic]
-            messages = [each for each in decode_messages(answer.body, lane.queue.broker) if matches_tags(each, by)]
+            messages = [each for each in self._decode(answer.body, lane.queue) if matches_tags(each, by)]
         moved = answer.code == ResponseCode.PULL_OFFSET_MOVED
         return FetchedMessages(queue=lane.queue, messages=messages, next_offset=reached, moved=moved)

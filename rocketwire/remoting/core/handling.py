@@ -37,13 +37,13 @@ class MessageHandling:
         self._client = client
         self._has_room = has_room
         self._max_retries = max_retries
-        self._ready: deque[tuple[ProcessQueue, ReceivedMessage]] = deque()
+        self._ready: deque[tuple[ProcessQueue[ReceivedMessage], ReceivedMessage]] = deque()
         self._idle: deque[Signal] = deque()
         self._busy = 0
         self._drained = client.runtime.new_signal()
         self._is_ending = False
 
-    def add(self, stock: ProcessQueue, messages: Iterable[ReceivedMessage]) -> None:
+    def add(self, stock: ProcessQueue[ReceivedMessage], messages: Iterable[ReceivedMessage]) -> None:
         """Handle messages of a queue as soon as others are done."""
         for message in messages:
             self._ready.append((stock, message))
@@ -57,7 +57,7 @@ class MessageHandling:
         while self._busy:
             yield WaitForSignal(self._drained)
 
-    def _next(self) -> tuple[ProcessQueue, ReceivedMessage] | None:
+    def _next(self) -> tuple[ProcessQueue[ReceivedMessage], ReceivedMessage] | None:
         while self._ready and not self._is_ending:
             stock, message = self._ready.popleft()
             if not stock.is_dropped:
@@ -83,7 +83,7 @@ class MessageHandling:
             stock.done_at = self._client.runtime.wall()
             if done:
                 had_room = stock.has_room
-                stock.remove(message)
+                stock.remove(message.queue_offset)
                 if not had_room and not stock.is_dropped:
                     self._has_room.set()
 

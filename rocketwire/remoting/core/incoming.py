@@ -25,8 +25,8 @@ _LARGEST_BODY: Final = 128 << 20
 _SIZE: Final = 4
 
 
-def decode_messages(body: memoryview, broker: str) -> Iterator[ReceivedMessage]:
-    """The messages of a pull's answer, from the broker of a name; damaged ones are left out, and logged.
+def decode_messages(body: memoryview, queue: Queue) -> Iterator[ReceivedMessage]:
+    """The messages of an answer to a pull of a queue; damaged ones are left out, and logged.
 
     Raises:
         RemotingError: the package that inflates a body is not installed.
@@ -36,11 +36,11 @@ def decode_messages(body: memoryview, broker: str) -> Iterator[ReceivedMessage]:
     while at < len(data):
         size = int.from_bytes(data[at : at + _SIZE], "big")
         try:
-            yield decode_message(decode_record(data, at), broker)
+            yield decode_message(decode_record(data, at), queue.broker)
         except CompressionUnavailable as error:
             raise RemotingError(str(error)) from error
         except WireError as error:
-            log.error("a message from broker %s cannot be read, and is left out: %s", broker, error)  # noqa: TRY400
+            log.error("a message of %s cannot be read, and is left out: %s", queue, error)  # noqa: TRY400
             if size <= 0:
                 return
         at += size

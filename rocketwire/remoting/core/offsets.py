@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from rocketwire.remoting.core.client import ClientCore
+from rocketwire.remoting.core.group_requests import BrokerClient
 from rocketwire.remoting.core.incoming import decode_messages
 from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.remoting.core.steps import Operation, SendOneway
@@ -32,8 +32,9 @@ class Begin(Enum):
 class OffsetRequests:
     """The offsets of one consumer group."""
 
-    def __init__(self, client: ClientCore) -> None:
+    def __init__(self, client: BrokerClient, group: str) -> None:
         self._client = client
+        self._group = group
 
     def first(self, queue: Queue) -> Operation[int]:
         """The offset of the oldest message."""
@@ -64,19 +65,27 @@ class OffsetRequests:
 
     def _stored_at(self, queue: Queue, offset: int) -> Operation[int | None]:
         """When a message was stored; None if it is gone."""
-        fields = pull_header(queue.topic, queue.queue_id, offset, most=1, group=self._client.settings.group)
-        peer = yield from self._client.broker_of(queue)
+        fields = pull_header(queue.topic, queue.queue_id, offset, most=1, group=self._group)
+        peer = yield from self._client.located(queue)
         answer = yield from self._client.ask(peer, ClientRequest(RequestCode.PULL_MESSAGE, fields), PULLED)
         if answer.code != ResponseCode.SUCCESS:
             return None
-        return next((each.store_timestamp for each in decode_messages(answer.body, queue.broker)), None)
+        return next((each.store_timestamp for each in decode_messages(answer.body, queue)), None)
 
-    def committed(self, queue: Queue) -> Operation[int | None]:
-        """The group's committed offset: of the next message to consume. None without one."""
+    def committed(self, queue: Queue, *, zero_if_young: bool = True) -> Operation[int | None]:
+        """The group's committed offset: of the next message to consume. None without one.
+
+        Args:
+            queue: The queue.
+            zero_if_young: Whether the broker may answer 0 of a queue whose first message is still there.
+        """
         fields = QueryConsumerOffsetRequestHeader(
-            consumer_group=self._client.settings.group, topic=queue.topic, queue_id=queue.queue_id
+            consumer_group=self._group,
+            topic=queue.topic,
+            queue_id=queue.queue_id,
+            set_zero_if_not_found=None if zero_if_young else False,
         )
-        peer = yield from self._client.broker_of(queue)
+        peer = yield from self._client.located(queue)
         fine = (ResponseCode.SUCCESS, ResponseCode.QUERY_NOT_FOUND)
         answer = yield from self._client.ask(peer, ClientRequest(RequestCode.QUERY_CONSUMER_OFFSET, fields), fine)
         return int(answer.ext["offset"]) if answer.code == ResponseCode.SUCCESS else None
@@ -94,9 +103,9 @@ class OffsetRequests:
 
     def commit(self, queue: Queue, offset: int, *, wait: bool) -> Operation[None]:
         """Commit an offset; without `wait` nobody says whether the broker has it."""
-        peer = yield from self._client.broker_of(queue)
+        peer = yield from self._client.located(queue)
         fields = UpdateConsumerOffsetRequestHeader(
-            consumer_group=self._client.settings.group,
+            consumer_group=self._group,
             topic=queue.topic,
             queue_id=queue.queue_id,
             commit_offset=offset,
@@ -108,6 +117,6 @@ class OffsetRequests:
             yield SendOneway(peer, request)
 
     def _number(self, queue: Queue, request: ClientRequest) -> Operation[int]:
-        peer = yield from self._client.broker_of(queue)
+        peer = yield from self._client.located(queue)
         answer = yield from self._client.ask(peer, request)
         return int(answer.ext["offset"])

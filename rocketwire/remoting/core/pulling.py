@@ -8,6 +8,7 @@ from typing import Final
 
 from rocketwire.remoting.core.client import ClientCore
 from rocketwire.remoting.core.fetching import QueueFetcher
+from rocketwire.remoting.core.incoming import decode_messages
 from rocketwire.remoting.core.offsets import Begin, OffsetRequests
 from rocketwire.remoting.core.steps import Operation
 from rocketwire.remoting.core.subscription import EVERYTHING, subscription
@@ -34,10 +35,12 @@ class PullConsumerCore:
 
     def __init__(self, client: ClientCore, *, begin: Begin | int, most: int) -> None:
         self.client = client
-        self.offsets = OffsetRequests(client)
+        self.offsets = OffsetRequests(client, client.settings.group)
         self._begin = begin
         self._subscriptions: dict[str, SubscriptionData] = {}
-        self._fetching = QueueFetcher(client, self._subscriptions, most=most, with_subscription=True)
+        self._fetching = QueueFetcher(
+            client, self._subscriptions, most=most, with_subscription=True, decode=decode_messages
+        )
         self._committed: dict[Queue, int] = {}
 
     def open(self) -> Operation[None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from rocketwire.remoting.core.consuming import PushConsumerCore
 from rocketwire.remoting.core.incoming import decode_message
@@ -71,7 +71,11 @@ class BrokerRequestResponder:
 
     def _offsets(self, asked: RequestReceived) -> Operation[ClientReply | None]:
         topic = decode_ext(GetConsumerStatusRequestHeader, asked.ext).topic
-        offsets = {_wire(each.queue): each.offset for each in self._stocks() if each.queue.topic == topic}
+        offsets = {
+            _wire(queue): stock.offset
+            for queue, stock in self._consuming.process_queues.items()
+            if queue.topic == topic
+        }
         yield from ()
         return ClientReply(body=encode_body(GetConsumerStatusBody(message_queue_table=offsets)))
 
@@ -88,7 +92,7 @@ class BrokerRequestResponder:
         info = ConsumerRunningInfo(
             properties=properties,
             subscription_set=tuple(consuming.subscriptions.values()),
-            mq_table={_wire(each.queue): _state(each) for each in self._stocks()},
+            mq_table={_wire(queue): _state(stock) for queue, stock in consuming.process_queues.items()},
         )
         yield from ()
         return ClientReply(body=encode_body(info))
@@ -111,15 +115,12 @@ class BrokerRequestResponder:
         )
         return ClientReply(body=encode_body(result))
 
-    def _stocks(self) -> list[ProcessQueue]:
-        return list(self._consuming.process_queues.values())
-
 
 def _wire(queue: Queue) -> MessageQueue:
     return MessageQueue(topic=queue.topic, broker_name=queue.broker, queue_id=queue.queue_id)
 
 
-def _state(stock: ProcessQueue) -> ProcessQueueInfo:
+def _state(stock: ProcessQueue[Any]) -> ProcessQueueInfo:
     offsets = stock.offsets
     return ProcessQueueInfo(
         commit_offset=stock.offset,

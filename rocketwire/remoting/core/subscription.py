@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from rocketwire.remoting.errors import SubscriptionInvalid
-from rocketwire.remoting.messages import ReceivedMessage
 from rocketwire.wire.bodies.client import SubscriptionData
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import topic_name_error
@@ -14,6 +13,14 @@ EVERYTHING: Final = "*"
 _OR: Final = "||"
 _TAG: Final = "TAG"
 SQL92: Final = "SQL92"
+
+
+class HasTags(Protocol):
+    """A message, as far as a subscription by tags looks at it."""
+
+    @property
+    def tags(self) -> str | None:
+        """Its tag."""
 
 
 def subscription(topic: str, *, tags: str = EVERYTHING, sql: str | None = None, version: int) -> SubscriptionData:
@@ -45,6 +52,6 @@ def subscription(topic: str, *, tags: str = EVERYTHING, sql: str | None = None, 
     )
 
 
-def matches_tags(message: ReceivedMessage, by: SubscriptionData) -> bool:
+def matches_tags(message: HasTags, by: SubscriptionData) -> bool:
     """Whether a message is really one of the subscription: brokers compare only the hash codes of tags."""
     return not by.tags_set or message.tags in by.tags_set

@@ -7,6 +7,7 @@ from typing import Final
 
 from rocketwire.remoting.core.client import ClientCore
 from rocketwire.remoting.core.fetching import FetchedMessages, QueueFetcher
+from rocketwire.remoting.core.incoming import decode_messages
 from rocketwire.remoting.core.offsets import Begin, OffsetRequests
 from rocketwire.remoting.core.steps import Operation, Sleep
 from rocketwire.remoting.core.subscription import EVERYTHING, subscription
@@ -35,9 +36,11 @@ class GroupInbox:
     def __init__(self, client: ClientCore, topic: str) -> None:
         self._client = client
         self._topic = topic
-        self._offsets = OffsetRequests(client)
+        self._offsets = OffsetRequests(client, client.settings.group)
         by = subscription(topic, tags=EVERYTHING, sql=None, version=client.runtime.wall())
-        self._fetching = QueueFetcher(client, {topic: by}, most=_AT_ONCE, with_subscription=True)
+        self._fetching = QueueFetcher(
+            client, {topic: by}, most=_AT_ONCE, with_subscription=True, decode=decode_messages
+        )
         self._here: dict[tuple[Queue, int], ReceivedMessage] = {}
         self._committed: dict[Queue, int] = {}
 
@@ -90,7 +93,7 @@ class GroupInbox:
             while self._fetching.positions[queue] < end and len(self._here) < _AT_ONCE * _AT_ONCE and now() < until:
                 self._take((yield from self._fetching.fetch(_LOOK_SECONDS)))
 
-    def _take(self, fetched: Iterable[FetchedMessages]) -> None:
+    def _take(self, fetched: Iterable[FetchedMessages[ReceivedMessage]]) -> None:
         for each in fetched:
             error = each.error
             passes = isinstance(error, NotReached) or (isinstance(error, Refused) and error.code in _PASSING)

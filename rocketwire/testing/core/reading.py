@@ -35,7 +35,7 @@ def stored(client: ClientCore, topic: str) -> Operation[list[ReceivedMessage]]:
 
 
 def _of_queue(client: ClientCore, queue: Queue) -> Operation[list[ReceivedMessage]]:
-    offsets = OffsetRequests(client)
+    offsets = OffsetRequests(client, client.settings.group)
     at = yield from offsets.first(queue)
     end = yield from offsets.end(queue)
     found: list[ReceivedMessage] = []
@@ -44,6 +44,6 @@ def _of_queue(client: ClientCore, queue: Queue) -> Operation[list[ReceivedMessag
         peer = yield from client.broker_of(queue)
         answer = yield from client.ask(peer, ClientRequest(RequestCode.PULL_MESSAGE, fields), PULLED)
         if answer.code == ResponseCode.SUCCESS:
-            found += decode_messages(answer.body, queue.broker)
+            found += decode_messages(answer.body, queue)
         at = max(at + 1, int(answer.ext["nextBeginOffset"]))
     return found

@@ -5,54 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeVar
 
-from rocketwire.server.upstream.broker_connection import BrokerAnswer
+from rocketwire.remoting.core import group_requests
+from rocketwire.remoting.core.offsets import OffsetRequests
+from rocketwire.remoting.core.session import ClientRequest, Response
+from rocketwire.remoting.core.steps import Operation, RemoteServer, request_response
+from rocketwire.remoting.errors import RemotingError, refusal
+from rocketwire.remoting.messages import Queue
+from rocketwire.remoting.pulls import PULLED, pull_header
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
+from rocketwire.server.upstream.operations import run_operation
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import (
     ConsumeFromWhere,
     ConsumerData,
     ConsumeType,
-    GetConsumerListByGroupResponseBody,
     HeartbeatData,
-    LockBatchRequestBody,
-    LockBatchResponseBody,
     MessageModel,
-    MessageQueue,
     SubscriptionData,
-    UnlockBatchRequestBody,
 )
 from rocketwire.wire.errors import WireError
-from rocketwire.wire.facts.codes import PullSysFlag, RequestCode, ResponseCode
-from rocketwire.wire.headers import WireHeader, decode_ext, encode_ext
-from rocketwire.wire.headers.client import GetConsumerListByGroupRequestHeader, UnregisterClientRequestHeader
-from rocketwire.wire.headers.offset import (
-    GetMaxOffsetRequestHeader,
-    GetMaxOffsetResponseHeader,
-    GetMinOffsetRequestHeader,
-    GetMinOffsetResponseHeader,
-    QueryConsumerOffsetRequestHeader,
-    QueryConsumerOffsetResponseHeader,
-    UpdateConsumerOffsetRequestHeader,
-)
-from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.pull import PullMessageResponseHeader
 
 SUSPEND_MS: Final = 15_000
 """For how long a pull waits at the broker."""
 SECONDS: Final = 5.0
 """For how long an answer is waited for otherwise."""
 _MOST_A_PULL: Final = 32
-_PULLED: Final = frozenset(
-    {
-        ResponseCode.SUCCESS,
-        ResponseCode.PULL_NOT_FOUND,
-        ResponseCode.PULL_RETRY_IMMEDIATELY,
-        ResponseCode.PULL_OFFSET_MOVED,
-    }
-)
 T = TypeVar("T")
-H = TypeVar("H", bound=WireHeader)
 
 
 class SubscriptionFilter(NamedTuple):
@@ -63,19 +45,44 @@ class SubscriptionFilter(NamedTuple):
 
 
 class GroupRpc:
-    """Asks one broker for one group, under the proxy's own client id.
+    """Asks one broker for one group, under the proxy's own client id, by the operations of the client library.
 
-    Every method raises `UpstreamUnreachable` when the broker does not answer, or refuses.
+    Every asynchronous method raises `UpstreamUnreachable` when the broker does not answer, or refuses.
     """
 
     def __init__(
         self, lines: ConnectionPool, address: Callable[[], Address | None], *, broker: str, group: str, client_id: str
     ) -> None:
+        self.client_id = client_id
         self._lines = lines
         self._address = address
         self._broker = broker
         self._group = group
-        self._client_id = client_id
+        self._offsets = OffsetRequests(self, group)
+
+    def ask(
+        self,
+        peer: RemoteServer,
+        request: ClientRequest,
+        fine: tuple[int, ...] = (ResponseCode.SUCCESS,),
+        seconds: float | None = None,
+    ) -> Operation[Response]:
+        """The answer to a request: see `group_requests.BrokerClient`."""
+        answer = yield from request_response(peer, request, seconds or SECONDS)
+        if answer.code not in fine:
+            raise refusal(str(peer), answer.code, answer.remark)
+        return answer
+
+    def located(self, _queue: Queue) -> Operation[RemoteServer]:
+        """The broker."""
+        yield from ()
+        return self._peer()
+
+    def _peer(self) -> RemoteServer:
+        address = self._address()
+        if address is None:
+            raise RequestNotSent(f"no broker {self._broker} is known")
+        return RemoteServer("broker", address)
 
     async def send_heartbeat(self, subscriptions: Iterable[tuple[str, SubscriptionFilter]], now: int) -> None:
         """Be a member of the group."""
@@ -89,102 +96,74 @@ class GroupRpc:
                 for topic, wanted in subscriptions
             ),
         )
-        body = encode_body(HeartbeatData(client_id=self._client_id, consumer_data_set=(data,)))
-        await self._asked(RequestCode.HEART_BEAT, None, body)
+        heartbeat = HeartbeatData(client_id=self.client_id, consumer_data_set=(data,))
+        await self._run(lambda peer: group_requests.send_heartbeat(self, peer, heartbeat))
 
     async def leave(self) -> None:
         """Be no member any more."""
-        header = UnregisterClientRequestHeader(client_id=self._client_id, consumer_group=self._group)
-        await self._asked(RequestCode.UNREGISTER_CLIENT, header)
+        await self._run(lambda peer: group_requests.leave_group(self, peer, self._group))
 
     async def members(self) -> tuple[str, ...]:
         """The client ids of the group."""
-        header = GetConsumerListByGroupRequestHeader(consumer_group=self._group)
-        answer = await self._asked(RequestCode.GET_CONSUMER_LIST_BY_GROUP, header)
-        return _read(GetConsumerListByGroupResponseBody, answer).consumer_id_list
+        return await self._run(lambda peer: group_requests.consumer_ids(self, peer, self._group))
 
     async def lock(self, queues: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
         """Lock queues, or keep their locks; returns those that are locked."""
-        body = LockBatchRequestBody(client_id=self._client_id, consumer_group=self._group, mq_set=self._queues(queues))
-        answer = await self._asked(RequestCode.LOCK_BATCH_MQ, None, encode_body(body))
-        found = _read(LockBatchResponseBody, answer)
-        return {(each.topic, each.queue_id) for each in found.lock_ok_mq_set}
+        wanted = [self._queue(*each) for each in queues]
+        locked = await self._run(lambda peer: group_requests.lock_queues(self, peer, self._group, wanted))
+        return {(each.topic, each.queue_id) for each in locked}
 
     async def unlock(self, queues: Iterable[tuple[str, int]]) -> None:
         """Give up locks."""
-        told = self._queues(queues)
-        body = UnlockBatchRequestBody(client_id=self._client_id, consumer_group=self._group, mq_set=told)
-        await self._asked(RequestCode.UNLOCK_BATCH_MQ, None, encode_body(body))
+        given_up = [self._queue(*each) for each in queues]
+        await self._run(lambda peer: group_requests.unlock_queues(self, peer, self._group, given_up))
 
-    def _queues(self, queues: Iterable[tuple[str, int]]) -> tuple[MessageQueue, ...]:
-        return tuple(MessageQueue(topic=topic, broker_name=self._broker, queue_id=queue) for topic, queue in queues)
+    def _queue(self, topic: str, queue_id: int) -> Queue:
+        return Queue(topic, self._broker, queue_id)
 
-    async def first_offset(self, topic: str, queue: int, *, retried: bool) -> int:
+    async def first_offset(self, topic: str, queue_id: int, *, retried: bool) -> int:
         """Where the group goes on in a queue; a new group begins with the newest message, as with POP."""
-        header = QueryConsumerOffsetRequestHeader(consumer_group=self._group, topic=topic, queue_id=queue)
-        answer = await self._ask(RequestCode.QUERY_CONSUMER_OFFSET, header)
-        if answer.code == ResponseCode.SUCCESS:
-            return _fields(QueryConsumerOffsetResponseHeader, answer).offset
-        if answer.code != ResponseCode.QUERY_NOT_FOUND:
-            raise UpstreamUnreachable(f"{self._broker} refuses with {answer.code}: {answer.remark}")
-        least = await self._asked(RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=queue))
-        offset = _fields(GetMinOffsetResponseHeader, least).offset
-        if not retried:
-            most = await self._asked(RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic=topic, queue_id=queue))
-            offset = max(offset, _fields(GetMaxOffsetResponseHeader, most).offset - 1)
-        await self.commit(topic, queue, offset)
-        return offset
+        queue = self._queue(topic, queue_id)
 
-    async def commit(self, topic: str, queue: int, offset: int) -> None:
+        def begun(_: RemoteServer) -> Operation[int]:
+            found = yield from self._offsets.committed(queue)
+            if found is not None:
+                return found
+            offset = yield from self._offsets.first(queue)
+            if not retried:
+                offset = max(offset, (yield from self._offsets.end(queue)) - 1)
+            yield from self._offsets.commit(queue, offset, wait=True)
+            return offset
+
+        return await self._run(begun)
+
+    async def commit(self, topic: str, queue_id: int, offset: int) -> None:
         """Store the group's offset of a queue."""
-        header = UpdateConsumerOffsetRequestHeader(
-            consumer_group=self._group, topic=topic, queue_id=queue, commit_offset=offset
-        )
-        await self._asked(RequestCode.UPDATE_CONSUMER_OFFSET, header)
+        await self._run(lambda _: self._offsets.commit(self._queue(topic, queue_id), offset, wait=True))
 
-    async def pull(self, topic: str, queue: int, offset: int, wanted: SubscriptionFilter) -> tuple[bytes, int]:
+    async def pull(self, topic: str, queue_id: int, offset: int, wanted: SubscriptionFilter) -> tuple[bytes, int]:
         """The records of a queue from an offset on, and the next offset; waits at the broker while there is none."""
-        header = PullMessageRequestHeader(
-            consumer_group=self._group,
-            topic=topic,
-            queue_id=queue,
-            queue_offset=offset,
-            max_msg_nums=_MOST_A_PULL,
-            sys_flag=PullSysFlag.SUSPEND | PullSysFlag.SUBSCRIPTION,
-            suspend_timeout_millis=SUSPEND_MS,
-            subscription=wanted.text,
-            expression_type=wanted.kind,
+        fields = pull_header(
+            topic,
+            queue_id,
+            offset,
+            most=_MOST_A_PULL,
+            group=self._group,
+            held_ms=SUSPEND_MS,
+            expression=wanted.text,
+            kind=wanted.kind,
         )
-        answer = await self._ask(RequestCode.PULL_MESSAGE, header, seconds=SUSPEND_MS / 1000 + SECONDS)
-        if answer.code not in _PULLED:
-            raise UpstreamUnreachable(f"{self._broker} refuses with {answer.code}: {answer.remark}")
-        next_offset = _fields(PullMessageResponseHeader, answer).next_begin_offset
-        return (answer.body if answer.code == ResponseCode.SUCCESS else b""), next_offset
+        request = ClientRequest(RequestCode.PULL_MESSAGE, fields)
+        answer = await self._run(lambda peer: self.ask(peer, request, PULLED, SUSPEND_MS / 1000 + SECONDS))
+        try:
+            next_offset = decode_ext(PullMessageResponseHeader, answer.ext).next_begin_offset
+        except WireError as error:
+            raise UpstreamUnreachable(str(error)) from error
+        return (bytes(answer.body) if answer.code == ResponseCode.SUCCESS else b""), next_offset
 
-    async def _ask(
-        self, code: int, header: WireHeader | None, body: bytes = b"", *, seconds: float = SECONDS
-    ) -> BrokerAnswer:
-        address = self._address()
-        if address is None:
-            raise RequestNotSent(f"no broker {self._broker} is known")
-        return await self._lines.ask(address, code, {} if header is None else encode_ext(header), body, seconds=seconds)
-
-    async def _asked(self, code: int, header: WireHeader | None, body: bytes = b"") -> BrokerAnswer:
-        answer = await self._ask(code, header, body)
-        if answer.code != ResponseCode.SUCCESS:
-            raise UpstreamUnreachable(f"{self._broker} refuses {code} with {answer.code}: {answer.remark}")
-        return answer
-
-
-def _read(kind: type[T], answer: BrokerAnswer) -> T:
-    try:
-        return decode_body(kind, answer.body)
-    except WireError as error:
-        raise UpstreamUnreachable(str(error)) from error
-
-
-def _fields(kind: type[H], answer: BrokerAnswer) -> H:
-    try:
-        return decode_ext(kind, dict(answer.ext))
-    except WireError as error:
-        raise UpstreamUnreachable(str(error)) from error
+    async def _run(self, operation: Callable[[RemoteServer], Operation[T]]) -> T:
+        try:
+            return await run_operation(self._lines, operation(self._peer()))
+        except (RemotingError, WireError) as error:
+            cause = error.__cause__
+            raise (cause if isinstance(cause, UpstreamUnreachable) else UpstreamUnreachable(str(error))) from error

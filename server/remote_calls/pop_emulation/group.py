@@ -162,7 +162,7 @@ class GroupAtBroker:
             key = topic, queue_id
             if key in self.queues and self._nursery is not None:
                 queue = self.queues[key] = PulledQueue(topic, queue_id, offset)
-                queue.committed = _NOT_COMMITTED
+                queue.process.committed = _NOT_COMMITTED
                 self._nursery.start_soon(self._read, key, queue)
         self.commit_soon()
 
@@ -192,12 +192,12 @@ class GroupAtBroker:
 
     async def _commit(self, asking: GroupRpc, queues: Mapping[QueueKey, PulledQueue]) -> None:
         for queue in list(queues.values()):
-            offset = queue.lowest
-            if offset == queue.committed:
+            offset = queue.process.offset
+            if offset == queue.process.committed:
                 continue
             try:
                 await asking.commit(queue.topic, queue.queue_id, offset)
-                queue.committed = offset
+                queue.process.committed = offset
             except UpstreamUnreachable as error:
                 log.debug("no offset of %(topic)s: %(reason)s", {"topic": queue.topic, "reason": error})
 
@@ -306,8 +306,10 @@ class GroupAtBroker:
             topic = self._topics.get(queue.topic)
             wanted = _EVERYTHING if retried or topic is None else topic.wanted
             try:
-                body, next_offset = await self._asking.pull(queue.topic, queue.queue_id, queue.next_offset, wanted)
-                before = queue.lowest
+                body, next_offset = await self._asking.pull(
+                    queue.topic, queue.queue_id, queue.process.next_offset, wanted
+                )
+                before = queue.process.offset
                 queue.add(body, next_offset, retried=retried)
             except (UpstreamUnreachable, WireError) as error:
                 log.debug("no messages of %(topic)s: %(reason)s", {"topic": queue.topic, "reason": error})
@@ -315,7 +317,7 @@ class GroupAtBroker:
                 continue
             if body:
                 self.wake()
-            if queue.lowest != before:  # what the filter refuses is done with
+            if queue.process.offset != before:  # what the filter refuses is done with
                 self.commit_soon()
 
     def _asked_for(self, queue: PulledQueue, *, retried: bool) -> bool:

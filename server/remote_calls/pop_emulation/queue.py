@@ -10,6 +10,7 @@ import heapq
 from struct import Struct
 from typing import Final
 
+from rocketwire.remoting.core.process_queue import MOST_MESSAGES, ProcessQueue
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.properties import RETRY_TOPIC
@@ -18,9 +19,8 @@ from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.properties import property_value
 
-MOST_MESSAGES: Final = 1_000
-"""Messages of a queue that are held, in flight or not: beyond that it is not read on."""
 MOST_BYTES: Final = 8 << 20
+"""Bytes of records of a queue that are held, in flight or not: beyond that it is not read on."""
 MOST_SPAN: Final = 10_000
 """How far the lowest message that is not acknowledged may lie behind: that much comes again when the proxy dies."""
 _ENOUGH: Final = 64
@@ -80,8 +80,7 @@ class PulledQueue:
         topic: As the broker has it: perhaps the group's retry topic.
         queue_id: The queue.
         begin: The offset from which it has been read.
-        next_offset: Where the next pull begins.
-        committed: The offset that the broker was told last.
+        process: What was pulled and is not acknowledged; its offset is what may be committed.
         leaves: Whether nothing more is delivered, as another proxy is to have it.
         attempt_id: Of the receive in order that has its messages.
     """
@@ -90,14 +89,12 @@ class PulledQueue:
         self.topic = topic
         self.queue_id = queue_id
         self.begin = begin
-        self.next_offset = begin
-        self.committed = begin
+        self.process: ProcessQueue[PulledMessage] = ProcessQueue(begin, most_bytes=MOST_BYTES)
+        self.process.committed = begin
         self.leaves = False
         self.attempt_id: str | None = None
-        self._held: dict[int, PulledMessage] = {}
         self._fresh: dict[int, None] = {}
         self._flying: list[tuple[int, int]] = []
-        self._bytes = 0
 
     # --- reading
 
@@ -107,15 +104,9 @@ class PulledQueue:
         return (
             not self.leaves
             and len(self._fresh) < _ENOUGH
-            and len(self._held) < MOST_MESSAGES
-            and self._bytes < MOST_BYTES
-            and self.next_offset - self.lowest < MOST_SPAN
+            and self.process.has_room
+            and self.process.next_offset - self.process.offset < MOST_SPAN
         )
-
-    @property
-    def lowest(self) -> int:
-        """The offset that may be committed: below all that is not acknowledged."""
-        return next(iter(self._held), self.next_offset)
 
     def add(self, body: bytes, next_offset: int, *, retried: bool) -> None:
         """Take the records of a pull; those in a retry topic are told by their first topics.
@@ -133,14 +124,13 @@ class PulledQueue:
             record = body[at : at + size]
             at += size
             offset = message.queue_offset
-            if offset < self.next_offset or offset in self._held:
+            if offset < self.process.next_offset or offset in self.process:
                 continue
             first = property_value(message.properties, _RETRY_TOPIC) if retried else None
             topic = self.topic if first is None else str(first, "utf-8", "replace")
-            self._held[offset] = PulledMessage(record, offset, topic)
+            self.process.add(offset, PulledMessage(record, offset, topic), size)
             self._fresh[offset] = None
-            self._bytes += size
-        self.next_offset = next_offset
+        self.process.next_offset = next_offset
 
     # --- delivering
 
@@ -153,8 +143,8 @@ class PulledQueue:
         for offset in self._fresh:
             if len(found) >= most:
                 break
-            each = self._held[offset]
-            if each.topic == topic:
+            each = self.process.get(offset)
+            if each is not None and each.topic == topic:
                 found.append(each)
         return found
 
@@ -162,10 +152,10 @@ class PulledQueue:
         """Likewise the lowest ones, unless some are in flight for another receive."""
         again = attempt_id is not None and attempt_id == self.attempt_id
         self._come_again(now)
-        flies = len(self._fresh) < len(self._held)
+        flies = len(self._fresh) < len(self.process)
         if self.leaves or (flies and not again):
             return []
-        found = [each for each in self._held.values() if each.topic == topic and (not flies or each.due > now)]
+        found = [each for each in self.process if each.topic == topic and (not flies or each.due > now)]
         if found:
             self.attempt_id = attempt_id
         return found[:most]
@@ -185,7 +175,7 @@ class PulledQueue:
         came: dict[int, None] = {}
         while self._flying and self._flying[0][0] <= now:
             due, offset = heapq.heappop(self._flying)
-            each = self._held.get(offset)
+            each = self.process.get(offset)
             if each is not None and each.due == due and offset not in self._fresh and offset not in came:
                 each.tries += each.counts
                 each.due = each.pop_time = 0
@@ -201,22 +191,21 @@ class PulledQueue:
 
     def known(self, offset: int) -> bool:
         """Whether a message was read here."""
-        return self.begin <= offset < self.next_offset
+        return self.begin <= offset < self.process.next_offset
 
     def find(self, offset: int, pop_time: int, now: int) -> PulledMessage | None:
         """A message in flight, by its last delivery."""
-        each = self._held.get(offset)
+        each = self.process.get(offset)
         return each if each is not None and each.pop_time == pop_time and each.due > now else None
 
     def acknowledge(self, offset: int, pop_time: int, now: int) -> bool:
         """Forget a consumed message; False: its delivery is over, or is not known here."""
-        if offset not in self._held:
+        if offset not in self.process:
             return self.known(offset)  # it was acknowledged before
         each = self.find(offset, pop_time, now)
         if each is None:
             return False
-        del self._held[offset]
-        self._bytes -= len(each)
+        self.process.remove(offset)
         return True
 
     def change(self, each: PulledMessage, now: int, invisible_ms: int, *, counts: bool) -> None:
@@ -228,4 +217,4 @@ class PulledQueue:
     def in_flight(self, now: int) -> bool:
         """Whether a client has messages of it."""
         self._come_again(now)
-        return len(self._fresh) < len(self._held)
+        return len(self._fresh) < len(self.process)

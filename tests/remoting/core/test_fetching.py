@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from rocketwire.remoting.core.client import ClientCore
 from rocketwire.remoting.core.fetching import QueueFetcher
+from rocketwire.remoting.core.incoming import decode_messages
 from rocketwire.remoting.core.steps import Operation, RemoteServer
 from rocketwire.remoting.errors import NotReached
 from rocketwire.remoting.messages import Queue
@@ -29,7 +30,7 @@ def test_a_queue_that_is_dropped_while_another_ones_pull_is_sent_is_not_asked_ab
 
     around = SimpleNamespace(new_signal=lambda: SimpleNamespace(set=lambda: None), monotonic=lambda: 0.0)
     client: Any = SimpleNamespace(runtime=around, broker_of=located, expire_route=lambda _: None)
-    fetching = QueueFetcher(cast("ClientCore", client), {}, most=1, with_subscription=True)
+    fetching = QueueFetcher(cast("ClientCore", client), {}, most=1, with_subscription=True, decode=decode_messages)
     fetching.seek(FIRST, 0)
     fetching.seek(SECOND, 0)
     fetch = fetching.fetch(1.0, has_room)

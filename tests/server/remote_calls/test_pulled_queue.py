@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rocketwire.server.remote_calls.pop_emulation.queue import MOST_BYTES, MOST_MESSAGES, PulledQueue
+from rocketwire.remoting.core.process_queue import MOST_MESSAGES
+from rocketwire.server.remote_calls.pop_emulation.queue import MOST_BYTES, PulledQueue
 from rocketwire.wire.message import MessageRecord, decode_record, encode_record
 from rocketwire.wire.properties import encode_properties
 
@@ -35,11 +36,11 @@ def test_what_may_be_committed_lies_below_all_that_is_not_acknowledged() -> None
     queue = filled(4)
     assert deliver(queue, 3) == [0, 1, 2]
     assert queue.acknowledge(1, 0, 1)
-    assert queue.lowest == 0
+    assert queue.process.offset == 0
     assert queue.acknowledge(0, 0, 1)
-    assert queue.lowest == 2
+    assert queue.process.offset == 2
     assert queue.acknowledge(2, 0, 1)
-    assert queue.lowest == 3
+    assert queue.process.offset == 3
     assert not queue.acknowledge(3, 0, 1)  # it was not delivered
     assert not queue.acknowledge(4, 0, 1)
 
@@ -81,7 +82,7 @@ def test_one_that_was_acknowledged_long_ago_does_not_hide_the_lowest() -> None:
     queue = filled(1)
     deliver(queue, 1)
     queue.add(b"", 10_000, retried=False)  # all others were filtered
-    assert queue.lowest == 0
+    assert queue.process.offset == 0
     assert not queue.has_room
 
 

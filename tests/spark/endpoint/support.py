@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from rocketwire.cli.message.pulls import PulledQueueMessages
-from rocketwire.remoting.cluster import BlockingCluster
+from rocketwire.cli.message.reading import TopicReader
+from rocketwire.cli.online import ClusterAccess
 from rocketwire.spark.endpoint.options import write_options
 from rocketwire.spark.endpoint.write.writing import write
 from rocketwire.store.offline.read.selected import SelectedMessage
@@ -41,15 +40,8 @@ def written(namesrv: str, *batches: pa.RecordBatch, **options: str) -> int:
 
 def messages(namesrv: str, topic: str) -> list[SelectedMessage]:
     """All messages of a topic, queue by queue."""
-    with BlockingCluster(namesrv) as cluster:
-        return list(_messages(cluster, topic))
-
-
-def _messages(cluster: BlockingCluster, topic: str) -> Iterator[SelectedMessage]:
-    brokers = cluster.brokers_of(topic)
-    for broker, queue_id in cluster.readable_queues(topic):
-        queue = PulledQueueMessages(broker, brokers[broker], topic, queue_id)
-        yield from queue.messages(queue.offsets(), lambda text: None)
+    with TopicReader(ClusterAccess(name_servers=namesrv), topic, lambda _: None) as reader:
+        return [each.one for queue in reader.queues() for each in reader.read(queue, reader.offsets(queue))]
 
 
 def bodies(namesrv: str, topic: str) -> list[bytes]:

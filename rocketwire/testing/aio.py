@@ -1,4 +1,4 @@
-"""The endpoint for trio: the same names and arguments as in `rocketwire.testing.blocking`, with `await`."""
+"""The endpoint for asyncio and trio: the same names and arguments as in `rocketwire.testing.blocking`, with `await`."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-import trio
+import anyio
+from anyio import to_thread
 
 from rocketwire.remoting.aio.runner import AsyncRunner
 from rocketwire.remoting.core.client import ClientSettings
 from rocketwire.remoting.messages import ReceivedMessage, SendResult
 from rocketwire.testing import control
-from rocketwire.testing.control import ControlCall, Fault, Rules
+from rocketwire.testing.control import Fault, Rules
 from rocketwire.testing.core.user import OWN_GROUP, EndpointUser
-from rocketwire.testing.http import fetch_with_trio
 from rocketwire.testing.options import EndpointSettings
 from rocketwire.testing.place import EndpointPlace
 from rocketwire.testing.process import ServerProcess
-
-T = TypeVar("T")
 
 
 class Server(Protocol):
@@ -56,13 +54,13 @@ class _InThreads:
         return self._process.pid
 
     async def start(self) -> None:
-        await trio.to_thread.run_sync(self._process.start)
+        await to_thread.run_sync(self._process.start)
 
     async def stop(self) -> None:
-        await trio.to_thread.run_sync(self._process.stop)
+        await to_thread.run_sync(self._process.stop)
 
     async def kill(self) -> None:
-        await trio.to_thread.run_sync(self._process.kill)
+        await to_thread.run_sync(self._process.kill)
 
 
 class AsyncFaults:
@@ -77,11 +75,11 @@ class AsyncFaults:
         Raises:
             ControlRefused: one is wrong.
         """
-        return await _asked(self._address, control.add_faults(rules))
+        return await to_thread.run_sync(control.add_faults(rules).run, self._address)
 
     async def list(self) -> Rules:
         """The rules in force, with how many requests each has matched."""
-        return await _asked(self._address, control.list_faults())
+        return await to_thread.run_sync(control.list_faults().run, self._address)
 
     async def remove(self, fault: Fault | int) -> None:
         """Remove a rule.
@@ -89,11 +87,11 @@ class AsyncFaults:
         Raises:
             ControlRefused: it is not in force.
         """
-        await _asked(self._address, control.remove_fault(fault))
+        await to_thread.run_sync(control.remove_fault(fault).run, self._address)
 
     async def clear(self) -> None:
         """Remove all rules."""
-        await _asked(self._address, control.clear_faults())
+        await to_thread.run_sync(control.clear_faults().run, self._address)
 
     @contextlib.asynccontextmanager
     async def during(self, *rules: str) -> AsyncIterator[Rules]:
@@ -106,7 +104,7 @@ class AsyncFaults:
         try:
             yield added
         finally:
-            with trio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=True):
                 left = {each.id for each in await self.list()}
                 for each in added:
                     if each.id in left:
@@ -121,7 +119,7 @@ class AsyncClock:
 
     async def now(self) -> int:
         """The endpoint's time, in ms since 1970."""
-        return await _asked(self._address, control.now())
+        return await to_thread.run_sync(control.now().run, self._address)
 
     async def advance(
         self,
@@ -139,11 +137,11 @@ class AsyncClock:
             ControlRefused: it would go back, or more than ten years ahead.
         """
         step = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-        return await _asked(self._address, control.advance(step + (by or timedelta())))
+        return await to_thread.run_sync(control.advance(step + (by or timedelta())).run, self._address)
 
 
 class AsyncEndpoint:
-    """A name server and a broker, and a client of them, for tasks of trio: see `rocketwire.testing.endpoint`.
+    """A name server and a broker, and a client of them, for asyncio and trio: see `rocketwire.testing.endpoint`.
 
     Attributes:
         namesrv: The name server's address, `HOST:PORT`: what clients are told.
@@ -273,9 +271,10 @@ async def opened(
 
     Raises:
         NotStarted: it does not start.
+        NotInProcess: the server is to run in tasks of asyncio.
     """
     async with contextlib.AsyncExitStack() as stack:
-        place = stack.enter_context(contextlib.closing(await trio.to_thread.run_sync(EndpointPlace, options)))
+        place = stack.enter_context(contextlib.closing(await to_thread.run_sync(EndpointPlace, options)))
         server = await stack.enter_async_context(_started(place, options, in_process=in_process))
         settings = ClientSettings(group=OWN_GROUP, name_servers=place.namesrv, credentials=place.credentials, tls=tls)
         runner = AsyncRunner(settings)
@@ -293,21 +292,17 @@ async def opened(
 @contextlib.asynccontextmanager
 async def _started(place: EndpointPlace, options: EndpointSettings, *, in_process: bool) -> AsyncIterator[Server]:
     """The server, started, and stopped at the end."""
-    async with trio.open_nursery() as nursery:
+    async with anyio.create_task_group() as tasks:
         server: Server
         if in_process:
             from rocketwire.testing.in_process import InProcess
 
-            server = InProcess(place.arguments, nursery)
+            server = InProcess(place.arguments, tasks)
         else:
             server = _InThreads(ServerProcess(place.arguments, place.log, start_seconds=options.start_seconds))
         try:
             await server.start()
             yield server
         finally:
-            with trio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=True):
                 await (server.stop() if in_process or place.stays else server.kill())
-
-
-async def _asked(address: str, call: ControlCall[T]) -> T:
-    return call.result(await fetch_with_trio(call.exchange(address)))

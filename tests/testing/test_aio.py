@@ -1,7 +1,8 @@
-"""Endpoints for trio: in a process, and within this one."""
+"""Endpoints for asyncio and trio: in a process, and within this one."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from datetime import timedelta
 from pathlib import Path
@@ -57,6 +58,22 @@ async def test_it_is_killed_and_starts_again() -> None:
             await ep.clock.now()
         await ep.restart()
         assert [each.body for each in await ep.receive("T", timeout=SECONDS)] == [b"before"]
+
+
+@pytest.mark.costly
+def test_asyncio_has_the_same_but_no_server_within_the_process() -> None:
+    async def main() -> None:
+        async with endpoint(topics=["T"]) as ep:
+            await ep.send("T", "x")
+            assert [each.body for each in await ep.receive("T", timeout=SECONDS)] == [b"x"]
+            assert await ep.clock.advance(days=2) > 0
+            async with ep.faults.during("drop,topic=none") as (fault,):
+                assert await ep.faults.list() == [fault]
+        with pytest.raises((NotInProcess, BaseExceptionGroup), match=r"needs trio|unhandled"):
+            async with endpoint(in_process=True):
+                pass
+
+    asyncio.run(main())
 
 
 async def test_within_this_process_it_cannot_be_killed_and_leaves_the_collector_alone() -> None:

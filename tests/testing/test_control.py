@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
 
 import pytest
-import trio
 
 from rocketwire.remoting.errors import NotReached
-from rocketwire.testing.http import Exchange, HttpResponse, fetch, fetch_with_trio
+from rocketwire.testing import ControlRefused
+from rocketwire.testing.control import ControlCall
 
 ANSWER = b"HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhello"
 
@@ -28,7 +27,8 @@ class Answering:
     def _serve(self, answer: bytes) -> None:
         connection, _ = self._socket.accept()
         with connection:
-            self.asked = connection.recv(65536)
+            while not self.asked.endswith(b"drop"):
+                self.asked += connection.recv(65536)
             for at in range(len(answer)):
                 connection.sendall(answer[at : at + 1])
             connection.shutdown(socket.SHUT_WR)
@@ -39,45 +39,38 @@ class Answering:
         self._socket.close()
 
 
-def with_trio(exchange: Exchange) -> HttpResponse:
-    return trio.run(fetch_with_trio, exchange)
+def ask(address: str) -> bytes:
+    return ControlCall("POST", "/faults?id=1", bytes, b"drop").run(address)
 
 
-both = pytest.mark.parametrize("fetched", [fetch, with_trio], ids=["blocking", "trio"])
-
-
-@both
-def test_a_request_and_its_response(fetched: Callable[[Exchange], HttpResponse]) -> None:
+def test_a_request_and_its_response() -> None:
     server = Answering(ANSWER)
-    response = fetched(Exchange(server.address, "POST", "/faults?id=1", b"drop"))
+    assert ask(server.address) == b"hello"
     server.close()
-    assert response == HttpResponse(201, b"hello")
     head, _, body = server.asked.partition(b"\r\n\r\n")
     assert head.startswith(b"POST /faults?id=1 HTTP/1.1\r\n")
     assert f"Host: {server.address}".encode() in head
     assert (b"Content-Length: 4" in head, body) == (True, b"drop")
 
 
-@both
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        (b"", "there is no response"),
-        (ANSWER[:-1], "peer closed"),
-        (b"RocketMQ\r\n\r\n", "illegal"),
-    ],
-)
-def test_what_is_no_response(fetched: Callable[[Exchange], HttpResponse], answer: bytes, reason: str) -> None:
-    server = Answering(answer)
-    with pytest.raises(NotReached, match=f"HTTP server {server.address}.*({reason})"):
-        fetched(Exchange(server.address, "GET", "/"))
+def test_a_refusal_says_why() -> None:
+    server = Answering(ANSWER.replace(b"201 Created", b"409 Conflict"))
+    with pytest.raises(ControlRefused, match=r"^hello$"):
+        ask(server.address)
     server.close()
 
 
-@both
-def test_a_server_that_is_not_there(fetched: Callable[[Exchange], HttpResponse]) -> None:
+@pytest.mark.parametrize("answer", [b"", ANSWER[:-1], b"RocketMQ\r\n\r\n"])
+def test_what_is_no_response(answer: bytes) -> None:
+    server = Answering(answer)
+    with pytest.raises(NotReached, match=f"HTTP server {server.address}: ."):
+        ask(server.address)
+    server.close()
+
+
+def test_a_server_that_is_not_there() -> None:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{sock.getsockname()[1]}"
         with pytest.raises(NotReached, match=address):
-            fetched(Exchange(address, "GET", "/"))
+            ask(address)

@@ -1,0 +1,49 @@
+"""Runs operations of the client library's core on the server's connections: the driver for the server's loop."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import trio
+
+from rocketwire.remoting.core.session import Response
+from rocketwire.remoting.core.steps import Operation, SendAndWait, Sleep
+from rocketwire.remoting.errors import UpstreamUnreachable as PeerNotReached
+from rocketwire.server.upstream.connection_pool import ConnectionPool
+from rocketwire.server.upstream.errors import UpstreamUnreachable
+from rocketwire.wire.headers import encode_ext
+
+T = TypeVar("T")
+
+
+async def run_operation(lines: ConnectionPool, operation: Operation[T]) -> T:
+    """What an operation comes to, which asks and sleeps.
+
+    Raises:
+        RemotingError: it fails: a server does not answer, or refuses.
+    """
+    result: Any = None
+    error: Exception | None = None
+    try:
+        while True:
+            try:
+                step = operation.send(result) if error is None else operation.throw(error)
+            except StopIteration as done:
+                value: T = done.value
+                return value
+            result = error = None
+            match step:
+                case SendAndWait(peer, (code, fields, body), seconds):
+                    ext = {} if fields is None else encode_ext(fields)
+                    try:
+                        found = await lines.ask(peer.address, code, ext, body, seconds=seconds)
+                        result = Response(found.code, found.remark, dict(found.ext), memoryview(found.body))
+                    except UpstreamUnreachable as failure:
+                        error = PeerNotReached(str(peer), str(failure))
+                        error.__cause__ = failure
+                case Sleep(seconds):
+                    await trio.sleep(seconds)
+                case _:
+                    raise TypeError(f"this step needs a client of its own: {step}")
+    finally:
+        operation.close()
