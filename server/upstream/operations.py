@@ -8,7 +8,7 @@ import trio
 
 from rocketwire.remoting.core.session import Response
 from rocketwire.remoting.core.steps import Operation, SendAndWait, Sleep
-from rocketwire.remoting.errors import UpstreamUnreachable as PeerNotReached
+from rocketwire.remoting.errors import NotReached
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.wire.headers import encode_ext
@@ -39,7 +39,7 @@ async def run_operation(lines: ConnectionPool, operation: Operation[T]) -> T:
                         found = await lines.ask(peer.address, code, ext, body, seconds=seconds)
                         result = Response(found.code, found.remark, dict(found.ext), memoryview(found.body))
                     except UpstreamUnreachable as failure:
-                        error = PeerNotReached(str(peer), str(failure))
+                        error = NotReached(str(peer), str(failure))
                         error.__cause__ = failure
                 case Sleep(seconds):
                     await trio.sleep(seconds)

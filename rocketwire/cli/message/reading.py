@@ -243,7 +243,9 @@ class TopicReader:
             if pulled.moved:
                 self._report(f"{pulled.queue}: messages are gone: going on at offset {pulled.next_offset}")
             return
-        passes = isinstance(error, NotReached | NoBroker) or (isinstance(error, Refused) and error.code in _PASSING)
+        passes = isinstance(error, NotReached | NoBroker | NoSuchTopic) or (
+            isinstance(error, Refused) and error.code in _PASSING
+        )
         if isinstance(error, AccessDenied) or not passes:
             raise error
         if broker not in lost:

@@ -35,7 +35,7 @@ class BrokerClient(Protocol):
     ) -> Operation[Response]:
         """The answer to a request, whose code is in `fine`."""
 
-    def located(self, queue: Queue) -> Operation[RemoteServer]:
+    def broker_of(self, queue: Queue) -> Operation[RemoteServer]:
         """The broker of a queue."""
 
 

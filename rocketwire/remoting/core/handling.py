@@ -80,7 +80,7 @@ class MessageHandling:
             finally:
                 self._busy -= 1
                 self._drained.set()
-            stock.done_at = self._client.runtime.wall()
+            stock.consumed_at = self._client.runtime.wall()
             if done:
                 had_room = stock.has_room
                 stock.remove(message.queue_offset)

@@ -66,7 +66,7 @@ class OffsetRequests:
     def _stored_at(self, queue: Queue, offset: int) -> Operation[int | None]:
         """When a message was stored; None if it is gone."""
         fields = pull_header(queue.topic, queue.queue_id, offset, most=1, group=self._group)
-        peer = yield from self._client.located(queue)
+        peer = yield from self._client.broker_of(queue)
         answer = yield from self._client.ask(peer, ClientRequest(RequestCode.PULL_MESSAGE, fields), PULLED)
         if answer.code != ResponseCode.SUCCESS:
             return None
@@ -85,7 +85,7 @@ class OffsetRequests:
             queue_id=queue.queue_id,
             set_zero_if_not_found=None if zero_if_young else False,
         )
-        peer = yield from self._client.located(queue)
+        peer = yield from self._client.broker_of(queue)
         fine = (ResponseCode.SUCCESS, ResponseCode.QUERY_NOT_FOUND)
         answer = yield from self._client.ask(peer, ClientRequest(RequestCode.QUERY_CONSUMER_OFFSET, fields), fine)
         return int(answer.ext["offset"]) if answer.code == ResponseCode.SUCCESS else None
@@ -103,7 +103,7 @@ class OffsetRequests:
 
     def commit(self, queue: Queue, offset: int, *, wait: bool) -> Operation[None]:
         """Commit an offset; without `wait` nobody says whether the broker has it."""
-        peer = yield from self._client.located(queue)
+        peer = yield from self._client.broker_of(queue)
         fields = UpdateConsumerOffsetRequestHeader(
             consumer_group=self._group,
             topic=queue.topic,
@@ -117,6 +117,6 @@ class OffsetRequests:
             yield SendOneway(peer, request)
 
     def _number(self, queue: Queue, request: ClientRequest) -> Operation[int]:
-        peer = yield from self._client.located(queue)
+        peer = yield from self._client.broker_of(queue)
         answer = yield from self._client.ask(peer, request)
         return int(answer.ext["offset"])

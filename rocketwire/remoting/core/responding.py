@@ -130,5 +130,5 @@ def _state(stock: ProcessQueue[Any]) -> ProcessQueueInfo:
         cached_msg_size_in_mib=stock.bytes // _MIB,
         droped=stock.is_dropped,
         last_pull_timestamp=stock.pulled_at,
-        last_consume_timestamp=stock.done_at,
+        last_consume_timestamp=stock.consumed_at,
     )

@@ -16,7 +16,7 @@ from weakref import WeakSet
 import trio
 
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.remote_calls.pop_emulation.asking import GroupRpc, SubscriptionFilter
+from rocketwire.server.remote_calls.pop_emulation.group_rpc import GroupRpc, SubscriptionFilter
 from rocketwire.server.remote_calls.pop_emulation.queue import PulledMessage, PulledQueue
 from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.wire.errors import WireError

@@ -15,8 +15,8 @@ import trio
 
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.remote_calls.groups import RemoteGroups
-from rocketwire.server.remote_calls.pop_emulation.asking import GroupRpc
 from rocketwire.server.remote_calls.pop_emulation.group import CLIENT_PREFIX, GroupAtBroker, QueueMessages
+from rocketwire.server.remote_calls.pop_emulation.group_rpc import GroupRpc
 from rocketwire.server.remote_calls.pop_emulation.queue import PulledQueue
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.topics.topics import MOST_QUEUES

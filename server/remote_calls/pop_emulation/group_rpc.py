@@ -73,7 +73,7 @@ class GroupRpc:
             raise refusal(str(peer), answer.code, answer.remark)
         return answer
 
-    def located(self, _queue: Queue) -> Operation[RemoteServer]:
+    def broker_of(self, _queue: Queue) -> Operation[RemoteServer]:
         """The broker."""
         yield from ()
         return self._peer()
