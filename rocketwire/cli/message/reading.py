@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, Self, TypeVar
 
@@ -164,23 +163,19 @@ class TopicReader:
         fetching = self._fetching(held_seconds=0)
         asked, end = offsets.start, offsets.stop
         fetching.seek(queue, asked)
-        arrived: deque[FetchedMessages[SelectedMessage]] = deque()
         while asked < end:
-            if not arrived:
-                arrived += self._ask(queue, fetching.fetch(self._client.settings.timeout))
-                continue
-            pulled = arrived.popleft()
-            if pulled.error is not None:
-                raise pulled.error
-            reached = min(pulled.next_offset, end) if pulled.next_offset > asked else end
-            if reached < end:
-                arrived += self._runner.run(fetching.fetch(0))
-            if (pulled.moved or pulled.next_offset <= asked) and not pulled.messages:
-                self._report(f"{queue}: the messages from offset {asked} up to {reached - 1} are gone")
-            for one in pulled.messages:
-                if one.message.queue_offset < end and self._selection.has_key(one):
-                    yield BrokerMessage(queue.broker, one)
-            asked = reached
+            for pulled in self._ask(queue, fetching.fetch(self._client.settings.timeout)):
+                if pulled.error is not None:
+                    raise pulled.error
+                reached = min(pulled.next_offset, end) if pulled.next_offset > asked else end
+                if reached < end:
+                    self._runner.run(fetching.send_pulls())
+                if (pulled.moved or pulled.next_offset <= asked) and not pulled.messages:
+                    self._report(f"{queue}: the messages from offset {asked} up to {reached - 1} are gone")
+                for one in pulled.messages:
+                    if one.message.queue_offset < end and self._selection.has_key(one):
+                        yield BrokerMessage(queue.broker, one)
+                asked = reached
 
     def read_all(self, places: Mapping[Queue, range]) -> Iterator[BrokerMessage]:
         """The selected messages of several queues, in the order in which they were stored, as far as queues are."""

@@ -123,16 +123,20 @@ class QueueFetcher(Generic[M]):
         self, seconds: float, has_room: Callable[[Queue], bool] = lambda _: True
     ) -> Operation[list[FetchedMessages[M]]]:
         """Pull the queues that have room, and wait for a result; nothing if none comes in time, or `signal` is set."""
-        for lane in list(self._lanes.values()):
-            if self._lanes.get(lane.queue) is not lane:  # dropped while a pull before this one was sent
-                continue
-            if lane.pending is None and self._now() >= lane.not_before and has_room(lane.queue):
-                yield from self._post(lane)
+        yield from self.send_pulls(has_room)
         found = self._collected()
         if not found:
             yield WaitForSignal(self.signal, min(seconds, self._next_event()))
             found = self._collected()
         return found
+
+    def send_pulls(self, has_room: Callable[[Queue], bool] = lambda _: True) -> Operation[None]:
+        """Pull the queues that have room; `fetch` gives the results."""
+        for lane in list(self._lanes.values()):
+            if self._lanes.get(lane.queue) is not lane:  # dropped while a pull before this one was sent
+                continue
+            if lane.pending is None and self._now() >= lane.not_before and has_room(lane.queue):
+                yield from self._post(lane)
 
     def _now(self) -> float:
         return self._client.runtime.monotonic()
