@@ -20,7 +20,7 @@ from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, UpstreamCluster
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.errors import UpstreamUnreachable
-from rocketwire.server.upstream.usable_queues import usable_queues
+from rocketwire.server.upstream.routes import usable_queues
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import TopicRouteData

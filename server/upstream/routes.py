@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
 import trio
 
+from rocketwire.server.topics.topics import MOST_QUEUES
 from rocketwire.server.upstream.broker_connection import BrokerConnection, connect
 from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.server.upstream.requests import UpstreamRequest, ask
-from rocketwire.server.upstream.usable_queues import usable_queues
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import QueueData, TopicRouteData
@@ -28,6 +29,8 @@ from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
 
 log = logging.getLogger(__name__)
 
+MOST_IN_ALL: Final = 4 * MOST_QUEUES
+"""Of all brokers: lists with an entry for each queue are made of them."""
 _PERIOD_SECONDS: Final = 30.0
 _AGAIN_SECONDS: Final = 1.0
 _FORGOTTEN_SECONDS: Final = 300.0
@@ -112,3 +115,24 @@ class RemoteRoutes:
             raise UpstreamUnreachable(f"no route of {topic}: {error}") from error
         others = [each for each in found.queue_datas if each.broker_name != self._broker]
         return tuple(usable_queues(topic, others))
+
+
+def usable_queues(topic: str, told: Iterable[QueueData]) -> list[QueueData]:
+    """The queues of each broker, once, with numbers that a topic may have; what is too much is left out."""
+    found: dict[str, QueueData] = {}
+    left = MOST_IN_ALL
+    for each in told:
+        read, write = (min(max(number, 0), MOST_QUEUES) for number in (each.read_queue_nums, each.write_queue_nums))
+        if each.broker_name in found:
+            continue
+        left -= max(read, write)
+        if left < 0:
+            log.warning(
+                "topic %(topic)s has more than %(most)d queues: those of further brokers are left out",
+                {"topic": topic, "most": MOST_IN_ALL},
+            )
+            break
+        if (read, write) != (each.read_queue_nums, each.write_queue_nums):
+            each = replace(each, read_queue_nums=read, write_queue_nums=write)  # noqa: PLW2901 - as it can be used
+        found[each.broker_name] = each
+    return list(found.values())
