@@ -14,7 +14,7 @@ from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.timer.units import DueTimerUnit, TimerRecord
 from rocketwire.wire.connection import RawFrame
-from rocketwire.wire.http2.connection import Connection
+from rocketwire.wire.http2.connection import PythonHttp2
 
 # text_module.c: for tests and fuzzers
 _Found: TypeAlias = tuple[bytes, bytes | None, bytes | None, bytes | None, bool | None, bool, bool]
@@ -396,7 +396,7 @@ def arrow_of_columns(
 # nghttp2_library.c, http2_type.c
 def nghttp2_version() -> str | None: ...
 
-class Http2(Connection): ...
+class Http2(PythonHttp2): ...
 
 # relay_type.c; the function is for tests and fuzzers
 _Handed: TypeAlias = tuple[int, int, bytes, bytes, bytes, bytes]

@@ -33,7 +33,7 @@ from rocketwire.server.delay.keys import DelayKeys
 from rocketwire.server.faults.keys import FaultKeys
 from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.grpc.keys import GrpcKeys
-from rocketwire.server.http.keys import HttpKeys
+from rocketwire.server.http.hosts import HttpKeys
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.maintenance.keys import FlushKeys, RetentionKeys, StoreKeys, TableKeys
 from rocketwire.server.messages.keys import PageCacheKeys

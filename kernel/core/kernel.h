@@ -6,4 +6,29 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h> /* its limited API: see tools/build_kernel.py */
 
+/* A new object of a kernel type, with zeros behind its head. NULL: an exception is set. */
+static inline void *object_new(PyTypeObject *type) { return ((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0); }
+
+/* The end of a `dealloc`: gives the memory back, and the object's reference to its type. */
+static inline void object_free(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+/* Add a type to the module under the last part of its name; `kept` may be NULL, or gets a reference.
+ * -1: an exception is set. */
+static inline int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **kept)
+{
+    PyObject *type = PyType_FromSpec(spec);
+    int done = type == NULL ? -1 : PyModule_AddType(module, (PyTypeObject *)type);
+    if (kept != NULL) {
+        *kept = (PyTypeObject *)type;
+    } else {
+        Py_XDECREF(type);
+    }
+    return done;
+}
+
 #endif

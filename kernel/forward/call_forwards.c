@@ -300,7 +300,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                                      &reserved)) {
         return NULL;
     }
-    CallForwards *self = (CallForwards *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    CallForwards *self = object_new(type);
     if (self == NULL) return NULL;
     self->plan = Py_NewRef(plan);
     self->turns = Py_NewRef(turns);
@@ -343,13 +343,11 @@ static int clear(PyObject *object)
 static void dealloc(PyObject *object)
 {
     CallForwards *self = (CallForwards *)object;
-    PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     clear(object);
     plans_free(&self->plans);
     call_reader_end(&self->reader);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyMethodDef methods[] = {
@@ -379,10 +377,4 @@ static PyType_Slot slots[] = {
 static PyType_Spec spec = {"rocketwire._kernel.CallForwards", sizeof(CallForwards), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
 
-int call_forwards_init(PyObject *module)
-{
-    PyObject *type = PyType_FromSpec(&spec);
-    int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "CallForwards", type);
-    Py_XDECREF(type);
-    return added;
-}
+int call_forwards_init(PyObject *module) { return add_type(module, &spec, NULL); }

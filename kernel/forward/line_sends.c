@@ -289,7 +289,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     static char *names[] = {"owner", NULL};
     PyObject *owner;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "$O", names, &owner)) return NULL;
-    ConnectionSends *self = (ConnectionSends *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    ConnectionSends *self = object_new(type);
     if (self != NULL) self->owner = Py_NewRef(owner);
     return (PyObject *)self;
 }
@@ -315,13 +315,11 @@ static int clear(PyObject *object)
 static void dealloc(PyObject *object)
 {
     ConnectionSends *self = (ConnectionSends *)object;
-    PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     clear(object);
     free(self->ring);
     free(self->out);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyMethodDef methods[] = {
@@ -353,8 +351,4 @@ static PyType_Slot slots[] = {
 static PyType_Spec spec = {"rocketwire._kernel.ConnectionSends", sizeof(ConnectionSends), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
 
-int line_sends_init(PyObject *module)
-{
-    LineSends_Type = (PyTypeObject *)PyType_FromSpec(&spec);
-    return LineSends_Type == NULL ? -1 : PyModule_AddObjectRef(module, "ConnectionSends", (PyObject *)LineSends_Type);
-}
+int line_sends_init(PyObject *module) { return add_type(module, &spec, &LineSends_Type); }

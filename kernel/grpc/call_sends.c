@@ -179,7 +179,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                                      &PyTuple_Type, &reserved)) {
         return NULL;
     }
-    CallSends *self = (CallSends *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    CallSends *self = object_new(type);
     if (self == NULL) return NULL;
     self->sends = Py_NewRef(sends);
     self->plan = Py_NewRef(plan);
@@ -210,14 +210,12 @@ static int clear(PyObject *object)
 static void dealloc(PyObject *object)
 {
     CallSends *self = (CallSends *)object;
-    PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     clear(object);
     plans_free(&self->plans);
     call_reader_end(&self->reader);
     Py_XDECREF(self->sends);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyMethodDef methods[] = {
@@ -245,10 +243,4 @@ static PyType_Slot slots[] = {
 static PyType_Spec spec = {"rocketwire._kernel.CallSends", sizeof(CallSends), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
 
-int call_sends_init(PyObject *module)
-{
-    PyObject *type = PyType_FromSpec(&spec);
-    int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "CallSends", type);
-    Py_XDECREF(type);
-    return added;
-}
+int call_sends_init(PyObject *module) { return add_type(module, &spec, NULL); }

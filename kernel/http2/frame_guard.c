@@ -37,22 +37,11 @@ static bool violated(frame_guard *guard, uint32_t code, const char *text)
     return false;
 }
 
-static bool violated_by(frame_guard *guard, uint32_t code, const char *format, uint32_t a, uint32_t b)
+static bool violated_by(frame_guard *guard, uint32_t code, const char *format, uint32_t number)
 {
     guard->code = code;
-    snprintf(guard->text, sizeof guard->text, format, a, b);
+    snprintf(guard->text, sizeof guard->text, format, number);
     return false;
-}
-
-static bool begin_block(frame_guard *guard, uint8_t flags, uint32_t stream, size_t length)
-{
-    if (stream % 2 == 0) return violated_by(guard, PROTOCOL_ERROR, "request on stream %u", stream, 0);
-    if (!(flags & FLAG_END_HEADERS)) {
-        guard->block_of = stream;
-        guard->block = length;
-        guard->continuations = 0;
-    }
-    return true;
 }
 
 static bool continue_block(frame_guard *guard, uint8_t kind, uint8_t flags, uint32_t stream, size_t length)
@@ -67,43 +56,6 @@ static bool continue_block(frame_guard *guard, uint8_t kind, uint8_t flags, uint
     }
     if (flags & FLAG_END_HEADERS) guard->block_of = 0;
     return true;
-}
-
-static bool right_stream(uint8_t kind, uint32_t stream)
-{
-    switch (kind) {
-    case FRAME_DATA:
-    case FRAME_HEADERS:
-    case FRAME_PRIORITY:
-    case FRAME_RST_STREAM:
-    case FRAME_CONTINUATION:
-        return stream != 0;
-    case FRAME_SETTINGS:
-    case FRAME_PING:
-    case FRAME_GOAWAY:
-        return stream == 0;
-    case FRAME_PUSH_PROMISE:
-        return false;
-    default:
-        return true;
-    }
-}
-
-static bool right_length(uint8_t kind, uint8_t flags, size_t length)
-{
-    switch (kind) {
-    case FRAME_PRIORITY:
-        return length == 5;
-    case FRAME_RST_STREAM:
-    case FRAME_WINDOW_UPDATE:
-        return length == 4;
-    case FRAME_PING:
-        return length == 8;
-    case FRAME_SETTINGS:
-        return length % SETTING_LENGTH == 0 && (length == 0 || !(flags & FLAG_ACK));
-    default:
-        return true;
-    }
 }
 
 static int cost(uint8_t kind, uint8_t flags, size_t length)
@@ -130,27 +82,21 @@ static bool check(frame_guard *guard)
     uint8_t kind = guard->header[3], flags = guard->header[4];
     uint32_t stream = get32(guard->header + 5) & INT32_MAX;
     if (length > MOST_PAYLOAD) {
-        return violated_by(guard, FRAME_SIZE_ERROR, "frame of %u bytes", (uint32_t)length, 0);
+        return violated_by(guard, FRAME_SIZE_ERROR, "frame of %u bytes", (uint32_t)length);
     }
     if (!guard->begun && (kind != FRAME_SETTINGS || flags & FLAG_ACK)) {
         return violated(guard, PROTOCOL_ERROR, "the first frame is not SETTINGS");
     }
     guard->begun = true;
-    bool well = true;
-    if (guard->block_of || kind == FRAME_CONTINUATION) {
-        well = continue_block(guard, kind, flags, stream, length);
-    } else if (kind == FRAME_HEADERS) {
-        well = begin_block(guard, flags, stream, length);
-    }
-    if (!well) return false;
-    if (!right_stream(kind, stream)) {
-        return violated_by(guard, PROTOCOL_ERROR, "frame of type %u on stream %u", kind, stream);
-    }
-    if (!right_length(kind, flags, length)) {
-        return violated_by(guard, FRAME_SIZE_ERROR, "frame of type %u with %u bytes", kind, (uint32_t)length);
+    if (guard->block_of) {
+        if (!continue_block(guard, kind, flags, stream, length)) return false;
+    } else if (kind == FRAME_HEADERS && !(flags & FLAG_END_HEADERS)) {
+        guard->block_of = stream;
+        guard->block = length;
+        guard->continuations = 0;
     }
     if (kind == FRAME_SETTINGS && length > MOST_SETTINGS * SETTING_LENGTH) {
-        return violated_by(guard, ENHANCE_YOUR_CALM, "SETTINGS of %u bytes", (uint32_t)length, 0);
+        return violated_by(guard, ENHANCE_YOUR_CALM, "SETTINGS of %u bytes", (uint32_t)length);
     }
     guard->credit -= cost(kind, flags, length);
     if (guard->credit < 0) return violated(guard, ENHANCE_YOUR_CALM, "too many frames that carry no request");

@@ -1,4 +1,4 @@
-/* What is checked of frames before nghttp2 sees them: see rocketwire.wire.http2.guard, of which this is the same. */
+/* What is checked of frames before nghttp2 sees them: see rocketwire.wire.http2.guard. */
 #ifndef ROCKETWIRE_FRAME_GUARD_H
 #define ROCKETWIRE_FRAME_GUARD_H
 

@@ -3,6 +3,8 @@
 #include "http2/http2.h"
 
 #include <limits.h>
+#include <stddef.h>
+#include <structmember.h>
 
 #include "core/values.h"
 
@@ -55,7 +57,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         PyErr_SetString(PyExc_ImportError, "libnghttp2 is not installed");
         return NULL;
     }
-    Http2 *self = (Http2 *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    Http2 *self = object_new(type);
     if (self == NULL) return NULL;
     self->streaming = Py_NewRef(streaming);
     self->longest = Py_XNewRef(longest);
@@ -75,7 +77,6 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static void dealloc(PyObject *object)
 {
     Http2 *self = (Http2 *)object;
-    PyTypeObject *type = Py_TYPE(object);
     if (self->session != NULL) nghttp2.session_del(self->session);
     self->session = NULL;
     while (self->first != NULL) call_forget(self, self->first);
@@ -89,8 +90,7 @@ static void dealloc(PyObject *object)
     queue_free(&self->out);
     Py_XDECREF(self->streaming);
     Py_XDECREF(self->longest);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyObject *receive(PyObject *object, PyObject *data)
@@ -272,30 +272,6 @@ static PyObject *output(PyObject *object, PyObject *limit)
     return bytes;
 }
 
-static PyObject *waiting(PyObject *object, void *unused)
-{
-    (void)unused;
-    return PyLong_FromSize_t(((Http2 *)object)->waiting);
-}
-
-static PyObject *heads(PyObject *object, void *unused)
-{
-    (void)unused;
-    return PyLong_FromSize_t(((Http2 *)object)->heads);
-}
-
-static PyObject *held(PyObject *object, void *unused)
-{
-    (void)unused;
-    return PyLong_FromSize_t(((Http2 *)object)->intake.held);
-}
-
-static PyObject *streams(PyObject *object, void *unused)
-{
-    (void)unused;
-    return PyLong_FromSize_t(((Http2 *)object)->calls);
-}
-
 static PyMethodDef methods[] = {
     {"receive", receive, METH_O, "Take the bytes of a read and return what happened, in order."},
     {"unary", unary, METH_VARARGS, "Answer a call with one message and status OK."},
@@ -310,12 +286,14 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyGetSetDef properties[] = {
-    {"waiting", waiting, NULL, "Bytes of messages to the client that `output` has not returned yet.", NULL},
-    {"heads", heads, NULL, "Bytes of the headers of calls whose answer is not finished.", NULL},
-    {"held", held, NULL, "Bytes of requests that are not whole yet.", NULL},
-    {"streams", streams, NULL, "Calls whose answer is not finished.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
+static PyMemberDef members[] = {
+    {"waiting", T_PYSSIZET, offsetof(Http2, waiting), READONLY,
+     "Bytes of messages to the client that `output` has not returned yet."},
+    {"heads", T_PYSSIZET, offsetof(Http2, heads), READONLY,
+     "Bytes of the headers of calls whose answer is not finished."},
+    {"held", T_PYSSIZET, offsetof(Http2, intake.held), READONLY, "Bytes of requests that are not whole yet."},
+    {"streams", T_PYSSIZET, offsetof(Http2, calls), READONLY, "Calls whose answer is not finished."},
+    {NULL, 0, 0, 0, NULL},
 };
 
 static PyType_Slot slots[] = {
@@ -323,16 +301,10 @@ static PyType_Slot slots[] = {
     {Py_tp_new, make},
     {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},
-    {Py_tp_getset, properties},
+    {Py_tp_members, members},
     {0, NULL},
 };
 
 static PyType_Spec spec = {"rocketwire._kernel.Http2", sizeof(Http2), 0, Py_TPFLAGS_DEFAULT, slots};
 
-int http2_type_init(PyObject *module)
-{
-    PyObject *type = PyType_FromSpec(&spec);
-    int done = type == NULL ? -1 : PyModule_AddObjectRef(module, "Http2", type);
-    Py_XDECREF(type);
-    return done;
-}
+int http2_type_init(PyObject *module) { return add_type(module, &spec, NULL); }

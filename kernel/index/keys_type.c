@@ -114,20 +114,16 @@ static PyObject *new_column(PyTypeObject *type, PyObject *args, PyObject *keywor
     Py_ssize_t most;
     static char *names[] = {"most", NULL};
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "n:KeyColumn", names, &most)) return NULL;
-    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *self = alloc(type, 0);
-    if (self != NULL) ((KeyColumn *)self)->most = (size_t)most;
-    return self;
+    KeyColumn *self = object_new(type);
+    if (self != NULL) self->most = (size_t)most;
+    return (PyObject *)self;
 }
 
 static void dealloc(PyObject *column)
 {
     KeyColumn *self = (KeyColumn *)column;
-    PyTypeObject *type = Py_TYPE(column);
     key_rows_free(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(column);
-    Py_DECREF(type);
+    object_free(column);
 }
 
 static PyMethodDef methods[] = {
@@ -159,8 +155,4 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
-int keys_init(PyObject *module)
-{
-    KeyColumn_Type = (PyTypeObject *)PyType_FromSpec(&spec);
-    return KeyColumn_Type == NULL ? -1 : PyModule_AddObjectRef(module, "KeyColumn", (PyObject *)KeyColumn_Type);
-}
+int keys_init(PyObject *module) { return add_type(module, &spec, &KeyColumn_Type); }

@@ -146,7 +146,6 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static void dealloc(PyObject *object)
 {
     PageFaulter *self = (PageFaulter *)object;
-    PyTypeObject *type = Py_TYPE(object);
     drop(self);
     if (self->running) {
         pthread_mutex_lock(&self->lock);
@@ -158,8 +157,7 @@ static void dealloc(PyObject *object)
     pthread_cond_destroy(&self->rest);
     pthread_cond_destroy(&self->work);
     pthread_mutex_destroy(&self->lock);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyMethodDef methods[] = {
@@ -180,13 +178,7 @@ static PyType_Slot slots[] = {
 
 static PyType_Spec spec = {"rocketwire._kernel.PageFaulter", sizeof(PageFaulter), 0, Py_TPFLAGS_DEFAULT, slots};
 
-int ahead_init(PyObject *module)
-{
-    PyObject *type = PyType_FromSpec(&spec);
-    int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "PageFaulter", type);
-    Py_XDECREF(type);
-    return added;
-}
+int ahead_init(PyObject *module) { return add_type(module, &spec, NULL); }
 
 #else
 

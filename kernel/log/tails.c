@@ -42,12 +42,7 @@ static int refuse_deletion(PyObject *value)
     return -1;
 }
 
-static void free_object(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-    Py_DECREF(type);
-}
+static void free_object(PyObject *self) { object_free(self); }
 
 /* --- the log --- */
 
@@ -214,8 +209,6 @@ bool queue_publish(QueueTail *queue, int64_t place, int32_t size, int64_t tags_c
 
 int tails_init(PyObject *module)
 {
-    LogTail_Type = (PyTypeObject *)PyType_FromSpec(&log_spec);
-    if (LogTail_Type == NULL || PyModule_AddObjectRef(module, "LogTail", (PyObject *)LogTail_Type) < 0) return -1;
-    QueueTail_Type = (PyTypeObject *)PyType_FromSpec(&queue_spec);
-    return QueueTail_Type == NULL ? -1 : PyModule_AddObjectRef(module, "QueueTail", (PyObject *)QueueTail_Type);
+    if (add_type(module, &log_spec, &LogTail_Type) < 0) return -1;
+    return add_type(module, &queue_spec, &QueueTail_Type);
 }

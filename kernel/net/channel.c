@@ -35,8 +35,7 @@ static void ignore(Channel *channel)
 
 Channel *channel_new(Hub *hub, int fd, PyObject *session, PyObject *born_host)
 {
-    allocfunc allocate = (allocfunc)PyType_GetSlot(Channel_Type, Py_tp_alloc);
-    Channel *channel = (Channel *)allocate(Channel_Type, 0);
+    Channel *channel = object_new(Channel_Type);
     if (channel == NULL) {
         return NULL;
     }
@@ -160,7 +159,6 @@ static int clear(PyObject *self)
 static void dealloc(PyObject *self)
 {
     Channel *channel = (Channel *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     channel_close(channel);
     Py_CLEAR(channel->session);
@@ -169,8 +167,7 @@ static void dealloc(PyObject *self)
     PyObject *hub = (PyObject *)channel->hub;
     channel->hub = NULL;
     Py_XDECREF(hub);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-    Py_DECREF(type);
+    object_free(self);
 }
 
 static PyMemberDef members[] = {
@@ -209,11 +206,7 @@ static PyType_Slot slots[] = {
 static PyType_Spec spec = {"rocketwire._kernel.Channel", sizeof(Channel), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 
-int channel_types(PyObject *module)
-{
-    Channel_Type = (PyTypeObject *)PyType_FromSpec(&spec);
-    return Channel_Type == NULL ? -1 : PyModule_AddObjectRef(module, "Channel", (PyObject *)Channel_Type);
-}
+int channel_types(PyObject *module) { return add_type(module, &spec, &Channel_Type); }
 
 #else
 typedef int channel_is_empty;

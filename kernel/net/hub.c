@@ -135,7 +135,7 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
                                      &clock)) {
         return NULL;
     }
-    Hub *hub = (Hub *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    Hub *hub = object_new(type);
     if (hub == NULL) {
         return NULL;
     }
@@ -186,7 +186,6 @@ static int clear(PyObject *self)
 static void dealloc(PyObject *self)
 {
     Hub *hub = (Hub *)self;
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     clear(self);
     shut(hub);
@@ -195,8 +194,7 @@ static void dealloc(PyObject *self)
     free(hub->later);
     Py_CLEAR(hub->view);
     Py_CLEAR(hub->buffer);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-    Py_DECREF(type);
+    object_free(self);
 }
 
 static PyMethodDef methods[] = {
@@ -244,11 +242,7 @@ static PyType_Spec spec = {"rocketwire._kernel.Hub", sizeof(Hub), 0, Py_TPFLAGS_
 
 int hub_init(PyObject *module)
 {
-    Hub_Type = (PyTypeObject *)PyType_FromSpec(&spec);
-    if (Hub_Type == NULL || PyModule_AddObjectRef(module, "Hub", (PyObject *)Hub_Type) < 0) {
-        return -1;
-    }
-    if (PyModule_AddIntConstant(module, "HIGH_WATER", HIGH_WATER) < 0 ||
+    if (add_type(module, &spec, &Hub_Type) < 0 || PyModule_AddIntConstant(module, "HIGH_WATER", HIGH_WATER) < 0 ||
         PyModule_AddIntConstant(module, "READ_BYTES", READ_BYTES) < 0) {
         return -1;
     }

@@ -141,7 +141,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                                      &codes[1], &codes[2])) {
         return NULL;
     }
-    PopDrafts *self = (PopDrafts *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    PopDrafts *self = object_new(type);
     if (self == NULL) return NULL;
     self->draft = Py_NewRef(draft);
     self->revive_topic = Py_NewRef(revive);
@@ -154,14 +154,12 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static void dealloc(PyObject *object)
 {
     PopDrafts *self = (PopDrafts *)object;
-    PyTypeObject *type = Py_TYPE(object);
     Py_XDECREF(self->draft);
     Py_XDECREF(self->revive_topic);
     Py_XDECREF(self->timer_topic);
     Py_XDECREF(self->host);
     for (int i = 0; i < 3; i++) Py_XDECREF(self->codes[i]);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyMethodDef methods[] = {
@@ -180,10 +178,4 @@ static PyType_Slot slots[] = {
 
 static PyType_Spec spec = {"rocketwire._kernel.PopDrafts", sizeof(PopDrafts), 0, Py_TPFLAGS_DEFAULT, slots};
 
-int pop_drafts_init(PyObject *module)
-{
-    PyObject *type = PyType_FromSpec(&spec);
-    int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "PopDrafts", type);
-    Py_XDECREF(type);
-    return added;
-}
+int pop_drafts_init(PyObject *module) { return add_type(module, &spec, NULL); }

@@ -58,7 +58,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                                      &commit, &hold, &PyTuple_Type, &texts, &max_frame)) {
         return NULL;
     }
-    Pulls *self = (Pulls *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    Pulls *self = object_new(type);
     if (self == NULL) {
         return NULL;
     }
@@ -140,7 +140,6 @@ static int clear(PyObject *object)
 static void dealloc(PyObject *object)
 {
     Pulls *self = (Pulls *)object;
-    PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     clear(object);
     plans_free(&self->plans);
@@ -148,8 +147,7 @@ static void dealloc(PyObject *object)
     plans_free(&self->offset_plans);
     Py_XDECREF((PyObject *)self->log);
     Py_XDECREF(self->texts);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 /* --- what Python calls --- */
@@ -281,12 +279,6 @@ static PyType_Spec spec = {"rocketwire._kernel.Pulls", sizeof(Pulls), 0, Py_TPFL
 
 int pulls_init(PyObject *module)
 {
-    PyObject *type = PyType_FromSpec(&spec);
-    if (type == NULL || PyModule_AddObjectRef(module, "Pulls", type) < 0 ||
-        PyModule_AddIntConstant(module, "FILTER_NAMES_MOST", FILTER_NAMES_MOST) < 0) {
-        Py_XDECREF(type);
-        return -1;
-    }
-    Py_DECREF(type);
-    return 0;
+    if (add_type(module, &spec, NULL) < 0) return -1;
+    return PyModule_AddIntConstant(module, "FILTER_NAMES_MOST", FILTER_NAMES_MOST);
 }

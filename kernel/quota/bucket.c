@@ -42,7 +42,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         PyErr_Format(PyExc_ValueError, "a rate is between 0 and %d", RATE_MOST);
         return NULL;
     }
-    Bucket *self = (Bucket *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    Bucket *self = object_new(type);
     if (self == NULL) return NULL;
     self->rate = rate;
     self->level = self->capacity = rate * nano;
@@ -51,12 +51,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static void dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
-    Py_DECREF(type);
-}
+static void dealloc(PyObject *self) { object_free(self); }
 
 static PyObject *ready(PyObject *self, PyObject *now)
 {
@@ -101,8 +96,4 @@ static PyType_Slot slots[] = {
 
 static PyType_Spec spec = {"rocketwire._kernel.Bucket", sizeof(Bucket), 0, Py_TPFLAGS_DEFAULT, slots};
 
-int bucket_init(PyObject *module)
-{
-    Bucket_Type = (PyTypeObject *)PyType_FromSpec(&spec);
-    return Bucket_Type == NULL ? -1 : PyModule_AddObjectRef(module, "Bucket", (PyObject *)Bucket_Type);
-}
+int bucket_init(PyObject *module) { return add_type(module, &spec, &Bucket_Type); }

@@ -271,7 +271,7 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
     if (high_water < 0 || codes.len / (Py_ssize_t)sizeof(int32_t) > INT16_MAX) {
         PyErr_SetString(PyExc_ValueError, "high_water is negative, or there are too many codes");
     } else {
-        self = (Relay *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+        self = object_new(type);
     }
     if (self != NULL && !opened(self, (size_t)high_water, &codes, chance, seed)) {
         Py_CLEAR(self);
@@ -284,7 +284,6 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 static void dealloc(PyObject *object)
 {
     Relay *self = (Relay *)object;
-    PyTypeObject *type = Py_TYPE(object);
     if (self->all.running) {
         relay_stop(&self->all); /* it needs nothing that this thread has */
     }
@@ -292,8 +291,7 @@ static void dealloc(PyObject *object)
     relay_shut(&self->all);
     notes_close(&self->all.notes);
     pthread_mutex_destroy(&self->all.lock);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyMethodDef methods[] = {
@@ -347,13 +345,7 @@ static PyType_Slot slots[] = {
 
 static PyType_Spec spec = {"rocketwire._kernel.Relay", sizeof(Relay), 0, Py_TPFLAGS_DEFAULT, slots};
 
-int relay_type_init(PyObject *module)
-{
-    PyObject *type = PyType_FromSpec(&spec);
-    int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "Relay", type);
-    Py_XDECREF(type);
-    return added;
-}
+int relay_type_init(PyObject *module) { return add_type(module, &spec, NULL); }
 
 #else
 

@@ -9,9 +9,26 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Container
+from dataclasses import dataclass
 from typing import Final
 
+from rocketwire.server.config.keys import OURS, key
+
 ANY: Final = "*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpKeys:
+    """Keys of the HTTP port: docs/monitoring.md."""
+
+    http_hosts: str = key(
+        "names with a dot by which the HTTP port may be called, separated by commas; *: all", default="", known=OURS
+    )
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """These names in small letters."""
+        return frozenset(name.strip().rstrip(".").lower() for name in self.http_hosts.split(",") if name.strip())
 
 
 def is_own_host(host: str, names: Container[str]) -> bool:

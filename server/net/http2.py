@@ -34,6 +34,6 @@ def make_http2(**limits: Unpack[Http2Limits]) -> Http2:
     if native.kernel is not None and libnghttp2_version() is not None:
         native_connection: Http2 = native.kernel.Http2(**limits)
         return native_connection
-    from rocketwire.wire.http2.connection import Connection  # noqa: PLC0415 - hpack is for those who lack the other
+    from rocketwire.wire.http2.connection import PythonHttp2  # noqa: PLC0415 - h2 is for those who lack the other
 
-    return Connection(**limits)
+    return PythonHttp2(**limits)

@@ -15,7 +15,7 @@ from rocketwire.wire.grpc.service_pb2 import (
     SendMessageRequest,
     TelemetryCommand,
 )
-from rocketwire.wire.http2.connection import Connection
+from rocketwire.wire.http2.connection import PythonHttp2
 from rocketwire.wire.http2.events import CALL, FAILED, MESSAGE, OPENED
 
 SERVICE: Final = "/apache.rocketmq.v2.MessagingService/"
@@ -66,7 +66,7 @@ class FakeFront:
             self._start(lambda client=client: self._serve(client))  # type: ignore[misc]  # binds this turn's client
 
     def _serve(self, client: socket.socket) -> None:
-        http2 = Connection(
+        http2 = PythonHttp2(
             streaming=frozenset({TELEMETRY}), max_message=1 << 20, max_header_list=8192, max_streams=100, window=1 << 20
         )
         # The load program may leave with answers on their way.
@@ -87,7 +87,7 @@ class FakeFront:
                 while out := http2.output(65536):
                     client.sendall(out)
 
-    def _respond(self, http2: Connection, stream: int, request: Message) -> None:
+    def _respond(self, http2: PythonHttp2, stream: int, request: Message) -> None:
         self.requests.append(request)
         messages = self._answer(request)
         if messages is None:

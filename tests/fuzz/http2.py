@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from rocketwire.wire.http2.connection import Connection
+from rocketwire.wire.http2.connection import PythonHttp2
 from tests.fuzz.part import Part, always
 from tests.wire.http2.script import OPS, Run, scripts, step
 
 
 def check(data: bytes) -> None:
     """Nothing raises, whatever the client sends and the session answers."""
-    run = Run([Connection])
+    run = Run([PythonHttp2])
     run.carry_out(data)
     run.check()
 

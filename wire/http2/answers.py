@@ -1,171 +1,151 @@
-"""Answers on their way to the client: queued until its windows allow them."""
+"""Calls, and their answers on their way to the client: queued until its windows allow them."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
-from rocketwire.wire.http2 import frames as f
-from rocketwire.wire.http2.call import Call
-from rocketwire.wire.http2.events import FLOW_CONTROL_ERROR, NO_ERROR, STREAM_WINDOW
-from rocketwire.wire.http2.guard import Http2Violation
-from rocketwire.wire.http2.header_blocks import FORGET_ALL, encode
-from rocketwire.wire.http2.messages import PREFIX, encode_status_text
+from rocketwire.wire.http2.events import NO_ERROR
+from rocketwire.wire.http2.guard import MOST_PAYLOAD, FrameGuard
+from rocketwire.wire.http2.intake import IncomingRequest
+from rocketwire.wire.http2.library import Library
+from rocketwire.wire.http2.messages import MessageReader, add_prefix, encode_status_text
+from rocketwire.wire.http2.requests import RequestHead
 
 CONTENT_TYPE: Final = "application/grpc"
 
+_Headers: TypeAlias = Sequence[tuple[str, str]]
 _BEGIN: Final = ((":status", "200"), ("content-type", CONTENT_TYPE))
 
 
-class Answers:
-    """What is to send of all calls, and the bytes that are ready to be written.
+class OpenCall(IncomingRequest):
+    """A call whose answer is not finished.
 
     Attributes:
-        made: How many frames were made, but for those that the guard was told of.
-        out: Those bytes: whole frames, but for what is taken of the first.
-        waiting: Bytes of messages that are not among them yet.
-        window: Bytes of messages that the client takes, of all calls together.
+        path: Its method.
+        fields: Its metadata.
+        streaming: Whether its request is a stream of messages.
+        reader: What has come of the request.
+        owed: Bytes of the stream's window to give back.
+        ended: Whether the client has ended the request.
+        started: Whether the answer has begun.
+        out: Messages of the answer that are to send.
+        trailers: The end of the answer; None: more may be added.
+        over: Whether it is answered or reset.
     """
 
-    __slots__ = ("_blocked", "_done", "_ends", "_first", "_ready", "made", "out", "waiting", "window")
+    __slots__ = ("ended", "fields", "out", "over", "owed", "path", "reader", "started", "streaming", "trailers")
 
-    def __init__(self, done: Callable[[Call], None]) -> None:
-        """`done` is called with each call whose end is among the bytes to write."""
-        self._done = done
-        self._ready: deque[Call] = deque()  # have messages, and room in their windows
-        self._blocked: set[Call] = set()  # have messages
-        self._ends: list[Call] = []  # have nothing to send but their end, for which no window is needed
-        self._first = True
-        self.made = 0
+    def __init__(self, stream: int, head: RequestHead, *, streaming: bool, max_message: int) -> None:
+        super().__init__(stream)
+        self.path = head.path
+        self.fields = head.fields
+        self.streaming = streaming
+        self.reader = MessageReader(max_message)
+        self.owed = 0
+        self.ended = self.started = self.over = False
         self.out = bytearray()
-        self.waiting = 0
-        self.window = STREAM_WINDOW
+        self.trailers: _Headers | None = None
 
-    def message(self, call: Call, payload: bytes) -> None:
+
+class AnswerQueue:
+    """What is to send of all calls; `done` is called with each whose end is sent.
+
+    Attributes:
+        waiting: Bytes of messages.
+    """
+
+    __slots__ = ("_blocked", "_done", "_ends", "_guard", "_library", "_ready", "waiting")
+
+    def __init__(self, library: Library, guard: FrameGuard, done: Callable[[OpenCall], None]) -> None:
+        self._library = library
+        self._guard = guard
+        self._done = done
+        self._ready: deque[OpenCall] = deque()  # have messages, and room in their windows
+        self._blocked: set[OpenCall] = set()  # have messages
+        self._ends: list[OpenCall] = []  # have nothing to send but their end, for which no window is needed
+        self.waiting = 0
+
+    def message(self, call: OpenCall, payload: bytes) -> None:
         """Add a message."""
         if not call.started:
             call.started = True
-            self._headers(call.stream, 0, _begin())
+            self._library.send_headers(call.stream, _BEGIN)
+            self._guard.restore_credit()
         if not call.out:
             self._ready.append(call)
-        call.out += PREFIX.pack(0, len(payload))
-        call.out += payload
-        self.waiting += PREFIX.size + len(payload)
+        data = add_prefix(payload)
+        call.out += data
+        self.waiting += len(data)
 
-    def finish(self, call: Call, status: int, text: str) -> None:
+    def finish(self, call: OpenCall, status: int, text: str) -> None:
         """Add a gRPC status: the end."""
+        trailers = [("grpc-status", str(status))]
         if text:
-            trailers = [("grpc-status", str(status)), ("grpc-message", encode_status_text(text))]
-            self.end(call, encode(trailers if call.started else [*_BEGIN, *trailers]))
-        else:
-            self.end(call, _end(status) if call.started else _begin() + _end(status))
+            trailers.append(("grpc-message", encode_status_text(text)))
+        self.end(call, trailers if call.started else [*_BEGIN, *trailers])
 
-    def finish_http(self, call: Call, headers: Sequence[tuple[str, str]]) -> None:
-        """Answer with a status of HTTP."""
-        self.end(call, encode(headers))
-
-    def end(self, call: Call, trailers: bytes) -> None:
+    def end(self, call: OpenCall, trailers: _Headers) -> None:
         """Add the end, whatever it is."""
         call.trailers = trailers
         if not call.out:
             self._ends.append(call)
 
-    def drop(self, call: Call) -> None:
+    def drop(self, call: OpenCall) -> None:
         """Send nothing more of a call."""
         call.over = True
-        if call.out:
-            self.waiting -= len(call.out)
-            self._blocked.discard(call)
+        self.waiting -= len(call.out)
+        self._blocked.discard(call)
 
-    def widen(self, more: int) -> bool:
-        """The window of the connection has grown; False: HTTP/2 does not allow one that large."""
-        self.window += more
-        return self.window <= f.MOST_NUMBER
-
-    def widen_call(self, call: Call, more: int) -> bool:
-        """As `widen`, of the window of a call."""
-        call.window += more
-        if call in self._blocked and call.window > 0:
+    def unblock(self, call: OpenCall) -> None:
+        """The window of its stream has grown."""
+        if call in self._blocked:
             self._blocked.discard(call)
             self._ready.append(call)
-        return call.window <= f.MOST_NUMBER
 
-    def widen_all(self, calls: Iterable[Call], more: int) -> None:
-        """The windows of all calls have changed.
-
-        Raises:
-            Violation: one of them is larger than HTTP/2 allows.
-        """
-        for call in calls:
-            call.window += more
-            if call.window > f.MOST_NUMBER:
-                raise Http2Violation(FLOW_CONTROL_ERROR, "a window is too large")
+    def unblock_all(self) -> None:
+        """The windows of all streams have changed."""
         self._ready.extend(sorted(self._blocked, key=lambda call: call.stream))
         self._blocked.clear()
 
     def send_ends(self) -> None:
-        """Make the frames of ends that need no window."""
-        if self._ends:
-            ends, self._ends = self._ends, []
-            for call in ends:
-                if not call.over:
-                    self._send_end(call)
-
-    def send_messages(self, most: int) -> None:
-        """Make frames of messages until `most` bytes are ready, as long as the windows allow it."""
-        ready, out = self._ready, self.out
-        while ready and len(out) < most:
-            call = ready[0]
+        """Send the ends that need no window."""
+        ends, self._ends = self._ends, []
+        for call in ends:
             if not call.over:
-                if self.window <= 0:
-                    return
-                room = min(self.window, call.window, f.MOST_PAYLOAD)
-                if room > 0:
-                    self._send_part(call, room)
-                else:
-                    self._blocked.add(call)
-            ready.popleft()
+                self._send_end(call)
 
-    def _send_part(self, call: Call, room: int) -> None:
-        part = call.out if len(call.out) <= room else call.out[:room]
-        length = len(part)
-        self.out += f.HEADER.pack(length >> 8, length & 0xFF, f.DATA, 0, call.stream)
-        self.out += part
-        self.window -= length
-        call.window -= length
-        self.waiting -= length
-        self.made += 1
-        del call.out[:length]
+    def send_frame(self) -> bool:
+        """Send one frame of messages; False: there is none, or the window of the connection is used up."""
+        while self._ready:
+            call = self._ready[0]
+            if not call.over:
+                if self._library.outbound_flow_control_window <= 0:
+                    return False
+                room = min(self._library.local_flow_control_window(call.stream), MOST_PAYLOAD)
+                if room > 0:
+                    self._ready.popleft()
+                    self._send_part(call, room)
+                    return True
+                self._blocked.add(call)
+            self._ready.popleft()
+        return False
+
+    def _send_part(self, call: OpenCall, room: int) -> None:
+        part = bytes(call.out[:room])
+        del call.out[:room]
+        self._library.send_data(call.stream, part)
+        self._guard.restore_credit()
+        self.waiting -= len(part)
         if call.out:
             self._ready.append(call)
         elif call.trailers is not None:
             self._send_end(call)
 
-    def _send_end(self, call: Call) -> None:
-        self._headers(call.stream, f.END_STREAM, call.trailers or b"")
+    def _send_end(self, call: OpenCall) -> None:
+        self._library.send_headers(call.stream, call.trailers or (), end_stream=True)
+        self._guard.restore_credit()
         if not call.ended:  # what else its client sends is of no use
-            self.out += f.rst_stream(call.stream, NO_ERROR)
+            self._library.reset_stream(call.stream, NO_ERROR)
         self._done(call)
-
-    def _headers(self, stream: int, flags: int, block: bytes) -> None:
-        length = len(block)
-        if self._first or length > f.MOST_PAYLOAD:
-            block = FORGET_ALL + block  # the client's table of headers may have as little room as it likes
-            self._first = False
-            self.out += f.header_frames(stream, flags, block)
-        else:
-            self.out += f.HEADER.pack(length >> 8, length & 0xFF, f.HEADERS, flags | f.END_HEADERS, stream)
-            self.out += block
-        self.made += 1
-
-
-@lru_cache(maxsize=1)
-def _begin() -> bytes:
-    return encode(_BEGIN)
-
-
-@lru_cache(maxsize=32)
-def _end(status: int) -> bytes:
-    return encode((("grpc-status", str(status)),))

@@ -1,29 +1,33 @@
-"""The server's side of an HTTP/2 connection: the twin of `kernel/http2`.
+"""The server's side of an HTTP/2 connection on the library h2: the twin of `kernel/http2`.
 
-`guard` cuts the bytes of a connection into frames. This module says what each of them does. `calls` has the calls that
-are open, `streams` knows what is over, `reading` makes events of what comes of a request, and `answers` keeps what is
-queued until the client's windows allow it.
+h2 knows frames, streams, windows and the compression of headers. `guard` and `intake` have the bounds that it lacks,
+`requests` and `messages` read what gRPC sends in it, and `answers` keeps what is queued until the client's windows
+allow it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from h2 import events as h2_events
+from h2.exceptions import ProtocolError
+from h2.settings import SettingCodes
+from hyperframe.frame import GoAwayFrame
 
 from rocketwire.wire.http2 import events as happened
-from rocketwire.wire.http2 import frames as f
-from rocketwire.wire.http2.call import Call
-from rocketwire.wire.http2.calls import Calls
-from rocketwire.wire.http2.events import FLOW_CONTROL_ERROR, NO_ERROR, PROTOCOL_ERROR, STREAM_CLOSED, Event
-from rocketwire.wire.http2.guard import FrameGuard, Http2Violation
-from rocketwire.wire.http2.header_blocks import HeaderBlocks
-from rocketwire.wire.http2.settings import begin, new_window
-from rocketwire.wire.http2.streams import How
+from rocketwire.wire.http2.answers import CONTENT_TYPE, AnswerQueue, OpenCall
+from rocketwire.wire.http2.events import NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, Event
+from rocketwire.wire.http2.guard import GOAWAY, PREFACE, FrameGuard, Http2Violation
+from rocketwire.wire.http2.intake import Intake
+from rocketwire.wire.http2.library import Library
+from rocketwire.wire.http2.messages import CallRefused, MessageTooLong
+from rocketwire.wire.http2.requests import HeadersMalformed, check_header, read_head
 
-_PRIORITY_SIZE: Final = 5  # bytes in HEADERS
+_MOST_WINDOW: Final = 2**31 - 1
 
 
-class Connection:
+class PythonHttp2:
     """Implements `Http2`, whose text describes the arguments."""
 
     def __init__(
@@ -39,40 +43,38 @@ class Connection:
     ) -> None:
         longest = longest or {}
         most = max([max_message, *longest.values()])
-        if not happened.STREAM_WINDOW <= stream_window <= window <= f.MOST_NUMBER - most - stream_window:
+        if not happened.STREAM_WINDOW <= stream_window <= window <= _MOST_WINDOW - most - stream_window:
             raise ValueError("windows are from 65535 bytes to 2 GiB, that of a stream no larger than the connection's")
-        self._window = window
+        self._streaming = streaming
+        self._max_message = max_message
+        self._longest = longest
+        self._max_streams = max_streams
+        self._give_back_at = window // 2
+        self._give_stream_back_at = stream_window // 2
         self._guard = FrameGuard(max_header_list)
-        self._blocks = HeaderBlocks(max_header_list)
-        self._calls = Calls(
-            self._guard,
-            streaming=streaming,
-            max_message=max_message,
-            longest=longest,
-            max_streams=max_streams,
-            window=window,
-            stream_window=stream_window,
+        self._intake: Intake[OpenCall] = Intake(window, stream_window)
+        self._h2 = Library(
+            max_header_list=max_header_list, max_streams=max_streams, window=window, stream_window=stream_window
         )
-        self._open = self._calls.open
-        self._answers = self._calls.answers
-        self._reading = self._calls.reading
-        self._out = self._answers.out
+        self._h2.receive_data(PREFACE)  # the guard takes the client's
+        self._answers = AnswerQueue(self._h2, self._guard, self._forget)
+        self._calls: dict[int, OpenCall] = {}
+        self._most_heads = window
+        self._heads = 0  # bytes of the headers of all calls
         self._owed = 0  # bytes of the connection's window to give back
-        self._block: tuple[int, bytes] = (0, b"")  # the flags, and what has come of a block of headers
+        self._out = bytearray()
+        self._last: int | None = None  # the last stream to serve
         self._left = False  # whether the client has said that it leaves
         self._failed = False
-        self._out += begin(
-            max_streams=max_streams, max_header_list=max_header_list, window=window, stream_window=stream_window
-        )
-        self._take: dict[int, Callable[[int, int, bytes], None]] = {
-            f.DATA: self._data,
-            f.HEADERS: self._headers,
-            f.RST_STREAM: self._reset,
-            f.SETTINGS: self._settings,
-            f.PING: self._ping,
-            f.GOAWAY: self._goaway,
-            f.WINDOW_UPDATE: self._window_update,
-            f.CONTINUATION: self._continuation,
+        self._events: list[Event] = []
+        self._take: dict[type[h2_events.Event], Callable[[Any], None]] = {
+            h2_events.RequestReceived: self._request,
+            h2_events.TrailersReceived: self._trailers,
+            h2_events.DataReceived: self._data,
+            h2_events.StreamEnded: self._end,
+            h2_events.StreamReset: self._over,
+            h2_events.WindowUpdated: self._window_updated,
+            h2_events.RemoteSettingsChanged: self._settings_changed,
         }
 
     @property
@@ -83,168 +85,207 @@ class Connection:
     @property
     def held(self) -> int:
         """See `Http2`."""
-        return self._reading.intake.held
+        return self._intake.held
 
     @property
     def heads(self) -> int:
         """See `Http2`."""
-        return self._calls.heads
+        return self._heads
 
     @property
     def streams(self) -> int:
         """See `Http2`."""
-        return len(self._open)
-
-    # --- receiving
+        return len(self._calls)
 
     def receive(self, data: bytes | bytearray | memoryview) -> list[Event]:
         """See `Http2`."""
         if self._failed:
             return []
-        events = self._reading.events = []
-        take = self._take
-        self._guard.restore_credit(self._answers.made)
-        self._answers.made = 0
+        self._events = []
         try:
-            for kind, flags, stream, payload in self._guard.split_frames(data):
-                take[kind](flags, stream, payload)
-                if self._left:
-                    self._check_left()
+            for kind, frame in self._guard.split_frames(data):
+                self._frame(kind, frame)
             self._answers.send_ends()
             self._check_left()
         except Http2Violation as violation:
-            self._fail(violation)
-        return events
+            self._fail(violation.code, str(violation))
+        except ProtocolError as error:
+            self._h2.clear_outbound_data_buffer()  # its GOAWAY may name a later stream than one that was sent before
+            self._fail(int(error.error_code), str(error))
+        return self._events
+
+    def _frame(self, kind: int, frame: bytes) -> None:
+        if kind == GOAWAY:  # h2 would send no answers from now on
+            self._left = True
+        else:
+            events = self._h2.receive_data(frame)
+            answer = self._h2.data_to_send()
+            if answer and not events:  # the reset of a stream that is over
+                self._guard.charge_reset()
+            self._out += answer
+            for event in events:
+                take = self._take.get(type(event))
+                if take is not None:
+                    take(event)
+        self._check_left()
 
     def _check_left(self) -> None:
-        if self._left and not self._open:
+        if self._left and not self._calls:
             raise Http2Violation(NO_ERROR, "the client has left")
 
-    def _fail(self, violation: Http2Violation) -> None:
+    def _fail(self, code: int, text: str) -> None:
         self._failed = True
-        calls = self._calls
-        self._out += f.goaway(calls.streams.last if calls.last is None else calls.last, violation.code)
-        self._reading.events.append((happened.FAILED, violation.code, str(violation)))
-        for call in list(self._open.values()):
-            calls.forget(call, lets_in=False)
+        self._send_goaway(self._h2.highest_inbound_stream_id if self._last is None else self._last, code)
+        self._events.append((happened.FAILED, code, text))
+        for call in list(self._calls.values()):
+            self._forget(call)
 
-    def _headers(self, flags: int, stream: int, payload: bytes) -> None:
-        if flags & (f.PADDED | f.PRIORITISED):
-            payload = _without_priority(_without_padding(flags, payload), flags, stream)
-        if flags & f.END_HEADERS:
-            self._whole_block(flags, stream, payload)
-        else:
-            self._block = (flags, payload)
+    def _request(self, event: h2_events.RequestReceived) -> None:
+        stream = event.stream_id
+        if self._last is not None and stream > self._last:
+            self._h2.reset_stream(stream, REFUSED_STREAM)
+            return
+        size = _size(event.headers)
+        if len(self._calls) >= self._max_streams or self._heads + size > self._most_heads:
+            self._h2.reset_stream(stream, REFUSED_STREAM)
+            self._guard.charge_reset()
+            return
+        try:
+            head = read_head(event.headers)
+        except HeadersMalformed:
+            self._h2.reset_stream(stream, PROTOCOL_ERROR)
+            self._guard.charge_reset()
+            return
+        streaming = head.path in self._streaming
+        most = self._longest.get(head.path, self._max_message)
+        call = self._calls[stream] = OpenCall(stream, head, streaming=streaming, max_message=most)
+        call.head = size
+        self._heads += size
+        if head.method != "POST":
+            self._answers.end(call, ((":status", "405"), ("allow", "POST")))
+        elif not head.fields.get("content-type", "").startswith(CONTENT_TYPE):
+            self._answers.end(call, ((":status", "415"),))
+        elif streaming:
+            self._events.append((happened.OPENED, stream, head.path, head.fields))
 
-    def _continuation(self, flags: int, stream: int, payload: bytes) -> None:
-        first, block = self._block
-        if flags & f.END_HEADERS:
-            self._whole_block(first, stream, block + payload)
-        else:
-            self._block = (first, block + payload)
+    def _trailers(self, event: h2_events.TrailersReceived) -> None:
+        try:
+            for name, value in event.headers:
+                check_header(name, value)
+        except HeadersMalformed:
+            self._h2.reset_stream(event.stream_id, PROTOCOL_ERROR)
+            self._broken(self._calls[event.stream_id], PROTOCOL_ERROR)
 
-    def _whole_block(self, flags: int, stream: int, block: bytes) -> None:
-        run, headers, size = self._blocks.decode(block)
-        ended = bool(flags & f.END_STREAM)
-        call = self._open.get(stream)
-        if call is None:
-            call = self._calls.headers(stream, run, headers, size)
-        else:
-            self._calls.trailers(call, headers if run is None else run.headers + headers, ended=ended)
-        if ended and call is not None and not call.over:
-            self._end(call)
-
-    def _data(self, flags: int, stream: int, payload: bytes) -> None:
-        length = len(payload)
+    def _data(self, event: h2_events.DataReceived) -> None:
+        length = event.flow_controlled_length
         self._owed += length
-        if self._owed * 2 >= self._window:  # so it is never used up, whatever the client keeps to
-            self._out += f.window_update(0, self._owed)
+        if self._owed >= self._give_back_at:
+            self._h2.increment_flow_control_window(self._owed)
             self._owed = 0
-        if flags & f.PADDED:
-            payload = _without_padding(flags, payload)
-        call = self._open.get(stream)
-        if call is None:
-            self._calls.late_data(stream)
-        elif call.ended:
-            self._calls.stream_error(call, STREAM_CLOSED)
-        else:
-            self._data_of(call, payload, padding=length - len(payload), ended=bool(flags & f.END_STREAM))
+        call = self._calls[event.stream_id]
+        if call.trailers is not None:  # answered, and its client does not know yet
+            return
+        call.owed += length - len(event.data)
+        try:
+            self._read(call, event.data)
+        except CallRefused as refused:
+            self._refuse(call, refused)
+            return
+        self._intake.set_held(call, call.reader.held)
+        while (last := self._intake.request_to_refuse()) is not None:
+            self._refuse(
+                self._calls[last.stream], CallRefused(happened.RESOURCE_EXHAUSTED, "too many unfinished requests")
+            )
+        self._let_in()
 
-    def _data_of(self, call: Call, data: bytes, *, padding: int, ended: bool) -> None:
-        length = len(data)
-        call.room -= length + padding
-        if call.room < 0:
-            raise Http2Violation(FLOW_CONTROL_ERROR, f"more data than the window of stream {call.stream} allows")
-        if call.expected is not None:
-            call.expected -= length
-            if call.expected < 0:
-                raise Http2Violation(PROTOCOL_ERROR, "more data than content-length says")
-        if call.trailers is None:  # else it is answered, and its client does not know yet
-            if ended and not call.expected and self._reading.whole(call, data):
-                call.ended = True
-                return
-            self._reading.data(call, data, padding=padding)
-        if ended:
-            self._end(call)
+    def _read(self, call: OpenCall, data: bytes) -> None:
+        reader = call.reader
+        reader.add(data)
+        while reader.has_message and call.streaming:
+            size = reader.size
+            self._events.append((happened.MESSAGE, call.stream, reader.take_message()))
+            call.owed += size - call.granted
+            self._intake.release_grant(call)
+            reader.read_prefix()
+        if reader.held > reader.size > 0 and not call.streaming:
+            raise CallRefused(happened.INTERNAL, "the request has more than one message")
+        if reader.size and not reader.has_message:
+            self._intake.request_room(call, reader.size)
+        if call.owed >= self._give_stream_back_at:
+            self._h2.increment_flow_control_window(call.owed, call.stream)
+            call.owed = 0
 
-    def _end(self, call: Call) -> None:
-        if call.expected:
-            raise Http2Violation(PROTOCOL_ERROR, "less data than content-length says")
+    def _let_in(self) -> None:
+        for request in self._intake.admit_waiting():
+            self._h2.increment_flow_control_window(request.granted, request.stream)
+
+    def _end(self, event: h2_events.StreamEnded) -> None:
+        call = self._calls.get(event.stream_id)
+        if call is None:  # reset with its headers
+            return
         call.ended = True
-        if call.trailers is None:
-            self._reading.end(call)
+        if call.trailers is not None:
+            return
+        try:
+            if call.streaming:
+                call.reader.check_end()
+                self._events.append((happened.ENDED, call.stream))
+            else:
+                self._events.append(
+                    (happened.CALL, call.stream, call.path, call.fields, call.reader.take_only_message())
+                )
+        except CallRefused as refused:
+            self._refuse(call, refused)
+        self._intake.forget(call)
+        self._let_in()
 
-    def _reset(self, _flags: int, stream: int, payload: bytes) -> None:
-        call = self._open.get(stream)
-        if call is None:
-            self._calls.require_begun(stream, "reset")
-        self._calls.streams.reset(stream, How.RESET_THERE)
+    def _refuse(self, call: OpenCall, refused: CallRefused) -> None:
+        """Answer a call that cannot be read any further."""
+        if isinstance(refused, MessageTooLong):
+            self._events.append((happened.TOO_LONG, call.stream, refused.length))
+        if call.streaming:
+            self._events.append((happened.RESET, call.stream, PROTOCOL_ERROR))
+        self._intake.forget(call)
+        self._let_in()
+        self._answers.finish(call, refused.status, str(refused))
+
+    def _over(self, event: h2_events.StreamReset) -> None:
+        if not event.remote_reset:
+            self._guard.charge_reset()
+        call = self._calls.get(event.stream_id)
         if call is not None:
-            self._calls.broken(call, f.number(payload))
+            self._broken(call, int(event.error_code or 0))
 
-    def _settings(self, flags: int, _stream: int, payload: bytes) -> None:
-        if flags & f.ACK:
-            return
-        window = new_window(payload)
-        if window is not None:
-            calls = self._calls
-            more, calls.client_window = window - calls.client_window, window
-            self._answers.widen_all(self._open.values(), more)
-        self._out += f.frame(f.SETTINGS, f.ACK, 0, b"")
+    def _broken(self, call: OpenCall, code: int) -> None:
+        undelivered = call.trailers is None or bool(call.out)
+        if undelivered and (call.streaming or call.ended):
+            self._events.append((happened.RESET, call.stream, code))
+        self._forget(call)
 
-    def _ping(self, flags: int, _stream: int, payload: bytes) -> None:
-        if not flags & f.ACK:
-            self._out += f.frame(f.PING, f.ACK, 0, payload)
+    def _forget(self, call: OpenCall) -> None:
+        del self._calls[call.stream]
+        self._heads -= call.head
+        self._answers.drop(call)
+        self._intake.forget(call)
+        if not self._failed:
+            self._let_in()
 
-    def _goaway(self, _flags: int, _stream: int, _payload: bytes) -> None:
-        self._left = True
+    def _window_updated(self, event: h2_events.WindowUpdated) -> None:
+        if event.stream_id:
+            self._answers.unblock(self._calls[event.stream_id])
 
-    def _window_update(self, _flags: int, stream: int, payload: bytes) -> None:
-        more = f.number(payload) & f.MOST_NUMBER
-        if not more:
-            raise Http2Violation(PROTOCOL_ERROR, "a window that grows by nothing")
-        if not stream:
-            if not self._answers.widen(more):
-                raise Http2Violation(FLOW_CONTROL_ERROR, "the window of the connection is too large")
-            return
-        call = self._open.get(stream)
-        if call is None:
-            self._calls.require_begun(stream, "the window")
-        elif not self._answers.widen_call(call, more):
-            self._calls.stream_error(call, FLOW_CONTROL_ERROR)
+    def _settings_changed(self, event: h2_events.RemoteSettingsChanged) -> None:
+        if SettingCodes.INITIAL_WINDOW_SIZE in event.changed_settings:
+            self._answers.unblock_all()
 
-    # --- answering
-
-    def _unfinished(self, stream: int) -> Call | None:
-        call = self._open.get(stream)
+    def _unfinished(self, stream: int) -> OpenCall | None:
+        call = self._calls.get(stream)
         return None if call is None or call.trailers is not None else call
 
     def unary(self, stream: int, payload: bytes) -> None:
         """See `Http2`."""
-        call = self._unfinished(stream)
-        if call is not None:
-            self._answers.message(call, payload)
-            self._answers.finish(call, happened.OK, "")
+        self.message(stream, payload)
+        self.finish(stream, happened.OK)
 
     def unary_each(self, answers: list[tuple[int, bytes]]) -> None:
         """See `Http2`."""
@@ -273,41 +314,33 @@ class Connection:
         """See `Http2`."""
         call = self._unfinished(stream)
         if call is not None:
-            self._calls.reset(stream, code)
-            self._calls.forget(call)
+            self._h2.reset_stream(stream, code)
+            self._forget(call)
 
     def goaway(self, code: int = NO_ERROR) -> None:
         """See `Http2`."""
-        calls = self._calls
-        if self._failed or calls.last is not None:
+        if self._failed or self._last is not None:
             return
-        calls.last = calls.streams.last
+        self._last = self._h2.highest_inbound_stream_id  # not by h2, which sends no answers after a GOAWAY
         self._answers.send_ends()
-        self._out += f.goaway(calls.last, code)
+        self._send_goaway(self._last, code)
+
+    def _send_goaway(self, last: int, code: int) -> None:
+        self._out += self._h2.data_to_send()
+        self._out += GoAwayFrame(0, last_stream_id=last, error_code=code).serialize()
 
     def output(self, most: int) -> bytes:
         """See `Http2`."""
         if not self._failed:
             self._answers.send_ends()
-            self._answers.send_messages(most)
+        self._out += self._h2.data_to_send()
+        while not self._failed and len(self._out) < most and self._answers.send_frame():
+            self._out += self._h2.data_to_send()
         data = bytes(memoryview(self._out)[:most])
         del self._out[:most]
         return data
 
 
-def _without_padding(flags: int, payload: bytes) -> bytes:
-    if not flags & f.PADDED:
-        return payload
-    if not payload or payload[0] >= len(payload):
-        raise Http2Violation(PROTOCOL_ERROR, "padding longer than its frame")
-    return payload[1 : len(payload) - payload[0]]
-
-
-def _without_priority(payload: bytes, flags: int, stream: int) -> bytes:
-    if not flags & f.PRIORITISED:
-        return payload
-    if len(payload) < _PRIORITY_SIZE:
-        raise Http2Violation(happened.FRAME_SIZE_ERROR, "headers too short for their priority")
-    if f.number(payload[:4]) & f.MOST_NUMBER == stream:
-        raise Http2Violation(PROTOCOL_ERROR, f"stream {stream} depends on itself")
-    return payload[_PRIORITY_SIZE:]
+def _size(headers: Iterable[tuple[bytes, bytes]]) -> int:
+    """How many bytes headers have, as SETTINGS_MAX_HEADER_LIST_SIZE counts them."""
+    return sum(len(name) + len(value) + 32 for name, value in headers)

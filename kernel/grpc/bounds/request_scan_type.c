@@ -128,7 +128,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                                      &calls)) {
         return NULL;
     }
-    RequestScan *self = (RequestScan *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    RequestScan *self = object_new(type);
     if (self == NULL) return NULL;
     self->count = (size_t)PyTuple_Size(messages);
     self->messages = calloc(self->count + 1, sizeof *self->messages);
@@ -146,12 +146,10 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static void dealloc(PyObject *object)
 {
     RequestScan *self = (RequestScan *)object;
-    PyTypeObject *type = Py_TYPE(object);
     free(self->messages);
     Py_XDECREF(self->calls);
     Py_XDECREF(self->path);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyMethodDef methods[] = {
@@ -170,10 +168,4 @@ static PyType_Slot slots[] = {
 
 static PyType_Spec spec = {"rocketwire._kernel.RequestScan", sizeof(RequestScan), 0, Py_TPFLAGS_DEFAULT, slots};
 
-int request_scan_type_init(PyObject *module)
-{
-    PyObject *type = PyType_FromSpec(&spec);
-    int done = type == NULL ? -1 : PyModule_AddObjectRef(module, "RequestScan", type);
-    Py_XDECREF(type);
-    return done;
-}
+int request_scan_type_init(PyObject *module) { return add_type(module, &spec, NULL); }

@@ -157,7 +157,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     static char *names[] = {"names", NULL};
     PyObject *known;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!", names, &PyTuple_Type, &known)) return NULL;
-    CallDeliveries *self = (CallDeliveries *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    CallDeliveries *self = object_new(type);
     if (self == NULL) return NULL;
     self->names = Py_NewRef(known);
     if (take_names(self)) return (PyObject *)self;
@@ -168,12 +168,10 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static void dealloc(PyObject *object)
 {
     CallDeliveries *self = (CallDeliveries *)object;
-    PyTypeObject *type = Py_TYPE(object);
     free(self->known.names);
     free(self->scratch);
     Py_XDECREF(self->names);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyMethodDef methods[] = {
@@ -191,10 +189,4 @@ static PyType_Slot slots[] = {
 
 static PyType_Spec spec = {"rocketwire._kernel.CallDeliveries", sizeof(CallDeliveries), 0, Py_TPFLAGS_DEFAULT, slots};
 
-int deliveries_init(PyObject *module)
-{
-    PyObject *type = PyType_FromSpec(&spec);
-    int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "CallDeliveries", type);
-    Py_XDECREF(type);
-    return added;
-}
+int deliveries_init(PyObject *module) { return add_type(module, &spec, NULL); }

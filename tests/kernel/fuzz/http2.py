@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from rocketwire import _kernel as kernel
-from rocketwire.wire.http2.connection import Connection
+from rocketwire.wire.http2.connection import PythonHttp2
 from tests.wire.http2.script import Run
 
 
 def http2(data: bytes) -> None:
     """A script, as tests/wire/http2/script.py reads it."""
-    run = Run([Connection, kernel.Http2])
+    run = Run([PythonHttp2, kernel.Http2])
     run.carry_out(data)
     run.check()

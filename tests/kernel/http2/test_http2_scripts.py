@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from rocketwire import native
-from rocketwire.wire.http2.connection import Connection
+from rocketwire.wire.http2.connection import PythonHttp2
 from tests.kernel.fuzz.http2 import http2
 from tests.wire.http2.sound_clients import SoundClients
 from tests.wire.http2.strategies import ANY_SCRIPTS, SCRIPTS_OF_STEPS
@@ -27,7 +27,7 @@ def test_scripts_of_any_bytes(script: bytes) -> None:
 
 
 class KernelAndTwin(SoundClients):
-    makes = (Connection, kernel.Http2)
+    makes = (PythonHttp2, kernel.Http2)
 
 
 KernelAndTwin.TestCase.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)

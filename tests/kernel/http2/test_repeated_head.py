@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire import native
-from rocketwire.wire.http2.connection import Connection
+from rocketwire.wire.http2.connection import PythonHttp2
 from rocketwire.wire.http2.messages import add_prefix
 from tests.wire.http2.client import LIMITS, PREFACE, STREAM, request
 
@@ -57,7 +57,7 @@ def read(heads: list[list[tuple[str, str]]], server: Any, *, ends: bool, tables:
 @example([[*BASE, ("content-length", "6"), ("content-length", "7")]], True, True)
 def test_they_are_read_as_the_twin_reads_them(heads: list[list[tuple[str, str]]], ends: bool, tables: bool) -> None:
     ours, twins = (
-        read(heads, server, ends=ends, tables=tables) for server in (kernel.Http2(**LIMITS), Connection(**LIMITS))
+        read(heads, server, ends=ends, tables=tables) for server in (kernel.Http2(**LIMITS), PythonHttp2(**LIMITS))
     )
     assert ours == twins
 
@@ -65,7 +65,7 @@ def test_they_are_read_as_the_twin_reads_them(heads: list[list[tuple[str, str]]]
 def test_many_headers() -> None:
     more = [(f"x-{number}", "v") for number in range(40)]
     heads = [[*BASE, *more], [*BASE, *more], [*BASE, *more[:3]], BASE, BASE]
-    assert read(heads, kernel.Http2(**LIMITS), ends=True) == read(heads, Connection(**LIMITS), ends=True)
+    assert read(heads, kernel.Http2(**LIMITS), ends=True) == read(heads, PythonHttp2(**LIMITS), ends=True)
 
 
 @pytest.mark.parametrize("tables", [True, False])

@@ -7,7 +7,7 @@ import pytest
 
 from rocketwire import native
 from rocketwire.server.net import http2
-from rocketwire.wire.http2.connection import Connection
+from rocketwire.wire.http2.connection import PythonHttp2
 
 LIMITS: http2.Http2Limits = {
     "streaming": frozenset(),
@@ -28,7 +28,7 @@ def test_the_kernel_serves_where_it_finds_the_library() -> None:
     made = http2.make_http2(**LIMITS)
     version = http2.libnghttp2_version()
     if native.kernel is None:
-        assert (version, type(made)) == (None, Connection)
+        assert (version, type(made)) == (None, PythonHttp2)
     else:
         assert version is not None
         assert type(made) is native.kernel.Http2
@@ -38,10 +38,10 @@ def test_the_kernel_serves_where_it_finds_the_library() -> None:
 def test_else_the_twin_does(kernel: type | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "kernel", kernel)
     assert http2.libnghttp2_version() is None
-    assert type(http2.make_http2(**LIMITS)) is Connection
+    assert type(http2.make_http2(**LIMITS)) is PythonHttp2
 
 
-def test_nobody_imports_hpack_before_there_is_a_connection() -> None:
-    told = "import sys, rocketwire.server.net.http2, rocketwire.server.run; print('hpack' in sys.modules)"
+def test_nobody_imports_h2_before_there_is_a_connection() -> None:
+    told = "import sys, rocketwire.server.net.http2, rocketwire.server.run; print('h2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -1,4 +1,4 @@
-"""The library h2, as the oracle uses it."""
+"""The library h2, as a server of gRPC calls uses it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rocketwire.wire.http2.events import STREAM_WINDOW
 _CONFIG: Final = H2Configuration(
     client_side=False,
     header_encoding=None,
-    validate_inbound_headers=False,  # `requests` does
+    validate_inbound_headers=False,  # `requests` does, and resets the stream only; h2 would end the connection
     normalize_inbound_headers=False,
     validate_outbound_headers=False,
     normalize_outbound_headers=False,
 )
-_SWEEP: Final = 64
+_FEW_STREAMS: Final = 64
 
 
 class Library(H2Connection):
@@ -26,7 +26,7 @@ class Library(H2Connection):
 
     def __init__(self, *, max_header_list: int, max_streams: int, window: int, stream_window: int) -> None:
         super().__init__(_CONFIG)
-        self._sweep_at = _SWEEP
+        self._sweep_at = _FEW_STREAMS
         self.local_settings = Settings(
             client=False,
             initial_values={
@@ -45,5 +45,5 @@ class Library(H2Connection):
     def open_inbound_streams(self) -> int:
         """None, as far as h2's own limit is concerned: the connection counts its calls itself."""
         if len(self.streams) >= self._sweep_at:
-            self._sweep_at = 2 * super().open_inbound_streams + _SWEEP  # which forgets those that are closed
+            self._sweep_at = 2 * super().open_inbound_streams + _FEW_STREAMS  # which forgets those that are closed
         return 0
