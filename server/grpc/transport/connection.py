@@ -6,29 +6,34 @@ Back-pressure: while the client does not read its answers, or grants no window f
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
-from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import ip_address
-from types import GeneratorType
-from typing import Any, Final
+from typing import Any
 
 import trio
-from google.protobuf.message import DecodeError, Message
 
+from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import PausedTask, Steps
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.grpc.calls import Call, GrpcMethod, MethodKind, RpcSteps
-from rocketwire.server.grpc.transport.answering import Answering
+from rocketwire.server.grpc.calls import Call, RpcSteps
+from rocketwire.server.grpc.transport.answer_output import AnswerOutput
+from rocketwire.server.grpc.transport.call_answers import CallAnswers
+from rocketwire.server.grpc.transport.call_queue import CallQueue
+from rocketwire.server.grpc.transport.call_steps import CallSteps
 from rocketwire.server.grpc.transport.context import GrpcContext
 from rocketwire.server.grpc.transport.fast_path import serve_on_fast_path
-from rocketwire.server.grpc.transport.request_bounds import CALL_BYTES, REFUSED_CALL, RequestMalformed, request_bytes
+from rocketwire.server.grpc.transport.request_bounds import CALL_BYTES, REFUSED_CALL
 from rocketwire.server.grpc.transport.streams import MessageStream, MessageStreams
+from rocketwire.server.limits.limits import CONNECTION_BYTES_KEY
+from rocketwire.server.net.long_requests import LongRequests
+from rocketwire.server.net.output import HIGH_WATER, Output
 from rocketwire.server.net.reader import Reader
-from rocketwire.wire.grpc.checks import check_client_id
-from rocketwire.wire.grpc.codes import GrpcStatus
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.header import Header
+from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.http2.events import (
     CALL,
     ENDED,
@@ -40,65 +45,62 @@ from rocketwire.wire.http2.events import (
     RESET,
     TOO_LONG,
     Event,
+    Http2,
 )
 
 log = logging.getLogger(__name__)
 
-_AT_ONCE: Final = 64
-"""The most calls that are begun before their requests are served."""
-_STREAMED_COUNTS: Final = 16
-"""As so many of these counts a call that is answered with a stream: each may get 256 KiB of messages, or one of 4 MiB.
-The answers of all that are served together are made before it is known whether the client reads them."""
-_EVENT_BYTES: Final = 256
-"""What an event costs that waits, beside its message."""
-_ROUNDS: Final = 4
-"""How often this is done before other tasks run."""
-_SECONDS: Final = 0.002
-"""How long other calls are begun before other tasks run: a large request alone may take that long."""
 
-_ANSWERED: Final = frozenset({CALL, REFUSED_CALL})
-"""Events that are answered at once, or soon."""
-_WAITING: Final = _ANSWERED | {OPENED, MESSAGE}
-"""Events that may lead to answers: they wait while too much waits for the client."""
-_NO_METHOD: Final = GrpcMethod(bytes, Message, lambda *_: iter(()))  # type: ignore[arg-type]
+class Connection:
+    """A client's connection, from its preface on: what dispatch, the listener and calls know of it.
 
-
-class Connection(Answering):
-    """A client's connection, from its preface on."""
-
-    __slots__ = (
-        "_events",
-        "_later",
-        "_on_close",
-        "_place",
-        "_reader",
-        "_requests",
-        "_served",
-        "_should_yield",
-        "_streams",
-        "guarded",
-    )
+    Attributes:
+        host: The client's address.
+        remote: The client's address and port.
+        remote_text: The client's ``host:port``.
+        born_host: The client's address as records hold it.
+        guarded: Whether guards ask who the client is.
+        in_flight: The bytes in flight of all connections.
+        nursery: Runs what waits for its client.
+        closed: Whether the connection is closed.
+    """
 
     def __init__(
         self,
         sock: socket.socket,
         remote: tuple[str, int],
-        serving: GrpcContext,
+        context: GrpcContext,
         *,
         nursery: trio.Nursery,
         on_close: Callable[[Connection], None],
     ) -> None:
-        super().__init__(sock, remote, serving, nursery=nursery)
+        host, port = self.remote = remote
+        self.host = host
+        self.remote_text = str(Address(host=host, port=port))
+        self.born_host = encode_host(host, port)
+        self.guarded = context.guarded
+        self.in_flight = context.in_flight
+        self.nursery = nursery
+        self.closed = False
+        self._context = context
         self._on_close = on_close
-        self.guarded = serving.guarded
-        self._events: deque[tuple[Any, ...]] = deque()
-        self._streams = MessageStreams(self, serving)
-        self._requests: list[Request[Any]] = []
         self._place: str | None = None
-        self._served = False
-        self._later = False
-        self._should_yield = False
-        self._reader = Reader(sock, self, self.in_flight, serving.rounds)
+        self._ends = False  # whether it closes once all is sent
+        self._counted = 0  # bytes counted as in flight beside the output
+        self._last_activity = trio.current_time()
+        self._long = LongRequests(nursery, self.in_flight)
+        self._reader = Reader(sock, self, self.in_flight, context.rounds)
+        self._output = Output(sock, self, nursery=nursery, in_flight=self.in_flight)
+        self._sent = AnswerOutput(context.http2(), self._output)
+        self._answers = CallAnswers(self._sent, cancel=self._cancel, count_refusal=self.limited)
+        self._queue = CallQueue(
+            handle=self._handle,
+            serve_requests=self._serve_requests,
+            waits=lambda: self._sent.waits,
+            schedule=lambda: nursery.start_soon(self._serve_soon),
+        )
+        self._steps = CallSteps(self, context, self._answers, self._queue.add_requests)
+        self._streams = MessageStreams(self, context)
 
     async def run(self, first: bytes) -> None:
         """Read until either end closes the connection; `first` is what was read of it before."""
@@ -108,299 +110,221 @@ class Connection(Answering):
 
     def receive(self, data: memoryview) -> None:
         """Serve what was read; `send_out` sends what comes of it."""
-        self.last_activity = trio.current_time()
-        events = self._http2.receive(data)
-        self._serving.bounds.refuse_calls(events)
-        if not (self._events or self._requests):
-            events = serve_on_fast_path(events, self, self._serving.fast_paths)
-        for event in events:
-            self._events.append(event)
-            self._queued += _size_of(event)
-        self._serve()
-
-    def serve(self) -> bool:
-        """Begin calls, have their requests served, and send what is answered; return whether there is more to do."""
-        if self._served:
-            return False  # further down on the stack it is done already
-        self._serve()
-        self.send_out()
-        return self.unserved
-
-    async def serve_rest(self) -> None:
-        """Serve what is left, one connection after the other with other tasks between them."""
-        while self.unserved:
-            async with self._serving.rest:
-                self.serve()
-                await trio.lowlevel.checkpoint()
+        self._last_activity = trio.current_time()
+        events = self.http2.receive(data)
+        self._context.bounds.refuse_calls(events)
+        if not self._queue:
+            events = serve_on_fast_path(events, self, self._context.fast_paths)
+        self._queue.add_events(events)
+        self._queue.serve()
 
     def send_out(self) -> None:
         """Send what is answered."""
         self.flush()
-        self._serving.dispatch.settle()
+        self._context.dispatch.settle()
 
-    @property
-    def full(self) -> bool:
-        """Whether so much waits for the client that no further call is begun."""
-        return self._waits
+    async def serve_rest(self) -> None:
+        """Serve what is left, one connection after the other with other tasks between them."""
+        while self.unserved:
+            async with self._context.rest:
+                self._serve()
+                await trio.lowlevel.checkpoint()
 
     @property
     def unserved(self) -> bool:
         """Whether something waits to be served, and may be now."""
-        return (bool(self._requests) and not self._waits) or (self._next_event and not self._closed)
-
-    def _serve(self) -> None:
-        if self._served:
-            return
-        self._should_yield = False
-        if not self._events and not self._requests:
-            return  # as after most reads: all their calls were plain
-        self._served = True
-        until = trio.current_time() + _SECONDS
-        try:
-            for _ in range(_ROUNDS):
-                self._begin_some(until)
-                self._serve_requests()
-                if self._requests or not self._next_event or self._should_yield:
-                    break
-        finally:
-            self._served = False
+        return self._queue.may_be_served
 
     @property
-    def _next_event(self) -> bool:
-        """Whether an event is to be handled; none that may be answered while too much waits for the client."""
-        events = self._events
-        return bool(events) and (events[0][0] not in _WAITING or not self._waits)
-
-    def _begin_some(self, until: float) -> None:
-        """Handle events, until so many calls are begun that their requests are to be served first."""
-        begun = 0
-        while begun < _AT_ONCE and self._next_event:
-            event = self._events.popleft()
-            self._queued -= _size_of(event)
-            method = self._serving.methods.get(event[2]) if event[0] == CALL else None
-            begun += _STREAMED_COUNTS if method is not None and method.kind is MethodKind.STREAM else 1
-            self._handle(*event)
-            if trio.current_time() > until:
-                self._should_yield = True
-                break
-
-    def _serve_requests(self) -> None:
-        if not self._requests:
-            return
-        until = trio.current_time() + _SECONDS
-        while self._requests and not self._waits:
-            requests, self._requests = self._requests, []
-            handled = self._serving.dispatch.serve_requests(self, requests)
-            if handled < len(requests):
-                self._requests[:0] = requests[handled:]
-                return
-            if trio.current_time() > until:
-                self._should_yield = True  # calls of many steps ask for more with each answer
-                return
-
-    def _handle(self, kind: int, *said: Any) -> None:  # noqa: ANN401 - see Http2
-        if kind in _ANSWERED:
-            self._begin(*said)
-        elif kind == OPENED:
-            self._streams.open(*said)
-        elif kind == MESSAGE:
-            self._streams.message(*said)
-        elif kind == ENDED:
-            self._streams.ended(*said)
-        elif kind == RESET:
-            self._reset(said[0])
-        elif kind == TOO_LONG:
-            self.in_flight.limits.count_refusal(CALL_BYTES, self.remote_text)
-        elif kind == FAILED:
-            code, reason = said
-            level = logging.DEBUG if code == NO_ERROR else logging.WARNING
-            log.log(level, "closing %(peer)s: HTTP/2: %(reason)s", {"peer": self.remote_text, "reason": reason})
-            self._ends = True
-            self._reader.close()
-
-    def _begin(self, stream: int, path: str, headers: Mapping[str, str], payload: bytes | Exception) -> None:
-        """Begin a call; its request is an error if it is refused.
-
-        Who calls is asked before the request is read: reading it may cost the most.
-        """
-        method = self._serving.methods.get(path)
-        if method is None:
-            self._http2.finish(stream, GrpcStatus.UNIMPLEMENTED, f"unknown method {path}")
-            return
-        call = self._calls[stream] = Call(self, stream, method, headers)
-        try:
-            if not method.anonymous:
-                self._serving.identify_caller(path, headers, self.remote_text)
-                check_client_id(call.client_id)
-            made = method.carry_out(call, method.read(self._accepted(call, payload)))
-        except (DecodeError, RequestMalformed) as error:
-            self._take_out(stream)
-            self._http2.finish(stream, GrpcStatus.INTERNAL, f"the request cannot be parsed: {error}")
-        except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it must not take the connection
-            self._refuse(call, error)
-        else:
-            if isinstance(made, GeneratorType):
-                self._start(call, made)
-            else:
-                self._respond(call, made)  # type: ignore[arg-type] # every `RpcSteps` is a generator of Python's
-
-    def _accepted(self, call: Call, payload: bytes | Exception) -> bytes:
-        """The request of a call, which is counted until the call is answered; an error is raised."""
-        if isinstance(payload, Exception):
-            raise payload
-        call.size = len(payload)
-        self._held += call.size
-        return payload
-
-    def _start(self, call: Call, steps: RpcSteps) -> None:
-        try:
-            requests = call.begin(steps)
-        except StopIteration as end:
-            self._respond(call, end.value)
-        except Exception as error:  # noqa: BLE001 - as in `_begin`
-            self._refuse(call, error)
-        else:
-            self._ask(call, requests)
-
-    def carry_out(self, stream: MessageStream, method: Callable[[Call], RpcSteps], done: Callable[[Any], None]) -> None:
-        """Carry out what a message of a stream asks for; `done` gets what comes of it, or the error."""
-        call = Call(self, stream.number, _NO_METHOD, stream.headers, done)
-        self._start(call, method(call))
-        self._go_on()
-
-    # --- requests and replies
-
-    def next_opaque(self) -> int:
-        """A number for a request that no waiting one of the connection has."""
-        return self._asked.next_opaque()
-
-    def _ask(self, call: Call, requests: Sequence[Request[Any]]) -> None:
-        self._asked.add(call, requests)
-        self._requests += requests
-
-    def send(self, requests: Sequence[Request[Any]]) -> None:
-        """Have requests served whose replies nobody waits for."""
-        self._requests += requests
-        self._go_on()
-
-    def carry_on(self, work: Steps[None]) -> None:
-        """Do further work of an answer."""
-        paused = self._serving.works.start(work)
-        if isinstance(paused, PausedTask):
-            self._nursery.start_soon(self._serving.works.finish, work, paused)
-
-    @property
-    def nursery(self) -> trio.Nursery:
-        """Runs what waits for its client."""
-        return self._nursery
-
-    def _go_on(self) -> None:
-        """Serve requests that did not come with a read: in a task, as another read may be being served."""
-        if not self._served and not self._later:
-            self._later = True
-            self._nursery.start_soon(self._serve_later)
-
-    async def _serve_later(self) -> None:
-        self._later = False
-        if self.serve():
-            await self.serve_rest()
-
-    def answer(self, request: Header, _serialize_type: int, reply: Reply) -> None:
-        """Take the reply to a request; those of requests that nobody waits for are dropped."""
-        asked = self._asked.take_call(request.opaque, reply)
-        if asked is None:
-            return
-        call, index = asked
-        try:
-            requests = call.take_reply(index, reply)
-        except StopIteration as end:
-            self._respond(call, end.value)
-        except Exception as error:  # noqa: BLE001 - as in `_begin`
-            self._refuse(call, error)
-        else:
-            if requests:
-                self._ask(call, requests)
-                self._go_on()
-
-    def _reset(self, stream: int) -> None:
-        """The client cancels a stream."""
-        self._streams.reset(stream)
-        self._cancel(self._take_out(stream) or self._returns.pop(stream, None))
-
-    def cancel_now(self, call: Call) -> None:
-        """Drop the requests of a call that wait, and give back what it took."""
-        try:
-            self._serving.peer_closed(call)
-            undo, call.undo = call.undo, None
-            requests = [] if undo is None else undo()
-            while requests:  # however much waits for the client: these are not answered to it
-                requests = requests[self._serving.dispatch.serve_requests(self, requests) :]
-            self._asked.forget_later(call)
-            self._serving.dispatch.settle()
-        except Exception as error:  # noqa: BLE001 - it is logged: others are to be cancelled, too
-            self.failed(error)
+    def stalled(self) -> bool:
+        """Whether to read no further requests now; a client that closed its windows is read: it may open them."""
+        return self._output.size > HIGH_WATER
 
     def disconnected(self) -> None:
         """Close: the other end has, or the connection is broken."""
         self.close()
 
-    # --- the caller
+    def failed(self, error: Exception) -> None:
+        """Close the connection because of a bug in serving it, which must not end the others."""
+        log.error("closing %(peer)s", {"peer": self.remote_text}, exc_info=error)
+        self.close()
+
+    def _serve(self) -> None:
+        self._queue.serve()
+        self.send_out()
+
+    async def _serve_soon(self) -> None:
+        self._serve()
+        await self.serve_rest()
+
+    def _serve_requests(self, requests: Sequence[Request[Any]]) -> int:
+        return self._context.dispatch.serve_requests(self, requests)
+
+    def _handle(self, event: Event) -> int:
+        """Handle an event; return how many calls it counts as."""
+        kind, *details = event
+        if kind in {CALL, REFUSED_CALL}:
+            return self._steps.begin(*details)
+        if kind == OPENED:
+            self._streams.open(*details)
+        elif kind == MESSAGE:
+            self._streams.message(*details)
+        elif kind == ENDED:
+            self._streams.ended(*details)
+        elif kind == RESET:
+            self._reset(details[0])
+        elif kind == TOO_LONG:
+            self.in_flight.limits.count_refusal(CALL_BYTES, self.remote_text)
+        elif kind == FAILED:
+            code, reason = details
+            level = logging.DEBUG if code == NO_ERROR else logging.WARNING
+            log.log(level, "closing %(peer)s: HTTP/2: %(reason)s", {"peer": self.remote_text, "reason": reason})
+            self._ends = True
+            self._reader.close()
+        return 1
+
+    def _reset(self, stream: int) -> None:
+        """The client cancels a stream."""
+        self._streams.reset(stream)
+        self._answers.cancel(stream)
+
+    def _cancel(self, call: Call) -> None:
+        call.closed = True
+        self._context.cancelling.add(self, call)
+
+    def cancel_now(self, call: Call) -> None:
+        """Drop the requests of a call that wait, and give back what it took."""
+        try:
+            self._steps.cancel(call, self._serve_requests)
+            self._context.dispatch.settle()
+        except Exception as error:  # noqa: BLE001 - it is logged: others are to be cancelled, too
+            self.failed(error)
+
+    # --- the caller of requests
 
     @property
     def pauses(self) -> bool:
         """Whether the rest of the requests must wait: other tasks are to run, or the client does not read."""
-        return self._should_yield or self._waits
-
-    def intercept(self, request: Header, take: Callable[[Reply], None]) -> None:
-        """Pass the reply to one request to `take` instead of its call."""
-        self._asked.intercept(request.opaque, take)
-
-    def abort(self, request: Header) -> None:
-        """End the call of a request without an answer."""
-        call = self._asked.forget(request.opaque)
-        if call is not None:
-            self._http2.reset(call.stream, INTERNAL_ERROR)
-            self._reset(call.stream)
+        return self._queue.should_yield or self._sent.waits
 
     def request_yield(self) -> None:
         """Let other tasks run before more is served."""
-        self._should_yield = True
+        self._queue.should_yield = True
+
+    def next_opaque(self) -> int:
+        """A number for a request that no waiting one of the connection has."""
+        return self._steps.pending.next_opaque()
+
+    def answer(self, request: Header, _serialize_type: int, reply: Reply) -> None:
+        """Take the reply to a request."""
+        self._steps.reply(request.opaque, reply)
+
+    def intercept(self, request: Header, take: Callable[[Reply], None]) -> None:
+        """Pass the reply to one request to `take` instead of its call."""
+        self._steps.pending.intercept(request.opaque, take)
+
+    def abort(self, request: Header) -> None:
+        """End the call of a request without an answer."""
+        call = self._steps.pending.forget(request.opaque)
+        if call is not None:
+            self.http2.reset(call.stream, INTERNAL_ERROR)
+            self._reset(call.stream)
 
     def run_long_request(self, task: Callable[[], Awaitable[None]], size: int) -> None:
         """Carry out a long request; others of the connection do not wait for it."""
-        self._nursery.start_soon(self._carry_out, task, size)
+        self._long.run(task, size, self)
 
-    async def _carry_out(self, task: Callable[[], Awaitable[None]], size: int) -> None:
-        self.in_flight.add(size)
-        try:
-            await task()
-        except Exception as error:  # noqa: BLE001 - it is logged: a bug in one request must not end the others
-            self.failed(error)
-        finally:
-            self.in_flight.add(-size)
+    def go_on(self) -> None:
+        """Send the answer of a long request, which has ended."""
         self.flush()
 
-    # --- writing
+    def limited(self, error: LimitExceeded) -> None:
+        """Count that a limit refused a request of this client."""
+        self.in_flight.limits.count_refusal(error.key, self.remote_text)
+
+    # --- the fast path, and streams of messages
+
+    def answer_unary_calls(self, answers: list[tuple[int, bytes]]) -> None:
+        """Answer plain calls, each by its stream; `flush` sends that. Nothing happens to those that are over."""
+        self.http2.unary_each(answers)
+
+    def answer_stream(self, call: Call, payloads: list[bytes]) -> None:
+        """Answer a call with all messages of its stream; `flush` sends them, and if they do not go out, undoes it."""
+        self._answers.answer_stream(call, payloads)
+
+    @property
+    def http2(self) -> Http2:
+        """The protocol's state; that of a closed connection has no calls."""
+        return self._sent.http2
+
+    def carry_out(self, stream: MessageStream, method: Callable[[Call], RpcSteps], done: Callable[[Any], None]) -> None:
+        """Carry out what a message of a stream asks for; `done` gets what comes of it, or the error."""
+        self._steps.carry_out(stream.number, stream.headers, method, done)
+
+    def carry_on(self, work: Steps[None]) -> None:
+        """Do further work of an answer."""
+        paused = self._context.works.start(work)
+        if isinstance(paused, PausedTask):
+            self.nursery.start_soon(self._context.works.finish, work, paused)
 
     def forget(self, stream: int) -> None:
         """Forget a stream of messages, which this end has finished."""
         self._streams.forget(stream)
 
+    # --- writing
+
+    def flush(self) -> None:
+        """Send what may be sent now: the client's windows allow it."""
+        if self.closed:
+            return
+        if not self.stalled:
+            self._sent.move()
+        self._count()
+        self._output.flush()
+        self._sent.forget_sent()
+        if self._ends and not self._output.size:
+            self.close()
+
+    def _count(self) -> None:
+        """Count what calls hold; close the connection if that is more than one may hold."""
+        bounded, kept = self._sent.held + self._queue.size, self._answers.kept
+        more, self._counted = bounded + kept - self._counted, bounded + kept
+        self.in_flight.add(more)
+        limits = self.in_flight.limits
+        if more > 0 and bounded > limits.keys.current.max_in_flight_bytes_per_connection:
+            limits.count_refusal(CONNECTION_BYTES_KEY, self.remote_text)
+            self.close()
+
+    def output_waits(self, *, waits: bool) -> None:
+        """See `OutputOwner`."""
+
     def output_progressed(self) -> None:
         """See `OutputOwner`: read on, as the client reads."""
-        self.last_activity = trio.current_time()
+        self._last_activity = trio.current_time()
         if not self.stalled:
             self._reader.resume()
 
     def output_sent(self) -> None:
         """See `OutputOwner`."""
-        self._nursery.start_soon(self._send_more)
+        self.nursery.start_soon(self._send_more)
 
     async def _send_more(self) -> None:
         await trio.lowlevel.checkpoint()
         self.flush()
-        if self._events or self._requests:
-            self._go_on()
+        if self._queue:
+            self._queue.wake()
+
+    # --- what others look at
+
+    @property
+    def congested(self) -> bool:
+        """Whether more answers wait than those of a client that reads."""
+        return self._sent.waits
+
+    @property
+    def held(self) -> int:
+        """Bytes in flight."""
+        return self._output.held + self._counted
 
     @property
     def place(self) -> str:
@@ -413,37 +337,45 @@ class Connection(Answering):
     @property
     def silent_since(self) -> float:
         """When bytes were last received or sent."""
-        return self.last_activity
+        return self._last_activity
 
     @property
     def last_sign_of_life(self) -> float:
         """When the connection last made progress: since then it has been silent, or has let answers wait."""
-        return min(self.last_activity, self._unread_since)
+        return min(self._last_activity, self._sent.unread_since)
+
+    # --- the end
 
     def refuse(self, _error: Exception) -> None:
         """End the connection and drop what it holds."""
         self.close()
 
-    def _leave_streams(self) -> None:
-        self._streams.leaving()
-
     def close(self) -> None:
         """Say good-bye, as far as the socket takes it, and close; further calls do nothing."""
-        if self._closed:
+        if self.closed:
             return
         self._reader.close()
-        super().close()
-        for call in [*self._calls.values(), *self._unsent_calls(), *self._asked.stream_calls()]:
+        self._say_goodbye()
+        self.closed = True
+        self._output.close()
+        self.in_flight.add(-self._counted)
+        self._counted = 0
+        self._sent.http2 = self._context.no_http2  # the answers in it would stay until the collector finds them
+        self._queue.clear()
+        for call in [*self._answers.take_all(), *self._sent.take_unsent(), *self._steps.pending.stream_calls()]:
             self._cancel(call)
-        self._calls.clear()
-        self._held = 0
-        self._events.clear()
-        self._http2 = self._serving.no_http2  # the answers in it would stay until the collector finds the connection
         self._streams.close()
-        self._serving.closed(self)
+        self._context.closed(self)
         self._on_close(self)
 
-
-def _size_of(event: Event) -> int:
-    """Bytes of memory of an event that waits."""
-    return _EVENT_BYTES + request_bytes(event)
+    def _say_goodbye(self) -> None:
+        """Send what is answered and the good-bye, as far as the socket takes them."""
+        if not self._ends:
+            self._ends = True
+            self._streams.leaving()
+            self._sent.move()  # else the good-bye may overtake it
+            self.http2.goaway(0)
+            self._sent.move()
+        with contextlib.suppress(OSError):
+            self._output.send_now()
+        self._sent.forget_sent()

@@ -73,7 +73,7 @@ class GrpcContext:
         works: Carries out long work.
         rounds: Reads many connections together; None: each is read by a task of its own.
         rest: Held by the connection that serves what is left of a read, for one pass of the event loop.
-        plain: By path, what serves plain calls in a shorter way.
+        fast_paths: By path, what serves plain calls in a shorter way.
     """
 
     methods: Mapping[str, GrpcMethod]

@@ -23,7 +23,7 @@ def serve_on_fast_path(events: list[Event], line: Connection, plain_of: Mapping[
     left: list[Event] = []
     tried = ""  # the method whose next call is not plain
     at = 0
-    while at < len(events) and not line.full:
+    while at < len(events) and not line.congested:
         event = events[at]
         plain = None if event[0] != CALL or event[2] == tried else plain_of.get(event[2])
         served = 0 if plain is None or (left and not plain.overtakes) else plain.serve(events[at:], line)
