@@ -20,9 +20,9 @@ from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.units import out_time
 from rocketwire.wire import names
 from rocketwire.wire.facts.codes import SysFlag
-from rocketwire.wire.fast import tags_code
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.pop_records import CheckPoint
+from rocketwire.wire.stored_properties import tags_code
 
 BACKLOG: Final = 500_000
 """Messages, or whatever the work is about."""

@@ -24,9 +24,9 @@ from rocketwire.store.append.drafts import Draft
 from rocketwire.store.read.fetch import FetchStatus
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.fast import stored_properties
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message import decode_record
+from rocketwire.wire.stored_properties import stored_properties
 
 MESSAGES: Final = 50_000
 ROUNDS: Final = 5

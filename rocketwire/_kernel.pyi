@@ -334,8 +334,8 @@ class PageFaulter:
     def populate(self, mapping: mmap, path: str, start: int, length: int, /) -> None: ...
     def stop(self) -> None: ...
 
-# append.c
-class AppendLoop:
+# group_writer.c
+class GroupWriter:
     def __init__(
         self,
         log: CommitLog,
@@ -345,7 +345,7 @@ class AppendLoop:
         store_host: bytes,
         draft: type[Any],
         appended: type[AppendResult],
-        size_behind: Callable[[Sequence[Draft], int, bytes], int],
+        prepare: Callable[[Sequence[Draft], int], int],
         /,
     ) -> None: ...
     def append(

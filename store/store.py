@@ -375,11 +375,6 @@ class MessageStore(StoreReader):
         """Whether the next `dispatch_index` does better in a thread; else it is short, or would hold up all others."""
         return self._index is not None and self._index.suits_thread
 
-    @property
-    def index_needs_numpy(self) -> bool:
-        """Whether the next `dispatch_index` needs numpy, which takes 0.1 s to load."""
-        return self._index is not None and self._index.needs_numpy
-
     def dispatch_index(self, most: int = READ) -> bool:
         """Index some of the messages that are not indexed yet; true when there are more. Safe in a thread.
 

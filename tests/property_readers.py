@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from rocketwire.wire import fast
+from rocketwire.wire import stored_properties
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.properties import (
     decode_properties,
@@ -46,10 +46,10 @@ def _parted(text: bytes) -> dict[str, str | None]:
     return {"UNIQ_KEY": found.unique_key, "KEYS": found.keys, "TAGS": _text(property_value(found.shared_text, b"TAGS"))}
 
 
-def _of_sent(found: fast.StoredProperties) -> dict[str, str | None]:
+def _of_sent(found: stored_properties.StoredProperties) -> dict[str, str | None]:
     steering = decode_properties(found.steering)
     return {
-        **{name: steering.get(name) for name in fast.STEERING_NAMES},
+        **{name: steering.get(name) for name in stored_properties.STEERING_NAMES},
         "WAIT": found.wait,
         "UNIQ_KEY": found.unique_key,
         "KEYS": found.keys,
@@ -58,17 +58,17 @@ def _of_sent(found: fast.StoredProperties) -> dict[str, str | None]:
 
 
 def _single(text: bytes) -> dict[str, str | None]:
-    return _of_sent(fast.stored_properties(text.decode(errors="replace"), CLUSTER))
+    return _of_sent(stored_properties.stored_properties(text.decode(errors="replace"), CLUSTER))
 
 
 def _of_batch(text: bytes) -> dict[str, str | None]:
-    return _of_sent(fast.batch_properties(text.decode(errors="replace"), CLUSTER))
+    return _of_sent(stored_properties.batch_properties(text.decode(errors="replace"), CLUSTER))
 
 
 def _in_batch(text: bytes) -> dict[str, str | None]:
     if len(text) > _MOST:
         return {}
-    (found,) = fast.batch_messages(encode_batch([BatchItem(0, b"", text)]))
+    (found,) = stored_properties.batch_messages(encode_batch([BatchItem(0, b"", text)]))
     return {"UNIQ_KEY": found.unique_key, "KEYS": found.keys, "TAGS": found.tags}
 
 
@@ -76,9 +76,9 @@ READERS: Final[Mapping[str, Reader]] = {
     "wire.properties.items_of": _items,
     "wire.properties.value_of": _values,
     "wire.properties.parted": _parted,
-    "wire.fast of a message": _single,
-    "wire.fast of a batch": _of_batch,
-    "wire.fast of a message in a batch": _in_batch,
+    "wire.stored_properties of a message": _single,
+    "wire.stored_properties of a batch": _of_batch,
+    "wire.stored_properties of a message in a batch": _in_batch,
 }
 
 

@@ -13,13 +13,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire.spark.columns.twin.texts import texts_of
-from rocketwire.store.index.key_hash import positive_hash
+from rocketwire.store.index.key_column import positive_hash
 from rocketwire.store.records.property_columns import hashed_properties, index_hashes
 from rocketwire.store.records.walk import walk
-from rocketwire.wire.fast import STEERING_NAMES
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.properties import decode_properties
+from rocketwire.wire.stored_properties import STEERING_NAMES
 from tests.property_readers import NAMES, check
 
 EVERY_NAME: Final = (*NAMES, "WAIT", "CLUSTER", *sorted(STEERING_NAMES))

@@ -1,6 +1,6 @@
 """The body of a batch send: a sequence of messages without topic, queue or times, which the header has.
 
-``BATCH_ITEM`` is the authority; the functions do the same with less work.
+``BATCH_ITEM`` is the authority.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import construct as cs
 
-from rocketwire.wire.errors import BatchInvalid
+from rocketwire.wire.errors import BatchInvalid, BatchTooLarge
 
 BATCH_ITEM: Final = cs.Struct(
     "total_size" / cs.Rebuild(cs.Int32sb, lambda this: 22 + len(this.body) + len(this.properties)),
@@ -24,6 +24,7 @@ BATCH_ITEM: Final = cs.Struct(
 
 _HEAD: Final = Struct(">iiiii")
 _INT16: Final = Struct(">h")
+_ITEM_SEP: Final = b"\x02"
 _LEAST: Final = _HEAD.size + _INT16.size
 
 
@@ -56,17 +57,27 @@ def encode_batch(items: Iterable[BatchItem]) -> bytes:
     return b"".join(parts)
 
 
-def decode_batch(body: bytes | memoryview) -> list[BatchItem]:
+def decode_batch(
+    body: bytes | memoryview, *, most_messages: int | None = None, most_properties: int | None = None
+) -> list[BatchItem]:
     """Read a batch; the bodies are slices of the data given.
 
+    Args:
+        body: The batch.
+        most_messages: How many messages it may have; None: any number.
+        most_properties: How many properties all its messages may have together; None: any number.
+
     Raises:
+        BatchTooLarge: it has more.
         BatchInvalid: a message is cut short, or its lengths do not add up.
     """
     result: list[BatchItem] = []
     at, end = 0, len(body)
     head, short = _HEAD.unpack_from, _INT16.unpack_from
-    new = tuple.__new__  # what BatchItem(...) does, in a quarter of the time
+    separators = 0
     while at < end:
+        if len(result) == most_messages:
+            raise BatchTooLarge("batchMessages", most_messages)
         if end - at < _LEAST:
             raise BatchInvalid(f"batch is cut short: {end - at} bytes are left for message {len(result)}")
         total, _, _, flag, body_length = head(body, at)
@@ -78,7 +89,10 @@ def decode_batch(body: bytes | memoryview) -> list[BatchItem]:
         (properties_length,) = short(body, properties_at - _INT16.size)
         if properties_at + properties_length != item_end:
             raise BatchInvalid(f"message {len(result)} of a batch has properties of {properties_length} bytes: no fit")
-        item = (flag, body[body_at : body_at + body_length], bytes(body[properties_at:item_end]))
-        result.append(new(BatchItem, item))
+        item = BatchItem(flag, body[body_at : body_at + body_length], bytes(body[properties_at:item_end]))
+        separators += item.properties.count(_ITEM_SEP)
+        if most_properties is not None and separators > most_properties:
+            raise BatchTooLarge("batchProperties", most_properties)
+        result.append(item)
         at = item_end
     return result

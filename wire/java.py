@@ -41,9 +41,12 @@ def parse_natural_number(text: str | bytes, most: int = INT64_MAX) -> int | None
     return number if number <= most else None
 
 
-def string_hash(text: str) -> int:
-    """Give Java's ``String.hashCode``: over UTF-16 units, so two for a character beyond U+FFFF; int32."""
-    result = 0
+def string_hash(text: str, before: int = 0) -> int:
+    """Give Java's ``String.hashCode``: over UTF-16 units, so two for a character beyond U+FFFF; int32.
+
+    `before` is the hash of a text that the text is appended to.
+    """
+    result = before & _UINT32_MASK
     if text.isascii():
         for unit in text.encode():
             result = (_HASH_FACTOR * result + unit) & _UINT32_MASK

@@ -19,7 +19,7 @@ static uint32_t seconds_since(int64_t begin, int64_t timestamp)
 static uint32_t previous_of(const index_room *room, uint32_t slot, uint32_t number)
 {
     uint32_t named = get32(room->slots + (size_t)slot * INDEX_SLOT_SIZE);
-    if (named <= room->first) return named;
+    if (named < room->first) return named;
     if (named >= number) return 0;
     return slot_of(room, get32(room->entries + (size_t)named * INDEX_ENTRY_SIZE)) == slot ? named : 0;
 }

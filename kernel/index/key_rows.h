@@ -27,7 +27,6 @@ typedef struct {
     size_t groups_room, groups_taken, groups_used;
     size_t most;                         /* more rows and groups are not kept */
     int64_t last_offset, last_timestamp; /* of the newest message */
-    bool closed;
 } KeyColumn;
 
 uint64_t key_rows_committed(const KeyColumn *self); /* the number behind the last row of the last group */

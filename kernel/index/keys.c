@@ -114,7 +114,7 @@ int key_column_group(PyObject *column, int64_t start, int64_t end)
     self->groups[self->groups_used++] =
         (key_group){start, end, self->last_offset, self->last_timestamp, .rows_end = self->used};
     size_t pending = (size_t)(self->used - self->taken) + self->groups_used - self->groups_taken;
-    if (self->closed || pending > self->most) key_rows_clear(self);
+    if (pending > self->most) key_rows_clear(self);
     return 0;
 }
 

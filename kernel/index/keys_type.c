@@ -25,7 +25,7 @@ static bool key_text(PyObject *key, span *text, PyObject **keeper)
     return true;
 }
 
-/* A message whose values are in a list from `at` on, in the order of store.append.append_loop. */
+/* A message whose values are in a list from `at` on, in the order of store.append.group_writer. */
 static bool add_message(PyObject *column, PyObject *values, Py_ssize_t at)
 {
     span unique_key, words;
@@ -86,14 +86,6 @@ static PyObject *take(PyObject *column, PyObject *args)
     return result;
 }
 
-static PyObject *close_column(PyObject *column, PyObject *unused)
-{
-    (void)unused;
-    ((KeyColumn *)column)->closed = true;
-    key_rows_clear((KeyColumn *)column);
-    Py_RETURN_NONE;
-}
-
 static PyObject *get_start(PyObject *column, void *unused)
 {
     const KeyColumn *self = (KeyColumn *)column;
@@ -129,7 +121,6 @@ static void dealloc(PyObject *column)
 static PyMethodDef methods[] = {
     {"add", add, METH_VARARGS, "Note a group of messages: see store.index.key_column."},
     {"take", take, METH_VARARGS, "The keys of some groups: see store.index.key_column."},
-    {"close", close_column, METH_NOARGS, "Forget everything, and what is added from now on."},
     {NULL, NULL, 0, NULL},
 };
 

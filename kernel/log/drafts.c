@@ -31,7 +31,7 @@ void draft_type_clear(draft_type *type)
     }
 }
 
-PyObject *draft_field(const draft_type *type, PyObject *from, int field)
+static PyObject *draft_field(const draft_type *type, PyObject *from, int field)
 {
     return type->get[field](type->descriptors[field], from, (PyObject *)Py_TYPE(from));
 }
@@ -139,20 +139,4 @@ void draft_release(draft *found)
     }
     Py_CLEAR(found->topic);
     Py_CLEAR(found->queue_id);
-}
-
-int64_t draft_weight(const draft_type *type, PyObject *from)
-{
-    int64_t weight = 0;
-    for (int field = DRAFT_BODY; field <= DRAFT_PROPERTIES; field++) {
-        PyObject *bytes = draft_field(type, from, field);
-        Py_ssize_t length = bytes == NULL ? -1 : PyObject_Size(bytes);
-        Py_XDECREF(bytes);
-        if (length < 0 || (field == DRAFT_PROPERTIES && length > PROPERTIES_MOST)) {
-            PyErr_Clear();
-            return -1;
-        }
-        weight += length;
-    }
-    return weight;
 }

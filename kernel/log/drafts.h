@@ -35,9 +35,6 @@ typedef struct {
 bool draft_type_init(draft_type *type, PyObject *draft); /* false: an exception is set */
 void draft_type_clear(draft_type *type);
 
-/* A field of an object; NULL: an exception is set (it is not a draft). */
-PyObject *draft_field(const draft_type *type, PyObject *from, int field);
-
 typedef struct {
     PyObject *topic, *queue_id; /* strong references */
     int32_t queue_number, flag, sys_flag, reconsume_times;
@@ -52,8 +49,5 @@ typedef struct {
  * draft_release releases its references. */
 bool draft_read(const draft_type *type, PyObject *from, draft *found);
 void draft_release(draft *found);
-
-/* Bytes of a draft's body and properties together; -1: as false above. */
-int64_t draft_weight(const draft_type *type, PyObject *from);
 
 #endif

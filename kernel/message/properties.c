@@ -39,7 +39,9 @@ typedef enum {
     STEERING,
     STEERING_SECONDS = STEERING + TIME_SECONDS,
     STEERING_MILLISECONDS = STEERING + TIME_MILLISECONDS,
-    STEERING_AT = STEERING + TIME_AT
+    STEERING_AT = STEERING + TIME_AT,
+    STEERING_LEVEL = STEERING + DELAY_LEVEL,
+    STEERING_TRANSACTION = STEERING + TRANSACTION
 } property_kind;
 
 #define IS(text, kind) \
@@ -54,7 +56,7 @@ static property_kind kind_of(span name)
         IS("KEYS", KEYS);
         break;
     case 5:
-        IS("DELAY", STEERING);
+        IS("DELAY", STEERING_LEVEL);
         break;
     case 6:
         IS("POP_CK", HANDLE);
@@ -64,7 +66,7 @@ static property_kind kind_of(span name)
         break;
     case 8:
         IS("UNIQ_KEY", UNIQUE_KEY);
-        IS("TRAN_MSG", STEERING);
+        IS("TRAN_MSG", STEERING_TRANSACTION);
         IS("TRACE_ON", BROKERS);
         IS("REAL_QID", PLACED);
         break;
@@ -100,14 +102,17 @@ static property_kind kind_of(span name)
     return OTHER;
 }
 
-/* As server.send.preparing reads WAIT: "true" in whatever case of its letters. */
-static wait_property wait_of(span value)
+bool is_true(span value)
 {
-    if (value.len != 4) return WAIT_OTHER;
-    for (int i = 0; i < 4; i++) {
-        if ((value.at[i] | 0x20) != "true"[i]) return WAIT_OTHER;
+    if (value.len != 4) {
+        return false;
     }
-    return WAIT_TRUE;
+    for (int i = 0; i < 4; i++) {
+        if ((value.at[i] | 0x20) != "true"[i]) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void properties_rewrite(span text, span broker_items, uint8_t *to, properties_found *found)
@@ -121,7 +126,7 @@ void properties_rewrite(span text, span broker_items, uint8_t *to, properties_fo
         property_kind kind = kind_of(one.name);
         switch (kind) {
         case WAIT:
-            found->wait = wait_of(one.value);
+            found->wait = is_true(one.value) ? WAIT_TRUE : WAIT_OTHER;
             found->wait_text = one.value;
             continue;
         case BROKERS:
@@ -146,6 +151,8 @@ void properties_rewrite(span text, span broker_items, uint8_t *to, properties_fo
         case STEERING_SECONDS:
         case STEERING_MILLISECONDS:
         case STEERING_AT:
+        case STEERING_LEVEL:
+        case STEERING_TRANSACTION:
             found->time = found->steering ? TIME_ABSENT : (time_property)(kind - STEERING);
             found->time_text = value;
             found->steering = true;
@@ -186,6 +193,8 @@ void properties_look(span text, properties_found *found)
         case STEERING_SECONDS:
         case STEERING_MILLISECONDS:
         case STEERING_AT:
+        case STEERING_LEVEL:
+        case STEERING_TRANSACTION:
             found->steering = true;
             break;
         default:

@@ -57,15 +57,19 @@ static inline bool next_item(items *rest, item *found)
     return true;
 }
 
+/* Whether it is "true" in whatever case of its letters, as server.send.drafts reads WAIT. */
+bool is_true(span value);
+
 /* The value of each of some properties that has one; at == NULL: none. */
 void property_values(span text, const span *names, int count, span *values);
 
-/* --- what a send says; the twins are wire.fast.stored_properties and wire.fast.batch_messages --- */
+/* --- what a send says; the twins are stored_properties and batch_messages of wire.stored_properties --- */
 
 typedef enum { WAIT_ABSENT, WAIT_TRUE, WAIT_OTHER } wait_property; /* "true" in any case of letters; anything else */
 
-/* When a message is to be delivered: so many seconds or milliseconds from now, or at a time in ms since 1970. */
-typedef enum { TIME_ABSENT, TIME_SECONDS, TIME_MILLISECONDS, TIME_AT } time_property;
+/* What steers a message: so many seconds or milliseconds from now, a time in ms since 1970, a delay level, or its
+ * transaction. */
+typedef enum { TIME_ABSENT, TIME_SECONDS, TIME_MILLISECONDS, TIME_AT, DELAY_LEVEL, TRANSACTION } time_property;
 
 typedef struct {
     size_t length;               /* of what was written */

@@ -2,15 +2,34 @@
 
 #include "core/decimal.h"
 
-#define RECALL_HANDLE "recallHandle"
-#define RECALL_JSON ",\"" RECALL_HANDLE "\":\""
 #define MESSAGE_ID_JSON ",\"msgId\":\"" /* the end of the third part */
 
-enum { PREFIX_SIZE = 8, WORD = 4, PLACE_DIGITS = 16, NUMBERS = SEND_ANSWER_PARTS - 1, SUCCESS = 0 };
+enum {
+    PREFIX_SIZE = 8,
+    WORD = 4,
+    PLACE_DIGITS = 16,
+    NUMBERS = SEND_ANSWER_PARTS - 1,
+    SUCCESS = 0,
+    MORE_JSON = sizeof ",\"\":\"\""
+};
+
+/* The field that the answer to a message that waits has besides; value.at == NULL: none. */
+typedef struct {
+    span name, value;
+} more_field;
+
+static more_field more_of(const send_answer *one)
+{
+    if (one->transaction_id.at != NULL) {
+        return (more_field){span_of("transactionId", 13), one->transaction_id};
+    }
+    return (more_field){span_of("recallHandle", 12), one->recall_handle};
+}
 
 size_t send_answer_most(const send_answers *all, const send_answer *one)
 {
-    size_t size = sizeof RECALL_JSON + one->recall_handle.len + PREFIX_SIZE + NUMBERS * (DECIMAL_MOST + WORD) +
+    more_field more = more_of(one);
+    size_t size = more.name.len + more.value.len + MORE_JSON + PREFIX_SIZE + NUMBERS * (DECIMAL_MOST + WORD) +
                   one->count * (all->id_prefix.len + PLACE_DIGITS + 1);
     for (int part = 0; part < SEND_ANSWER_PARTS; part++) size += all->parts[one->serialize_type][part].len;
     return size;
@@ -40,13 +59,17 @@ static uint8_t *put_ids(uint8_t *p, span prefix, const send_answer *one)
     return p;
 }
 
-/* The third part, with the handle before its end if there is one. */
-static uint8_t *put_recall(uint8_t *p, span part, const send_answer *one)
+/* The third part, with one more field before its end if there is one. */
+static uint8_t *put_more(uint8_t *p, span part, const send_answer *one)
 {
+    more_field more = more_of(one);
     size_t end = sizeof MESSAGE_ID_JSON - 1;
-    if (one->recall_handle.at == NULL || part.len < end) return put_span(p, part);
+    if (more.value.at == NULL || part.len < end) {
+        return put_span(p, part);
+    }
     p = put_span(p, span_of(part.at, part.len - end));
-    p = put_span(put_span(p, span_of(RECALL_JSON, sizeof RECALL_JSON - 1)), one->recall_handle);
+    p = put_span(put_span(p, span_of(",\"", 2)), more.name);
+    p = put_span(put_span(p, span_of("\":\"", 3)), more.value);
     *p++ = '"';
     return put_span(p, span_of(part.at + part.len - end, end));
 }
@@ -55,7 +78,7 @@ static uint8_t *put_json(uint8_t *p, const span *parts, span id_prefix, const se
 {
     p = put_decimal(put_span(p, parts[0]), SUCCESS);
     p = put_decimal(put_span(p, parts[1]), one->queue_id);
-    p = put_ids(put_recall(p, parts[2], one), id_prefix, one);
+    p = put_ids(put_more(p, parts[2], one), id_prefix, one);
     p = put_decimal(put_span(p, parts[3]), one->queue_offset);
     p = put_decimal(put_span(p, parts[4]), one->opaque);
     return put_span(p, parts[5]);
@@ -76,10 +99,10 @@ static uint8_t *put_binary(uint8_t *p, const span *parts, span id_prefix, const 
     p = put_span(set_length(p, put_ids(p + WORD, id_prefix, one)), parts[3]);
     p = put_span(set_length(p, put_decimal(p + WORD, one->queue_id)), parts[4]);
     p = set_length(p, put_decimal(p + WORD, one->queue_offset));
-    if (one->recall_handle.at != NULL) {
-        span name = span_of(RECALL_HANDLE, sizeof RECALL_HANDLE - 1);
-        p = put_span(put16(p, (uint16_t)name.len), name);
-        p = put_span(put32(p, (uint32_t)one->recall_handle.len), one->recall_handle);
+    more_field more = more_of(one);
+    if (more.value.at != NULL) {
+        p = put_span(put16(p, (uint16_t)more.name.len), more.name);
+        p = put_span(put32(p, (uint32_t)more.value.len), more.value);
     }
     return set_length(fields, put_span(p, parts[5]));
 }

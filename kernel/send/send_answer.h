@@ -1,5 +1,4 @@
-/* The frame that answers a stored send, in the serialisation of the request: as wire.send_reply_frames and the handler
- * of sends write it. */
+/* The frame that answers a stored send, in the serialisation of the request: as server.send.handlers writes it. */
 #ifndef ROCKETWIRE_SEND_ANSWER_H
 #define ROCKETWIRE_SEND_ANSWER_H
 
@@ -21,7 +20,8 @@ typedef struct {
     int64_t queue_offset;
     const int64_t *places; /* physical offsets of the messages, at least one */
     size_t count;
-    span recall_handle; /* at == NULL: it has none */
+    span recall_handle;  /* at == NULL: it has none */
+    span transaction_id; /* of a half message, without what JSON escapes; as that */
 } send_answer;
 
 /* Bytes that an answer takes at most. */

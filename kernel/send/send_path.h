@@ -18,7 +18,8 @@ int sends_finish(PyObject *sends, path_context *context);
 typedef struct {
     int32_t queue_id;
     int64_t queue_offset;
-    span recall_handle; /* valid until the next one; at == NULL: it is delivered at once */
+    span recall_handle;  /* valid until the next one; at == NULL: it is delivered at once */
+    span transaction_id; /* as that; of a half message */
     bool waits;
 } sent_message;
 

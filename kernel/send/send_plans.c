@@ -60,6 +60,7 @@ void send_plan_release(void *plan)
     Py_XDECREF((PyObject *)((send_plan *)plan)->queue);
     Py_XDECREF(((send_plan *)plan)->tail);
     timer_plan_release(&((send_plan *)plan)->timer);
+    waiting_plan_release(&((send_plan *)plan)->held);
     send_quota_release(((send_plan *)plan)->quota);
     free(plan);
 }
@@ -67,13 +68,17 @@ void send_plan_release(void *plan)
 /* Fill in Python's answer. False: an exception is set. */
 static bool read_plan(Sends *self, PyObject *answer, bool batch, send_plan *plan)
 {
-    PyObject *queue, *tail, *timer = Py_None, *quota = Py_None;
+    PyObject *queue, *tail, *timer = Py_None, *quota = Py_None, *held = Py_None;
     int sys_flag, waits;
-    if (!PyArg_ParseTuple(answer, "OiOp|OO", &queue, &sys_flag, &tail, &waits, &timer, &quota)) return false;
+    if (!PyArg_ParseTuple(answer, "OiOp|OOO", &queue, &sys_flag, &tail, &waits, &timer, &quota, &held)) {
+        return false;
+    }
     bool has_queue = PyObject_TypeCheck(queue, QueueTail_Type);
-    if (batch != (bool)PyBytes_Check(tail) || (!has_queue && (queue != Py_None || timer == Py_None || batch))) {
-        PyErr_SetString(PyExc_TypeError, "a plan has a queue, or one for timer messages; that of a batch has bytes "
-                                         "behind the properties");
+    if (batch != (bool)PyBytes_Check(tail) ||
+        (!has_queue && (queue != Py_None || (timer == Py_None && held == Py_None) || batch))) {
+        PyErr_SetString(PyExc_TypeError,
+                        "a plan has a queue, or those of messages that wait; that of a batch has bytes "
+                        "behind the properties");
         return false;
     }
     if (quota != Py_None && self->refusal == NULL) {
@@ -81,7 +86,8 @@ static bool read_plan(Sends *self, PyObject *answer, bool batch, send_plan *plan
         return false;
     }
     if (quota != Py_None && (plan->quota = send_quota_read(quota, &self->quotas)) == NULL) return false;
-    if (!timer_plan_read(timer, &plan->timer)) {
+    if (!waiting_plan_read(held, &plan->held) || !timer_plan_read(timer, &plan->timer)) {
+        waiting_plan_release(&plan->held);
         send_quota_release(plan->quota);
         return false;
     }
@@ -179,7 +185,8 @@ path_result sends_plan_for(Sends *self, const send_request *send, const batch_co
         if (!plans_put(&self->plans, key, found)) return sends_no_memory();
     }
     *plan = found;
-    return found->queue == NULL && found->timer.queue == NULL ? PATH_HANDED_OVER : PATH_TAKEN;
+    return found->queue == NULL && found->timer.queue == NULL && found->held.behind == NULL ? PATH_HANDED_OVER
+                                                                                            : PATH_TAKEN;
 }
 
 void sends_forget(Sends *self)

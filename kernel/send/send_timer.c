@@ -2,8 +2,8 @@
 
 #include "core/decimal.h"
 #include "delay/waited.h"
+#include "send/send_waiting.h"
 
-#define WAIT_ITEM "\2WAIT\1"
 #define OUT_ITEM "\2TIMER_OUT_MS\1"
 
 enum {
@@ -39,11 +39,6 @@ void timer_plan_release(timer_plan *plan)
     Py_XDECREF(plan->handle);
 }
 
-static span bytes_span(PyObject *bytes)
-{
-    return bytes == NULL ? span_of(NULL, 0) : span_of(PyBytes_AsString(bytes), (size_t)PyBytes_Size(bytes));
-}
-
 static bool number_of(span text, int64_t *number)
 {
     *number = 0;
@@ -59,7 +54,8 @@ static bool number_of(span text, int64_t *number)
 static bool due_of(const timer_plan *plan, const properties_found *found, int64_t now, int64_t *due)
 {
     int64_t number;
-    if (found->time == TIME_ABSENT || found->placed || found->time_text.len > DIGITS_MOST) return false;
+    if (found->time == TIME_ABSENT || found->time > TIME_AT || found->placed || found->time_text.len > DIGITS_MOST)
+        return false;
     if (!number_of(found->time_text, &number)) return false;
     *due = found->time == TIME_AT ? number : now + number * (found->time == TIME_SECONDS ? SECOND : 1);
     return *due > now && *due - now <= plan->most;
@@ -94,17 +90,17 @@ static size_t handle_most(const timer_plan *plan, const properties_found *found)
 size_t timer_texts_room(const timer_plan *plan, const properties_found *found)
 {
     size_t handle = handle_most(plan, found);
-    return sizeof WAIT_ITEM + found->wait_text.len + sizeof OUT_ITEM + DECIMAL_MOST + handle + base64_size(handle);
+    return wait_item_room(found) + sizeof OUT_ITEM + DECIMAL_MOST + handle + base64_size(handle);
 }
 
 bool timer_texts_of(const timer_plan *plan, const properties_found *found, int64_t now, uint8_t *room,
                     timer_texts *made)
 {
     int64_t due;
-    span wait = found->wait_text, key = found->unique_key;
-    if (!due_of(plan, found, now, &due) || (wait.len > 0 && memchr(wait.at, 0, wait.len) != NULL)) return false;
+    span key = found->unique_key;
+    if (!due_of(plan, found, now, &due) || !wait_item_fits(found)) return false;
     uint8_t *p = room;
-    if (wait.len > 0) p = put_span(put_span(p, span_of(WAIT_ITEM, sizeof WAIT_ITEM - 1)), wait);
+    p = put_wait_item(p, found);
     p = put_span(p, span_of(OUT_ITEM, sizeof OUT_ITEM - 1));
     p = put_decimal(p, timer_out_time(due));
     *made = (timer_texts){.properties = span_of(room, (size_t)(p - room)), .behind = bytes_span(plan->behind)};

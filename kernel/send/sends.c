@@ -1,4 +1,4 @@
-/* Sends: the plain case of server.send.drafts, and the records and answers of store.append.append_loop and
+/* Sends: the plain case of server.send.drafts, and the records and answers of store.append.group_writer and
  * server.send.handlers. Other cases are handed over before anything was done. */
 
 #include "send/sends.h"
@@ -8,22 +8,20 @@
 #include "delay/waited.h"
 
 enum {
+    TRANSACTION_MASK = 12,
     ESCAPE_MOST = 6, /* bytes of \uXXXX */
     BATCH_MOST = 4096,
-    BATCH_PROPERTIES_MOST = 131072, /* as wire/fast.py has it */
+    BATCH_PROPERTIES_MOST = 131072, /* as wire/stored_properties.py has it */
 };
 
 /* --- storing --- */
 
 static int64_t tags_code_of(const properties_found *found) { return found->tags.at ? java_hash(0, found->tags) : 0; }
 
-static record record_of(const Sends *self, const send_request *send, const send_plan *plan, const QueueTail *queue,
-                        const path_context *context)
+/* A message's record, less its queue. */
+static record record_of(const Sends *self, const send_request *send, const send_plan *plan, const path_context *context)
 {
     return (record){
-        .topic_field = span_of(PyBytes_AsString(queue->topic_field), (size_t)PyBytes_Size(queue->topic_field)),
-        .magic = queue->magic,
-        .queue_id = queue->queue_id,
         .flag = send->flag,
         .sys_flag = plan->sys_flag,
         .reconsume_times = send->reconsume_times,
@@ -34,15 +32,23 @@ static record record_of(const Sends *self, const send_request *send, const send_
     };
 }
 
+static void enter_queue(record *one, const QueueTail *queue)
+{
+    one->topic_field = bytes_span(queue->topic_field);
+    one->magic = queue->magic;
+    one->queue_id = queue->queue_id;
+}
+
 /* Write the answer to messages stored at `places`; nothing for a one-way send. Under SYNC_FLUSH it is kept if the
  * sender waits for the disk. */
-static path_result answer(Sends *self, const header *head, path_context *context, bool waits, int32_t queue_id,
-                          int64_t queue_offset, size_t count, span recall_handle)
+static path_result answer(Sends *self, const header *head, path_context *context, const sent_message *sent,
+                          size_t count)
 {
-    self->waits |= waits;
+    self->waits |= sent->waits;
     if (head->flag & FLAG_ONEWAY) return PATH_TAKEN;
-    outbox *out = self->deferred && waits ? &self->later : context->out;
-    send_answer one = {queue_id, head->opaque, head->serialize_type, queue_offset, self->places, count, recall_handle};
+    outbox *out = self->deferred && sent->waits ? &self->later : context->out;
+    send_answer one = {sent->queue_id, head->opaque, head->serialize_type, sent->queue_offset,
+                       self->places,   count,        sent->recall_handle,  sent->transaction_id};
     uint8_t *at = out_room(out, send_answer_most(&self->answers, &one));
     if (at == NULL) return sends_no_memory();
     out->used += (size_t)(send_answer_write(at, &self->answers, &one) - at);
@@ -73,17 +79,39 @@ static bool items_room(Sends *self, size_t count)
     return true;
 }
 
+/* Make room for messages of one queue. What Python raises, it raises again when it serves the request. */
+static path_result room_for(Sends *self, QueueTail *queue, size_t count, size_t size)
+{
+    int room = group_room(&self->group, queue, count, size);
+    if (room < 0) {
+        bool broken = !PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError) ||
+                      PyErr_ExceptionMatches(PyExc_SystemError);
+        if (broken) return PATH_ERROR;
+        PyErr_Clear();
+    }
+    return room > 0 && queue_has_room(queue, count) ? PATH_TAKEN : PATH_HANDED_OVER;
+}
+
+static record_facts facts_of(const properties_found *found)
+{
+    return (record_facts){.tags_code = tags_code_of(found), .unique_key = found->unique_key, .words = found->keys};
+}
+
+static bool timer_room(Sends *self, size_t room)
+{
+    if (room <= self->timer_room) return true;
+    uint8_t *grown = realloc(self->timer_scratch, 2 * room);
+    if (grown == NULL) return false;
+    self->timer_scratch = grown;
+    self->timer_room = 2 * room;
+    return true;
+}
+
 /* Turn a record into a timer record, in the timer's queue. */
 static path_result add_time(Sends *self, const send_plan *plan, const properties_found *found, int64_t now, record *one,
                             span *recall_handle)
 {
-    size_t room = timer_texts_room(&plan->timer, found);
-    if (room > self->timer_room) {
-        uint8_t *grown = realloc(self->timer_scratch, 2 * room);
-        if (grown == NULL) return sends_no_memory();
-        self->timer_scratch = grown;
-        self->timer_room = 2 * room;
-    }
+    if (!timer_room(self, timer_texts_room(&plan->timer, found))) return sends_no_memory();
     timer_texts texts;
     if (!timer_texts_of(&plan->timer, found, now, self->timer_scratch, &texts)) return PATH_HANDED_OVER;
     one->properties[1] = texts.properties;
@@ -93,31 +121,55 @@ static path_result add_time(Sends *self, const send_plan *plan, const properties
     return length + WAITED_ROOM > PROPERTIES_MOST ? PATH_HANDED_OVER : PATH_TAKEN;
 }
 
+/* Turn a record into that of a delayed or half message. */
+static path_result add_wait(Sends *self, send_plan *plan, const properties_found *found, record *one,
+                            waiting_message *held)
+{
+    if (!timer_room(self, wait_item_room(found))) return sends_no_memory();
+    if (plan->quota != NULL || !waiting_of(&plan->held, found, self->timer_scratch, held)) {
+        plan->spent = true; /* Python may make the queue that was not there */
+        return PATH_HANDED_OVER;
+    }
+    one->properties[1] = held->properties;
+    one->properties[2] = held->behind;
+    return found->length + held->properties.len + held->behind.len > PROPERTIES_MOST ? PATH_HANDED_OVER : PATH_TAKEN;
+}
+
 /* Write a single message with these properties, which have no escapes; `scratch` is behind them. */
 static path_result store_message(Sends *self, const send_request *send, span text, uint8_t *scratch, span body,
-                                 const send_plan *plan, const path_context *context, sent_message *sent)
+                                 send_plan *plan, const path_context *context, sent_message *sent)
 {
     properties_found found;
     properties_rewrite(text, self->broker_text, scratch, &found);
-    QueueTail *queue = found.steering ? plan->timer.queue : plan->queue;
-    if (queue == NULL || found.nul || found.length > PROPERTIES_MOST) return PATH_HANDED_OVER;
+    if (found.nul || found.length > PROPERTIES_MOST) return PATH_HANDED_OVER;
 
-    record one = record_of(self, send, plan, queue, context);
+    record one = record_of(self, send, plan, context);
     one.body = body;
     one.properties[0] = span_of(scratch, found.length);
     *sent = (sent_message){.waits = found.wait != WAIT_OTHER};
-    if (found.steering) {
-        path_result timed = add_time(self, plan, &found, context->now, &one, &sent->recall_handle);
-        if (timed != PATH_TAKEN) return timed;
+    record_facts facts = facts_of(&found);
+    QueueTail *queue = plan->queue;
+    path_result held = PATH_TAKEN;
+    if (found.time == DELAY_LEVEL || found.time == TRANSACTION) {
+        waiting_message waits = {0};
+        held = add_wait(self, plan, &found, &one, &waits);
+        queue = waits.queue;
+        if (waits.delay >= 0) facts.tags_code = context->now + waits.delay;
+        sent->transaction_id = waits.transaction_id;
+        if (waits.delay < 0) one.sys_flag &= ~TRANSACTION_MASK;
+    } else if (found.steering) {
+        held = add_time(self, plan, &found, context->now, &one, &sent->recall_handle);
+        queue = plan->timer.queue;
     }
+    if (held == PATH_TAKEN && (queue == NULL || one.sys_flag & TRANSACTION_MASK)) held = PATH_HANDED_OVER;
+    if (held != PATH_TAKEN) return held;
+    enter_queue(&one, queue);
     size_t size = record_size(&one);
-    int room = group_room(&self->group, queue, 1, size);
-    if (room <= 0) return room < 0 ? PATH_ERROR : PATH_HANDED_OVER;
-    one.queue_offset = sent->queue_offset = group_queue_offset(queue);
-    one.physical_offset = self->places[0] = group_place(&self->group);
-    if (group_add(&self->group, queue, &one, size, tags_code_of(&found), found.unique_key, found.keys) < 0) {
-        return PATH_ERROR;
-    }
+    path_result room = room_for(self, queue, 1, size);
+    if (room != PATH_TAKEN) return room;
+    if (group_add(&self->group, queue, &one, size, &facts) < 0) return PATH_ERROR;
+    sent->queue_offset = one.queue_offset;
+    self->places[0] = one.physical_offset;
     if (plan->quota != NULL) {
         uint64_t cost = send_quota_cost(plan->quota, body.len, &found, found.steering);
         send_quota_charge(plan->quota, cost, &self->quotas);
@@ -127,7 +179,7 @@ static path_result store_message(Sends *self, const send_request *send, span tex
 }
 
 static path_result offer_message(Sends *self, const frame *taken, const header *head, const send_request *send,
-                                 const batch_common *common, const send_plan *plan, path_context *context)
+                                 const batch_common *common, send_plan *plan, path_context *context)
 {
     (void)common;
     span text, raw = send->properties;
@@ -139,7 +191,7 @@ static path_result offer_message(Sends *self, const frame *taken, const header *
     uint8_t *scratch = sends_scratch_behind(self, send);
     path_result stored = store_message(self, send, text, scratch, taken->body, plan, context, &sent);
     if (stored != PATH_TAKEN) return stored;
-    return answer(self, head, context, sent.waits, sent.queue_id, sent.queue_offset, 1, sent.recall_handle);
+    return answer(self, head, context, &sent, 1);
 }
 
 static span separator_behind(span properties)
@@ -220,29 +272,28 @@ static path_result look_at_batch(Sends *self, span body, record *one, span tail,
 }
 
 static path_result offer_batch(Sends *self, const frame *taken, const header *head, const send_request *send,
-                               const batch_common *common, const send_plan *plan, path_context *context)
+                               const batch_common *common, send_plan *plan, path_context *context)
 {
     span tail = sends_tail_of(self, send, plan, common);
     if (tail.at == NULL) return PATH_HANDED_OVER;
-    record one = record_of(self, send, plan, plan->queue, context);
+    record one = record_of(self, send, plan, context);
+    enter_queue(&one, plan->queue);
     size_t count, size;
     path_result looked = look_at_batch(self, taken->body, &one, tail, &count, &size);
     if (looked != PATH_TAKEN) return looked;
-    int room = group_room(&self->group, plan->queue, count, size);
-    if (room <= 0) return room < 0 ? PATH_ERROR : PATH_HANDED_OVER;
-    int64_t first = group_queue_offset(plan->queue);
+    path_result room = room_for(self, plan->queue, count, size);
+    if (room != PATH_TAKEN) return room;
+    sent_message sent = {.queue_id = plan->queue->queue_id, .waits = plan->waits};
     for (size_t each = 0; each < count; each++) {
         const batch_item *item = &self->items[each];
         fill_in(&one, item, tail);
-        one.queue_offset = first + (int64_t)each;
-        one.physical_offset = self->places[each] = group_place(&self->group);
-        if (group_add(&self->group, plan->queue, &one, item->size, tags_code_of(&item->found), item->found.unique_key,
-                      item->found.keys) < 0) {
-            return PATH_ERROR;
-        }
+        record_facts facts = facts_of(&item->found);
+        if (group_add(&self->group, plan->queue, &one, item->size, &facts) < 0) return PATH_ERROR;
+        if (each == 0) sent.queue_offset = one.queue_offset;
+        self->places[each] = one.physical_offset;
     }
     if (plan->quota != NULL) charge_batch(self, plan->quota, count);
-    return answer(self, head, context, plan->waits, plan->queue->queue_id, first, count, span_of(NULL, 0));
+    return answer(self, head, context, &sent, count);
 }
 
 /* --- what the hub calls --- */
@@ -273,7 +324,7 @@ static path_result serve(Sends *self, const frame *taken, const header *head, pa
 static bool is_in_time(Sends *self, const path_context *context)
 {
     int64_t last = self->group.log->timestamp;
-    if (self->group.count == 0 && last < self->group.timestamp) {
+    if (self->group.records == 0 && last < self->group.timestamp) {
         self->enabled = 0; /* until the next round */
         self->group.timestamp = last;
     }

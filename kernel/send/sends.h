@@ -4,6 +4,7 @@
 
 #include "core/kernel.h"
 
+#include "log/record_group.h"
 #include "message/properties.h"
 #include "message/text.h"
 #include "paths/bare_answer.h"
@@ -11,20 +12,21 @@
 #include "paths/plans.h"
 #include "quota/send_quota.h"
 #include "send/send_answer.h"
-#include "send/send_group.h"
 #include "send/send_path.h"
 #include "send/send_timer.h"
+#include "send/send_waiting.h"
 #include "wire/requests.h"
 
 /* A plan: Python's decisions about sends with the same header fields. */
 typedef struct {
-    QueueTail *queue;  /* NULL: they are for Python, all but those for a set time */
+    QueueTail *queue;  /* NULL: they are for Python, all but those that wait */
     int32_t sys_flag;  /* as it is stored */
     PyObject *tail;    /* bytes: what follows the properties of each message of a batch; NULL for single messages */
     bool waits;        /* a batch: its sender waits for the disk */
     timer_plan timer;  /* for single messages that are to be delivered at a set time */
+    waiting_plan held; /* for those that wait for a delay level or for their transaction */
     send_quota *quota; /* NULL: none */
-    bool spent;        /* to be made again: a message went to Python, which creates the queue */
+    bool spent;        /* to be made again: a message went to Python, which makes its queue */
 } send_plan;
 
 typedef struct {
@@ -37,7 +39,7 @@ enum { SEND_CODES = 3 };
 
 typedef struct {
     PyObject_HEAD
-    send_group group;
+    record_group group;
     plan_table plans;
     send_answers answers;
     PyObject *plan, *waiting, *slow;                         /* callbacks */

@@ -6,10 +6,8 @@ answering.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from functools import partial
-from importlib import import_module
 from typing import Any, Final
 
 import trio
@@ -33,7 +31,6 @@ _MOST_SAVE_SECONDS: Final = 10.0
 _SAVE_PART: Final = 20
 """A table is saved again only after so many times as long as the last save took."""
 _FAULTS: Final = (OSError, StoreError)
-_SLOW_IMPORT: Final = "rocketwire.store.records.walk"  # imports numpy: after the start, before the first message
 
 
 async def flush(store: MessageStore, keys: LiveGroup[FlushKeys], run_sync: RunSync) -> None:
@@ -54,14 +51,9 @@ async def index(store: MessageStore, run_sync: RunSync, budget: BackgroundBudget
     Small amounts are done on the event loop in small steps, as background work: a Python thread would block the loop
     for whole switch intervals. A thread does large amounts, and what the kernel does, which releases the interpreter.
     """
-    ready = False
     while True:
         await trio.sleep(_INDEX_SECONDS)
         try:
-            if not ready and store.index_needs_numpy:
-                with contextlib.suppress(ImportError):  # then the index logs it, and the store continues without
-                    await run_sync(import_module, _SLOW_IMPORT)
-                ready = True
             more = True
             while more:
                 if store.index_suits_thread:

@@ -20,9 +20,9 @@ from rocketwire.wire import names
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
-from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import INT32_MAX
 from rocketwire.wire.properties import property_reader
+from rocketwire.wire.stored_properties import tags_code
 
 #: Of the head with IPv4 hosts: flag, sysFlag, born timestamp, born host, reconsume times, length of the body.
 _HEAD: Final = struct.Struct(">16xi16xiq8s16xi8xi")

@@ -15,9 +15,9 @@ from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, head_of
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH, TOPIC_LENGTH_FORMATS
-from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import hash_map_order
 from rocketwire.wire.properties import decode_stored_properties, encode_properties
+from rocketwire.wire.stored_properties import tags_code
 
 _HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
 _HEAD: Final = _HEADS[0]

@@ -20,7 +20,6 @@ from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.timer.units import out_time
-from rocketwire.wire.fast import tags_code
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.pop_records import (
     ACK_TAG,
@@ -32,6 +31,7 @@ from rocketwire.wire.pop_records import (
     encode_names,
     encode_renewer,
 )
+from rocketwire.wire.stored_properties import tags_code
 
 if TYPE_CHECKING:
     from rocketwire._kernel import PopDrafts

@@ -32,12 +32,12 @@ from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.codes import VERSION_3_4_9, Permission, SysFlag
 from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
-from rocketwire.wire.fast import tags_code
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.java import to_int32
 from rocketwire.wire.message_id import offset_message_id
 from rocketwire.wire.properties import property_value, split_properties
 from rocketwire.wire.property_edits import set_properties
+from rocketwire.wire.stored_properties import tags_code
 
 _FIRST_RETRY_LEVEL: Final = 3
 _WAIT: Final = property_names.WAIT.encode()

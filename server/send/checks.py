@@ -131,9 +131,14 @@ class SendChecks:
         if delay_level(properties, 1):
             raise MessageIllegal(f"property {property_names.DELAY}: a batch is not delayed")
 
+    @property
+    def allows_transactions(self) -> bool:
+        """Whether half messages are taken."""
+        return not self._transaction_keys.current.reject_transaction_message
+
     def check_transactions_allowed(self) -> None:
         """Refuse half messages where they are not wanted."""
-        if self._transaction_keys.current.reject_transaction_message:
+        if not self.allows_transactions:
             raise NotPermitted(
                 f"the broker[{self._broker_keys.current.advertised_host}] sending transaction message is forbidden"
             )

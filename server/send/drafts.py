@@ -31,14 +31,14 @@ from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
-from rocketwire.wire.fast import (
+from rocketwire.wire.property_edits import remove_properties, set_properties
+from rocketwire.wire.stored_properties import (
     StoredProperties,
     batch_messages,
     batch_properties,
     stored_properties,
     tags_code,
 )
-from rocketwire.wire.property_edits import remove_properties, set_properties
 
 _MOST_OF_TIMERS: Final = MAX_PROPERTIES_LENGTH - TIMER_ROOM
 _ITEM_SEPARATOR: Final = 2  # the byte between two properties
@@ -74,12 +74,16 @@ class DirectSend(NamedTuple):
         tail: Of a batch's messages, the properties behind their own.
         waits: Whether a batch's sender waits for the disk.
         timer: What a single message gets that names a time; None where that is not plain.
+        is_half: The sysFlag is that of half messages: single messages are plain only if their properties say so, too.
+        takes_half: Whether single half messages are taken.
     """
 
     sys_flag: int
     tail: bytes | None
     waits_for_flush: bool
     timer: TimerQueueParts | None
+    is_half: bool = False
+    takes_half: bool = False
 
 
 class SendDrafts:
@@ -226,12 +230,16 @@ class SendDrafts:
             common = self._common(fields) if fields.batch else None
         except (ServerError, WireError):
             return None
-        if sys_flag & _TRANSACTION_MASK or (common is not None and 0 in common.data):
-            return None
-        if common is None:
+        kind = sys_flag & _TRANSACTION_MASK
+        if common is None and kind in {SysFlag.TRANSACTION_NOT, SysFlag.TRANSACTION_PREPARED}:
+            is_half = kind == SysFlag.TRANSACTION_PREPARED
+            timer = None if is_half else self._timers.queue_parts(topic, fields.queue_id)
+            takes_half = self._checks.allows_transactions
             return DirectSend(
-                sys_flag, None, waits_for_flush=False, timer=self._timers.queue_parts(topic, fields.queue_id)
+                sys_flag, None, waits_for_flush=False, timer=timer, is_half=is_half, takes_half=takes_half
             )
+        if common is None or kind or 0 in common.data:
+            return None
         return DirectSend(sys_flag, common.data, waits_for_flush=_waits(common.wait), timer=None)
 
     def _common(self, fields: SendRequestFields) -> StoredProperties:

@@ -15,11 +15,13 @@ from rocketwire.server.core.metrics import SEND, Metrics
 from rocketwire.server.messages.append_times import LEAST_MS
 from rocketwire.server.messages.message_writer import KEPT_EACH, MessageWriter
 from rocketwire.server.messages.page_cache import PageCacheGuard
+from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.net.session import Session
 from rocketwire.server.send.drafts import DirectSend
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.send.preparing import SendPreparer
 from rocketwire.server.throttle.bucket import PythonBucket
+from rocketwire.server.transactions.half import HALF
 from rocketwire.store.append.group_commit import GroupCommit
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import MessageStore
@@ -42,6 +44,20 @@ class TimerPlan(NamedTuple):
     handle: bytes | None
 
 
+class WaitingPlan(NamedTuple):
+    """What is done with messages that wait for a delay level or for their transaction.
+
+    Attributes:
+        behind: The properties of their destination, behind their own, with the separator before them.
+        half: The queue of half messages; None: they are for Python.
+        levels: The queue of each delay level from 1 on (None: it is made by the first message), and its delay in ms.
+    """
+
+    behind: bytes
+    half: ConsumeQueue | None
+    levels: tuple[tuple[ConsumeQueue | None, int], ...]
+
+
 class QuotaPlan(NamedTuple):
     """The quotas that sends are under: buckets, what each is of, and for how much messages count (see `factors`)."""
 
@@ -57,12 +73,13 @@ class SendPlan(NamedTuple):
     """What the kernel does with plain sends to one queue. kernel/send/send_plans.c reads it in this order.
 
     Attributes:
-        queue: Their queue; None when only messages for a set time are planned.
+        queue: Their queue; None when only messages that wait are planned.
         sys_flag: The sysFlag as it is stored.
         tail: The properties behind those of each message of a batch; None: it is no batch.
         waits: Whether their answers wait for the disk.
         timer: For messages for a set time; None: Python takes them.
         quota: Their quotas; None: there are none.
+        held: For those that wait for a delay level or for their transaction; None: Python takes them.
     """
 
     queue: ConsumeQueue | None
@@ -71,6 +88,7 @@ class SendPlan(NamedTuple):
     waits: bool
     timer: TimerPlan | None
     quota: QuotaPlan | None
+    held: WaitingPlan | None
 
 
 class KernelSends:
@@ -152,13 +170,14 @@ class KernelSends:
         plain = self._sending.drafts.direct_send(fields, typed=self._typed)
         if plain is None:
             return None
-        queue, timer = self._store.queues.by_key.get((topic, queue_id)), self._timer_plan(plain)
-        if queue is None and timer is None:
+        queue = None if plain.is_half else self._store.queues.by_key.get((topic, queue_id))
+        timer, held = self._timer_plan(plain), self._waiting_plan(topic, queue_id, plain)
+        if queue is None and timer is None and held is None:
             return False
         if queue is not None and queue.delay is not None:
             return None
         quota = self._quota(topic, group, plain.tail)
-        return SendPlan(queue, plain.sys_flag, plain.tail, plain.waits_for_flush, timer, quota)
+        return SendPlan(queue, plain.sys_flag, plain.tail, plain.waits_for_flush, timer, quota, held)
 
     def _quota(self, topic: str, group: str, tail: bytes | None) -> QuotaPlan | None:
         throttle = self._sending.throttle
@@ -176,6 +195,18 @@ class KernelSends:
             self._lacks_timer_queue = True
             return None
         return TimerPlan(queue, *plain.timer)
+
+    def _waiting_plan(self, topic: str, queue_id: int, plain: DirectSend) -> WaitingPlan | None:
+        if plain.tail is not None:
+            return None
+        queues = self._store.queues.by_key
+        takes_half = plain.takes_half and not self._typed  # the answers of calls are Python's
+        half = queues.get(HALF) if takes_half else None
+        delays = () if plain.is_half else self._store.delay_levels
+        levels = tuple((queues.get((names.SCHEDULE_TOPIC, number)), delay) for number, delay in enumerate(delays))
+        if half is None and not any(queue for queue, _ in levels):
+            return None
+        return WaitingPlan(with_real_queue(b"x", topic, queue_id)[1:], half, levels)
 
     def before_round(self, now: int, *, guarded: bool) -> None:
         """Say whether the kernel may store what comes with a store timestamp in ms."""

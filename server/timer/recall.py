@@ -25,10 +25,10 @@ from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.append.drafts import Draft
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
-from rocketwire.wire.fast import tags_code
 from rocketwire.wire.headers.send import RecallMessageRequestHeader
 from rocketwire.wire.properties import encode_properties
 from rocketwire.wire.recall_handle import RecallHandle, decode_recall_handle
+from rocketwire.wire.stored_properties import tags_code
 
 _TAG: Final = "_RECALL_TAG_"
 _BORN_TIMESTAMP: Final = "BORN_TIMESTAMP"

@@ -17,10 +17,10 @@ from rocketwire.store.layout.record import HOST_BITS
 from rocketwire.wire import names
 from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.codes import SysFlag
-from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import INT32_MAX, parse_natural_number
 from rocketwire.wire.properties import SplitProperties, property_value
 from rocketwire.wire.property_edits import remove_properties
+from rocketwire.wire.stored_properties import tags_code
 
 HALF: Final = (names.TRANS_HALF_TOPIC, 0)
 OP: Final = (names.TRANS_OP_HALF_TOPIC, 0)

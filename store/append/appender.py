@@ -1,12 +1,12 @@
-"""Appending a group of drafts with one store timestamp, by the kernel's loop or its Python twin (`append_loop`)."""
+"""Appending a group of drafts with one store timestamp, by the kernel's writer or its Python twin (`group_writer`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from rocketwire import native
-from rocketwire.store.append.append_loop import AppendLoop
 from rocketwire.store.append.drafts import AppendResult, Draft
+from rocketwire.store.append.group_writer import GroupWriter
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.disk.path_errors import store_error_for
 from rocketwire.store.errors import StoreError, StoreNotWritable, StoreUnreadable
@@ -41,12 +41,12 @@ class Appender:
         self._files = files
         self._clock = clock
         keys = None if index is None else index.keys
-        twin = AppendLoop(log, queues, keys, store_host)
-        self._loops = [twin.append]
+        twin = GroupWriter(log, queues, keys, store_host)
+        self._writers = [twin.append]
         if native.kernel is not None:
-            make, size_behind = native.kernel.AppendLoop, twin.size_behind
-            loop = make(log, queues.by_key, queues.create, keys, store_host, Draft, AppendResult, size_behind)
-            self._loops.insert(0, loop.append)
+            create = native.kernel.GroupWriter
+            writer = create(log, queues.by_key, queues.create, keys, store_host, Draft, AppendResult, twin.prepare)
+            self._writers.insert(0, writer.append)
 
     def append(self, drafts: Sequence[Draft], touched: set[ConsumeQueue]) -> list[AppendResult]:
         """Append drafts in their order; those after the first that did not fit are not appended.
@@ -59,8 +59,8 @@ class Appender:
         try:
             if now <= self._checkpoint.claimed:
                 self._checkpoint.retract(now)
-            for loop in self._loops:
-                loop(drafts, results, touched, now)
+            for append in self._writers:
+                append(drafts, results, touched, now)
                 if len(results) == len(drafts):
                     break
         except StoreUnreadable as error:

@@ -7,20 +7,16 @@ nothing has to be saved at a stop.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rocketwire import native
 from rocketwire.store.index.key_column import KeyColumn, KeyRows, hash_keys
+from rocketwire.store.layout.record import physical_offset_of, properties_of, store_timestamp, sys_flag_of, topic_of
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.properties import property_reader
-
-if TYPE_CHECKING:
-    from mmap import mmap
-
-    from rocketwire.store.records.columns import RecordColumns
 
 READ: Final = 128
 """Messages read from the log by one step, which takes 0.6 ms."""
@@ -60,7 +56,7 @@ class IndexBacklog:
 
     @property
     def reads_log(self) -> bool:
-        """Whether what is next has to be read from the log, which needs numpy."""
+        """Whether what is next has to be read from the log."""
         start = self.keys.start
         return self.behind and (start is None or start > self.next_offset)
 
@@ -82,51 +78,21 @@ class IndexBacklog:
 
     def _read_log(self, values: list[Any], most: int) -> int:
         """Take messages from the log itself; return the physical offset of the next one."""
-        from rocketwire.store.records.walk import WalkEnd, walk  # noqa: PLC0415 - needs numpy, as the index files do
-
         log = self._log
         end = max(self.next_offset, log.start)
         start = self.keys.start
         limit = log.position if start is None else start
         while end < limit and len(values) < most * _VALUES:
-            segment = log.segments.find(end)
-            if segment is None:
+            record = log.record_at(end)
+            if record is None or physical_offset_of(record) != end:  # damaged, or the file's last one was before
                 end = log.next_file(end)
                 continue
-            buffer = segment.mapping
-            walked = walk(
-                buffer,
-                base=segment.start,
-                position=end - segment.start,
-                end=min(limit, segment.end) - segment.start,
-                whole=segment.end <= limit,
-                check_crc=False,
-                most=most,
-            )
-            self._add_values(values, buffer, walked.records)
-            end = segment.start + walked.position
-            if walked.stop is not WalkEnd.FULL and end < limit:
-                end = log.next_file(end)
+            rolled_back = sys_flag_of(record) & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_ROLLBACK
+            text = b"" if rolled_back else properties_of(record)
+            prefix = string_hash(str(topic_of(record), "utf-8", "replace") + "#")
+            values += (prefix, _text(_unique_key_of(text)), _text(_keys_of(text)), end, store_timestamp(record))
+            end += len(record)
         return min(end, limit)
-
-    def _add_values(self, values: list[Any], buffer: mmap, records: RecordColumns) -> None:
-        from rocketwire.store.records.columns import topics_of  # noqa: PLC0415 - see _read_log
-
-        codes, topics = topics_of(buffer, records)
-        prefixes = [string_hash(topic + "#") for topic in topics]
-        rolled_back = records.sys_flag & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_ROLLBACK
-        starts = records.properties_position
-        for code, passed, start, stop, offset, timestamp in zip(
-            codes.tolist(),
-            rolled_back.tolist(),
-            starts.tolist(),
-            (starts + records.properties_length).tolist(),
-            records.physical_offset.tolist(),
-            records.store_timestamp.tolist(),
-            strict=True,
-        ):
-            text = b"" if passed else buffer[start:stop]
-            values += (prefixes[code], _text(_unique_key_of(text)), _text(_keys_of(text)), offset, timestamp)
 
 
 def _text(value: bytes | None) -> str | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from rocketwire import native
 from rocketwire.store.disk.segment import Segment
+from rocketwire.store.index.index_entries import EntryPlaces, put_entries, scan_entries
 from rocketwire.store.layout.index import (
     ENTRY_SIZE,
     ENTRY_STRUCT,
@@ -18,35 +18,11 @@ from rocketwire.store.layout.index import (
 if TYPE_CHECKING:
     from rocketwire.store.disk.files import FileSystem
 
-# Its twin needs numpy, which takes 0.1 s of the start.
-if native.kernel is None:
-    from rocketwire.store.index.index_numpy import put_entries, scan_entries
-else:
-    put_entries, scan_entries = native.kernel.put_index_entries, native.kernel.scan_index_entries
-
 _WINDOW: Final = 1 << 20
 #: So many entries of a chain are read one by one; then all entries of the file are, `_BLOCK` at once: one of them
 #: costs some 80 times less than a step.
 _STEPS: Final = 1000
 _BLOCK: Final = 1 << 16
-
-
-class EntryPlaces(NamedTuple):
-    """Where entries go in the mapping of an index file.
-
-    Attributes:
-        slots_at: Where the slots begin.
-        slots: How many slots there are.
-        entries_at: Where the entries begin.
-        first: Number of the first entry that is put.
-        begin_timestamp: That of the file's header, in ms.
-    """
-
-    slots_at: int
-    slots: int
-    entries_at: int
-    first: int
-    begin_timestamp: int
 
 
 class IndexFile:

@@ -1,17 +1,18 @@
 """The queue of keys between append and index: `KeyColumn`, the kernel's or its Python twin.
 
 The kernel's column hashes keys when they are added, and the kernel's appends add to it directly; the twin keeps what it
-gets, and hashes many keys at once with numpy when they are taken.
+gets, and hashes the keys when they are taken.
 """
 
 from __future__ import annotations
 
 import contextlib
+from array import array
 from collections import deque
 from typing import Any, Final, NamedTuple
 
 from rocketwire import native
-from rocketwire.store.index.key_hash import positive_hashes
+from rocketwire.wire.java import INT32_MAX, string_hash
 from rocketwire.wire.properties import split_keys
 
 #: Values of a message in a group: hash of `topic#`, unique key, keys, physical offset, store timestamp.
@@ -40,15 +41,12 @@ class PythonKeyColumn:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._closed = False
         self._groups: deque[tuple[int, int, list[Any]]] = deque()
         # Values that were added, dropped again, and taken: each counted by one thread only.
         self._added = self._dropped = self._taken = 0
 
     def add(self, start: int, end: int, values: list[Any]) -> None:
         """Add a group of messages: the part of the log from `start` to `end`, the values of each message."""
-        if self._closed:
-            return
         self._groups.append((start, end, values))
         self._added += len(values)
         if self._added - self._dropped - self._taken > self._most * _VALUES:
@@ -89,44 +87,25 @@ class PythonKeyColumn:
                 end = stop
         return (*hash_keys(values, end),) if values else None
 
-    def close(self) -> None:
-        """Drop all groups, and ignore what is added from now on."""
-        self._closed = True
-        self._groups.clear()
-
 
 def hash_keys(values: list[Any], end: int) -> KeyRows:
-    """The keys of messages, of each its unique key first; `values` are those of one message at least.
+    """The keys of messages, of each its unique key first; `values` are those of one message at least."""
+    hashes, offsets, timestamps = array("q"), array("q"), array("q")
+    for prefix, unique, words, offset, timestamp in zip(*(values[n::_VALUES] for n in range(_VALUES)), strict=True):
+        for key in (*(() if unique is None else (unique,)), *split_keys(words)):
+            hashes.append(positive_hash(key, prefix))
+            offsets.append(offset)
+            timestamps.append(timestamp)
+    return KeyRows(memoryview(hashes), memoryview(offsets), memoryview(timestamps), end, values[-2], values[-1])
 
-    Raises:
-        ImportError: this needs numpy, which cannot be imported.
+
+def positive_hash(key: str, prefix: int = 0) -> int:
+    """The hash by which index files know a key: Java's, made positive. `prefix` is the hash of a text before the key.
+
+    The one Java hash that has no positive twin gives 0 (Apache: IndexFile.indexKeyHashMethod).
     """
-    import numpy as np  # noqa: PLC0415 - takes 0.1 s of the start
-
-    prefixes, keys, offsets, timestamps = _flatten(values)
-    hashes = positive_hashes(prefixes, keys)
-    rows = (hashes, np.array(offsets, np.int64), np.array(timestamps, np.int64))
-    views = [memoryview(row.tobytes()).cast("q") for row in rows]
-    return KeyRows(views[0], views[1], views[2], end, values[-2], values[-1])
-
-
-def _flatten(values: list[Any]) -> tuple[list[int], list[str], list[int], list[int]]:
-    prefixes = values[0::_VALUES]
-    unique = values[1::_VALUES]
-    words = values[2::_VALUES]
-    offsets = values[3::_VALUES]
-    timestamps = values[4::_VALUES]
-    if None not in unique and not any(words):
-        return prefixes, unique, offsets, timestamps
-    out: tuple[list[int], list[str], list[int], list[int]] = ([], [], [], [])
-    for prefix, single, several, offset, timestamp in zip(prefixes, unique, words, offsets, timestamps, strict=True):
-        keys = [*([] if single is None else [single]), *split_keys(several)]
-        for key in keys:
-            out[0].append(prefix)
-            out[1].append(key)
-            out[2].append(offset)
-            out[3].append(timestamp)
-    return out
+    value = abs(string_hash(key, prefix))
+    return value if value <= INT32_MAX else 0
 
 
 KeyColumn: type[PythonKeyColumn] = PythonKeyColumn if native.kernel is None else native.kernel.KeyColumn

@@ -3,15 +3,11 @@
 Messages are indexed after they are appended, in batches: `dispatch` takes them from the backlog. The files themselves
 show how far they reach, so a deleted index is rebuilt. A clean stop only notes in the newest file that the messages
 behind its last entry have no keys, else each start would read all of them again.
-
-numpy is needed without the kernel, and to read the log; it is imported at first use, which takes 0.1 s and 12 MB. If
-that fails, the store continues without an index.
 """
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 import time
 from bisect import bisect_left, bisect_right
@@ -19,25 +15,22 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rocketwire import native
 from rocketwire.store.disk.foreign import TIME_DIGITS, store_names
 from rocketwire.store.disk.path_errors import store_error_for
 from rocketwire.store.errors import DiskFull, StoreForeign, StoreGone, StoreNotWritable, StoreUnreadable
 from rocketwire.store.index.index_backlog import READ, IndexBacklog
-from rocketwire.store.index.key_hash import positive_hash
+from rocketwire.store.index.index_file import IndexFile
+from rocketwire.store.index.key_column import positive_hash
 from rocketwire.store.layout.index import file_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rocketwire.store.disk.files import FileSystem
-    from rocketwire.store.index.index_file import IndexFile
     from rocketwire.store.index.key_column import KeyRows, PythonKeyColumn
     from rocketwire.store.log.checkpoint import Checkpoint
     from rocketwire.store.log.commit_log import CommitLog
     from rocketwire.store.settings import StoreSettings
-
-log = logging.getLogger(__name__)
 
 #: The most offsets a query returns (maxMsgsNumBatch).
 MAX_MATCHES: Final = 64
@@ -70,7 +63,7 @@ class KeyIndex:
         self._backlog = IndexBacklog(log)
         #: Physical offset and store timestamp of the last message that is indexed.
         self._done = (0, 0)
-        self._given_up = self._removed = False
+        self._removed = False
         self._lock = threading.Lock()
 
     def load(self, checkpoint: Checkpoint, *, clean: bool) -> None:
@@ -80,14 +73,6 @@ class KeyIndex:
             StoreForeign: a file has another size.
         """
         names = store_names(self._directory, self._files.names(self._directory), TIME_DIGITS)
-        if not names:
-            return
-        try:
-            from rocketwire.store.index.index_file import IndexFile  # noqa: PLC0415 - see above
-        except ImportError as error:
-            self._give_up(error)
-            return
-
         wanted = file_size(self._slots, self._entries)
         for name in names:
             path = f"{self._directory}/{name}"
@@ -161,11 +146,6 @@ class KeyIndex:
             return True
         return self._backlog.keys.pending >= _MUCH and not self._backlog.reads_log
 
-    @property
-    def needs_numpy(self) -> bool:
-        """Whether the next step needs numpy, so that the caller can import it ahead."""
-        return not self._given_up and (native.kernel is None or self._backlog.reads_log)
-
     def dispatch(self, most: int = READ) -> bool:
         """Index some messages, as many of those that are read from the log; true when there are more.
 
@@ -184,28 +164,14 @@ class KeyIndex:
                     return
 
     def _dispatch(self, most: int) -> bool:
-        if self._given_up:
-            return False
         try:
             keys, end = self._backlog.take(most)
             if keys is not None:
                 self._put(keys)
-        except ImportError as error:
-            self._give_up(error)
-            return False
         except OSError as error:
             raise store_error_for(error, self._directory, self._files) from error
         self._backlog.next_offset = max(self._backlog.next_offset, end)
         return self._backlog.behind
-
-    def _give_up(self, error: ImportError) -> None:
-        # An import that failed half-way, for lack of descriptors, cannot be repeated by this process.
-        log.error(
-            "no message is found by key until the next start, which makes the index again: %(reason)s",
-            {"reason": error},
-        )
-        self._given_up = True
-        self._backlog.keys.close()
 
     def _put(self, keys: KeyRows) -> None:
         hashes, offsets, timestamps = keys[:3]
@@ -238,8 +204,6 @@ class KeyIndex:
         return min(before + same, bisect_right(offsets, last))
 
     def _roll(self) -> None:
-        from rocketwire.store.index.index_file import IndexFile  # noqa: PLC0415 - see above
-
         if not self._row:
             self._files.make_directory(self._directory, within=self._directory.rpartition("/")[0])
         name = _name(self._clock())

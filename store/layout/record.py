@@ -15,6 +15,7 @@ from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import (
     BORN_HOST_AT,
     MAGIC_AT,
+    PHYSICAL_OFFSET_AT,
     RECORD,
     RECORD_HEAD_IPV4,
     SYS_FLAG_AT,
@@ -58,10 +59,19 @@ def head_dtype(host_bits: int) -> list[tuple[str, str]]:
 SMALLEST: Final = head_of(0).size + 1 + 2
 
 
+def sys_flag_of(record: memoryview) -> int:
+    """The sysFlag of a whole record."""
+    return int(_INT32.unpack_from(record, SYS_FLAG_AT)[0])
+
+
+def physical_offset_of(record: memoryview) -> int:
+    """The physical offset that a whole record says it has."""
+    return int(_INT64.unpack_from(record, PHYSICAL_OFFSET_AT)[0])
+
+
 def store_timestamp(record: memoryview) -> int:
     """Store timestamp in ms of a whole record."""
-    (sys_flag,) = _INT32.unpack_from(record, SYS_FLAG_AT)
-    born = HOST_V6_SIZE if sys_flag & SysFlag.BORN_HOST_V6 else HOST_V4_SIZE
+    born = HOST_V6_SIZE if sys_flag_of(record) & SysFlag.BORN_HOST_V6 else HOST_V4_SIZE
     (timestamp,) = _INT64.unpack_from(record, BORN_HOST_AT + born)
     return int(timestamp)
 
@@ -71,7 +81,7 @@ _BODY_AT: Final = {bits: head_of(bits).size for bits in HOST_FORMS}
 
 def _topic_at(record: memoryview) -> tuple[int, int]:
     """Where the topic of a whole record begins and ends."""
-    at = _BODY_AT[_INT32.unpack_from(record, SYS_FLAG_AT)[0] & HOST_BITS]
+    at = _BODY_AT[sys_flag_of(record) & HOST_BITS]
     at += _INT32.unpack_from(record, at - _INT32.size)[0]
     lengths = TOPIC_LENGTH_FORMATS[_INT32.unpack_from(record, MAGIC_AT)[0]]
     start = at + lengths.size

@@ -14,6 +14,7 @@ The appender writes through `write`; `position` is where the next record goes, a
 from __future__ import annotations
 
 import contextlib
+import struct
 import threading
 from typing import Final
 
@@ -22,6 +23,7 @@ from rocketwire.store.disk.files import FileSystem, PageFaulter
 from rocketwire.store.disk.segment import Segment, whole_pages
 from rocketwire.store.disk.segments import Segments
 from rocketwire.store.errors import RecordTooLarge, StoreError, StoreForeign
+from rocketwire.store.layout.record import SMALLEST
 from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_AT, MAGIC_V1, MAGIC_V2
 
 SIZE_SETTING: Final = "mappedFileSizeCommitLog"
@@ -36,6 +38,7 @@ _PREFAULT_SYNC: Final = 128 << 10
 _AHEAD: Final = 2 << 20
 #: Old files that stay mapped for readers.
 _MOST_MAPPED: Final = 8
+_SIZE_AND_MAGIC: Final = struct.Struct(">ii")
 _KNOWN_MAGIC: Final = frozenset({MAGIC_V1, MAGIC_V2, BLANK_MAGIC})
 
 
@@ -207,6 +210,23 @@ class CommitLog(LogTail):
             return None
         at = offset - segment.start
         return segment.view[at : at + size]
+
+    def record_at(self, physical_offset: int, size: int | None = None) -> memoryview | None:
+        """The record at a place in the log; None when none can begin there: see StoreReader."""
+        segment = self.segments.find(physical_offset)
+        if segment is None:
+            return None
+        written = min(self.position, segment.end)
+        if physical_offset + BLANK_SIZE > written:
+            return None
+        view = segment.view
+        at = physical_offset - segment.start
+        own, magic = _SIZE_AND_MAGIC.unpack_from(view, at)
+        if own < SMALLEST or magic not in (MAGIC_V1, MAGIC_V2):
+            return None
+        if size is None:
+            size = own
+        return view[at : at + size] if 0 < size <= written - physical_offset else None
 
     def next_file(self, offset: int) -> int:
         """Start of the file after the one that holds an offset."""

@@ -6,23 +6,16 @@ Nothing here changes the store except `query`, which first indexes what was just
 from __future__ import annotations
 
 import mmap
-import struct
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from rocketwire.store.index.key_index import KeyIndex
 from rocketwire.store.index.query import QueryResult, query
-from rocketwire.store.layout.record import SMALLEST
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.log.log_scan import ScanResult, file_before, scan
 from rocketwire.store.queues.queues import QueueTable
 from rocketwire.store.read.fetch import ANY_TEXT, FetchLimits, FetchResult, fetch
 from rocketwire.store.read.times import offset_by_time, store_time
-from rocketwire.wire.facts.record import END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
-
-_BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
-_SIZE_AND_MAGIC: Final = struct.Struct(">ii")
-_MAGICS: Final = (MAGIC_V1, MAGIC_V2)
 
 
 class LogPart(NamedTuple):
@@ -132,23 +125,7 @@ class StoreReader:
         Without `size` the record's own is taken. Only its first fields are looked at: a caller who did not get the
         place from the store decodes it with its checks.
         """
-        log = self._log
-        segment = log.segments.find(physical_offset)
-        if segment is None:
-            return None
-        written = min(log.position, segment.end)
-        if physical_offset + _BLANK_SIZE > written:
-            return None
-        view = segment.view
-        at = physical_offset - segment.start
-        own, magic = _SIZE_AND_MAGIC.unpack_from(view, at)
-        if own < SMALLEST or magic not in _MAGICS:
-            return None
-        if size is None:
-            size = own
-        if not 0 < size <= written - physical_offset:
-            return None
-        return view[at : at + size]
+        return self._log.record_at(physical_offset, size)
 
     def log_part(self, physical_offset: int) -> LogPart | None:
         """The file of the log that holds a physical offset, to read many records; None when it is not there."""

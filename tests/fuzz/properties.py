@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rocketwire.wire import fast
+from rocketwire.wire import stored_properties
 from rocketwire.wire.properties import decode_properties, decode_property_bytes, encode_properties, property_value
 from rocketwire.wire.property_edits import remove_properties, set_properties
 from tests.fuzz.part import Part, always
@@ -32,7 +32,7 @@ def check(data: bytes) -> None:
 def _as_text(text: str) -> None:
     found = decode_properties(text)
     assert decode_properties(encode_properties(found)) == found
-    stored = fast.stored_properties(text, CLUSTER)
+    stored = stored_properties.stored_properties(text, CLUSTER)
     kept = decode_properties(stored.data.decode())
     assert kept.items() >= {key: value for key, value in found.items() if key not in {"WAIT", "CLUSTER"}}.items()
 

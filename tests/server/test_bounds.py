@@ -14,10 +14,10 @@ from rocketwire.server.clients import heartbeats
 from rocketwire.server.core.guard_errors import MOST_ITEMS
 from rocketwire.server.name_server import routes
 from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode, ResponseCode
-from rocketwire.wire.fast import MOST_MESSAGES, MOST_PROPERTIES
 from rocketwire.wire.frame import Frame, encode_frame
 from rocketwire.wire.header import MAX_HEADER_BYTES, MAX_HEADER_FIELDS, Header
 from rocketwire.wire.json_bounds import MAX_JSON_DEPTH, MAX_JSON_ENTRIES
+from rocketwire.wire.stored_properties import MOST_MESSAGES, MOST_PROPERTIES
 from tests.server.harness import (
     BINARY,
     JSON,

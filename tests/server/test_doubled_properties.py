@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocketwire import native
-from rocketwire.store.index.key_hash import positive_hash
+from rocketwire.store.index.key_column import positive_hash
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT as QUEUE_ENTRY
 from rocketwire.store.layout.index import ENTRY_STRUCT, HEADER_SIZE, HEADER_STRUCT, SLOT_SIZE
 from rocketwire.wire.facts.codes import RequestCode

@@ -27,10 +27,10 @@ from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.facts.codes import FLAG_RESPONSE, MAX_FRAME_LENGTH, RequestCode, ResponseCode
-from rocketwire.wire.fast import MOST_MESSAGES, MOST_PROPERTIES
 from rocketwire.wire.frame import Frame, encode_frame
 from rocketwire.wire.header import MAX_HEADER_BYTES, MAX_HEADER_FIELDS, Header
 from rocketwire.wire.json_bounds import MAX_JSON_DEPTH, MAX_JSON_ENTRIES
+from rocketwire.wire.stored_properties import MOST_MESSAGES, MOST_PROPERTIES
 from tests.server.harness import NOW, batch_body, consumer, heartbeat, pull_ext, subscription
 from tests.server.processes import Caller, Process, process
 from tests.slowness import within

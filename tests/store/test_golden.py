@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rocketwire.store.append.drafts import Draft
-from rocketwire.store.index.key_hash import positive_hash
+from rocketwire.store.index.key_column import positive_hash
 from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
 from rocketwire.store.read.fetch import FetchStatus
 from rocketwire.store.store import MessageStore

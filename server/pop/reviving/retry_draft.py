@@ -9,11 +9,11 @@ from rocketwire.store.append.drafts import Draft
 from rocketwire.store.records.lost_pages import guard_against_lost_pages
 from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
-from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import to_int32
 from rocketwire.wire.pop_records import CheckPoint
 from rocketwire.wire.properties import property_value
 from rocketwire.wire.property_edits import set_properties
+from rocketwire.wire.stored_properties import tags_code
 
 _QUEUE: Final = 0
 _FIRST_POP_TIME: Final = property_names.FIRST_POP_TIME.encode()

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 
 from rocketwire.store.errors import StoreUnreadable
-from rocketwire.store.index.key_hash import positive_hash
+from rocketwire.store.index.key_column import positive_hash
 from rocketwire.store.layout.index import (
     ENTRY_DTYPE,
     ENTRY_SIZE,

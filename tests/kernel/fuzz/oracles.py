@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import construct as cs
 
 from rocketwire import _kernel as kernel
-from rocketwire.wire import fast, fast_headers
+from rocketwire.wire import fast_headers, stored_properties
 from rocketwire.wire.batch import BATCH_ITEM, decode_batch
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.errors import BatchInvalid
@@ -160,7 +160,7 @@ def properties(data: bytes) -> None:
         text = data.decode()
     except UnicodeDecodeError:
         return
-    expected = fast.stored_properties(text, CLUSTER_ITEM)
+    expected = stored_properties.stored_properties(text, CLUSTER_ITEM)
     found = kernel.rewrite_properties(_tight(data), CLUSTER_ITEM.encode())
     assert found[0] == expected.data
     assert [_text(value) for value in found[1:4]] == [expected.unique_key, expected.keys, expected.tags]
@@ -169,7 +169,7 @@ def properties(data: bytes) -> None:
     assert found[6] == (0 in expected.data)
     found = kernel.look_at_properties(_tight(data))
     one = struct.pack(">iiiiih", 22 + len(data), 0, 0, 0, 0, len(data)) + data if len(data) <= 0x7FFF else b""
-    for message in fast.batch_messages(one):
+    for message in stored_properties.batch_messages(one):
         assert [_text(value) for value in found[1:4]] == [message.unique_key, message.keys, message.tags]
         assert found[5] == message.steering
 
@@ -190,7 +190,7 @@ def batch(data: bytes) -> None:
         assert any(_is_no_text(item.properties) for item in expected)
         return
     assert found == [tuple(item) for item in expected]
-    assert found == [message[:3] for message in fast.batch_messages(data)]
+    assert found == [message[:3] for message in stored_properties.batch_messages(data)]
     assert found == [(item.flag, item.body, item.properties) for item in _ITEMS.parse(data)[0]]
 
 

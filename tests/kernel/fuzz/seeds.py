@@ -6,11 +6,11 @@ from typing import Final
 from rocketwire.wire.facts import properties
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2
-from rocketwire.wire.fast import STEERING_NAMES
 from rocketwire.wire.frame import decode_frame
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.message import MessageRecord, encode_record
+from rocketwire.wire.stored_properties import STEERING_NAMES
 from tests.kernel.fuzz import calls, forwards, sends
 from tests.wire import golden
 from tests.wire.http2.script import OPS, scripts, step

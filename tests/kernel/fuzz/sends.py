@@ -24,7 +24,7 @@ from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
-from rocketwire.wire import fast
+from rocketwire.wire import stored_properties
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.facts.record import MAGIC_V1
@@ -40,7 +40,7 @@ from rocketwire.wire.send_reply_frames import SendReplyFrames
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rocketwire.wire.fast import BatchMessage, StoredProperties
+    from rocketwire.wire.stored_properties import BatchMessage, StoredProperties
 
 BODY: Final = b"\xff\xfe"
 """What stands between the header and the body of an input: neither has it in sound requests of text."""
@@ -180,7 +180,7 @@ class _Expected:
         return _FIRST + len(self.entries[topic]) // ENTRY_STRUCT.size
 
     def _store_one(self, opaque: int, fields: SendMessageRequestHeader, body: bytes) -> bytes:
-        found = fast.stored_properties(fields.properties or "", _CLUSTER)
+        found = stored_properties.stored_properties(fields.properties or "", _CLUSTER)
         draft = Draft("T", 3, body, found.data, 0, 0, 0, b"", unique_key=found.unique_key)
         handle, asked = None, 3
         if found.steering:
@@ -192,7 +192,7 @@ class _Expected:
         return _ANSWERS.encode(0, opaque, _ID % place, asked, offset, recall_handle=handle)
 
     def _store_batch(self, fields: SendMessageRequestHeader, body: bytes) -> Iterator[int]:
-        for each in fast.batch_messages(body):
+        for each in stored_properties.batch_messages(body):
             separator = b"" if not each.properties or each.properties.endswith(b"\x02") else b"\x02"
             assert not each.steering
             self._charge(each.body, each.properties)
@@ -235,5 +235,5 @@ class _Expected:
             )
         )
         self.log += record
-        self.entries[topic] += ENTRY_STRUCT.pack(place, len(record), fast.tags_code(found.tags))
+        self.entries[topic] += ENTRY_STRUCT.pack(place, len(record), stored_properties.tags_code(found.tags))
         return place

@@ -18,13 +18,12 @@ from hypothesis import strategies as st
 from rocketwire import _kernel as kernel
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import DiskFull
-from rocketwire.store.index.index_file import EntryPlaces
-from rocketwire.store.index.index_numpy import put_entries, scan_entries
+from rocketwire.store.index.index_entries import EntryPlaces, python_put_entries, python_scan_entries
 from rocketwire.store.index.key_column import PythonKeyColumn
 from rocketwire.store.layout.index import ENTRY_SIZE, ENTRY_STRUCT, HEADER_SIZE, SLOT_SIZE
 from tests.store.support import Clock, draft, open_store, small
 
-TWIN = (PythonKeyColumn, put_entries)
+TWIN = (PythonKeyColumn, python_put_entries)
 KERNEL = (kernel.KeyColumn, kernel.put_index_entries)
 
 
@@ -121,7 +120,7 @@ def test_entries_are_the_twin_s_whatever_the_slots_say(
     rows = [memoryview(array("q", [key[i] for key in keys])) for i in range(3)]
     room = EntryPlaces(HEADER_SIZE, SLOTS, ENTRIES_AT, first, begin)
     found = []
-    for put in (put_entries, kernel.put_index_entries):
+    for put in (python_put_entries, kernel.put_index_entries):
         mapping = mmap.mmap(-1, ENTRIES_AT + ENTRIES * ENTRY_SIZE)
         mapping[HEADER_SIZE:] = b"".join(slot.to_bytes(4, signed=True) for slot in slots) + garbage * ENTRIES
         newcomers = put(mapping, room, rows[0], rows[1], rows[2], len(keys))
@@ -136,7 +135,7 @@ def test_many_entries_are_the_twin_s() -> None:
     rows = [memoryview(array("q", row)) for row in ([n * n * 7919 % 2**31 for n in numbers], numbers, numbers)]
     entries_at = HEADER_SIZE + slots * SLOT_SIZE
     found = []
-    for put in (put_entries, kernel.put_index_entries):
+    for put in (python_put_entries, kernel.put_index_entries):
         mapping = mmap.mmap(-1, entries_at + (count + 1) * ENTRY_SIZE)
         room = EntryPlaces(HEADER_SIZE, slots, entries_at, 1, 0)
         found.append((put(mapping, room, rows[0], rows[1], rows[2], count), mapping[:]))
@@ -174,10 +173,8 @@ def test_entries_are_found_as_the_twin_finds_them(
     entries = b"".join(ENTRY_STRUCT.pack(row[0], row[1], row[2], 0) for row in rows)
     view = memoryview(bytes(before) + entries)
     times = file_begin, file_begin + begin * 1000, file_begin + (begin + length) * 1000
-    found = [
-        scan(view, before, len(rows), key_hash, most, *times) for scan in (scan_entries, kernel.scan_index_entries)
-    ]
-    assert found[0] == found[1]
+    asked = view, before, len(rows), key_hash, most, *times
+    assert kernel.scan_index_entries(*asked) == python_scan_entries(*asked)
 
 
 @pytest.mark.parametrize(

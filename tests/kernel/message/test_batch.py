@@ -1,4 +1,4 @@
-"""The body of a batch in C as wire.fast and wire.batch read it."""
+"""The body of a batch in C as wire.stored_properties and wire.batch read it."""
 
 import struct
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rocketwire import _kernel as kernel
 from rocketwire.wire.batch import BATCH_ITEM, BatchItem, encode_batch
 from rocketwire.wire.errors import BatchInvalid
-from rocketwire.wire.fast import batch_messages
+from rocketwire.wire.stored_properties import batch_messages
 
 int32 = st.integers(-(2**31), 2**31 - 1)
 properties = st.text(st.characters(exclude_categories=["Cs"]), max_size=30).map(str.encode)

@@ -1,4 +1,4 @@
-"""Property texts in C as wire.fast rewrites and reads them."""
+"""Property texts in C as wire.stored_properties rewrites and reads them."""
 
 import pytest
 from hypothesis import example, given
@@ -8,7 +8,7 @@ from rocketwire import _kernel as kernel
 from rocketwire.server.send.drafts import _waits
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.facts import properties as names
-from rocketwire.wire.fast import STEERING_NAMES, batch_messages, stored_properties
+from rocketwire.wire.stored_properties import STEERING_NAMES, batch_messages, stored_properties
 
 KNOWN = [names.UNIQ_KEY, names.KEYS, names.TAGS, names.WAIT, names.CLUSTER, *sorted(STEERING_NAMES)]
 #: Every name of the protocol: none of them but STEERING_NAMES may steer.
@@ -54,7 +54,7 @@ def test_a_text_is_rewritten_as_python_rewrites_it(text: str, broker_items: str)
 
 @pytest.mark.parametrize("name", ALL_NAMES)
 @pytest.mark.parametrize("spelling", ["{}", "{}x", "x{}"])
-def test_the_names_that_steer_are_those_of_wire_fast(name: str, spelling: str) -> None:
+def test_the_names_that_steer_are_those_of_python(name: str, spelling: str) -> None:
     spelt = spelling.format(name)
     text = f"{spelt}\x013".encode()
     assert kernel.rewrite_properties(text, b"")[5] == (spelt in STEERING_NAMES)

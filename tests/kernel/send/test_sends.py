@@ -435,7 +435,6 @@ def test_room_is_asked_for_and_what_was_written_is_seen_before(taken: int) -> No
 def test_records_behind_the_room_of_the_mapping_are_for_python(rig: Rig) -> None:
     rig.log.limit = rig.log.base + 1_000_000
     assert rig.serve(*[send(bytes(9000), at) for at in range(10)])[1] == 65_536 // 9200
-    assert rig.asked
 
 
 def test_a_log_or_queue_without_memory_is_for_python() -> None:
@@ -445,7 +444,7 @@ def test_a_log_or_queue_without_memory_is_for_python() -> None:
     rig = Rig()
     rig.queue.buffer = bytearray()
     assert rig.serve(send())[1] == 0
-    assert (rig.queue.asked, rig.asked) == ([1], [])
+    assert (rig.queue.asked, rig.asked) == ([], [])
     rig = Rig()
     rig.log.base += 1
     assert rig.serve(send())[1] == 0

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -23,7 +22,6 @@ class FakeStore:
         self.indexed = 0
         self.more = 0
         self.much: list[bool] = []
-        self.index_needs_numpy = True
         self.error: Exception | None = None
         self.met: list[Exception] = []
 
@@ -160,27 +158,10 @@ async def test_a_thread_indexes_what_is_much(nursery: trio.Nursery) -> None:
         in_thread.append(sync_fn)
         return await run_inline(sync_fn, *args)
 
-    store.index_needs_numpy = False
     nursery.start_soon(upkeep.index, store, run_noted, BackgroundBudget())
     await pass_time(0.06)
     assert store.indexed == 4
     assert in_thread == [store.dispatch_index] * 3
-    store.index_needs_numpy = True
-    await pass_time(0.06)
-    await pass_time(0.06)
-    assert in_thread[3:] == [import_module]
-
-
-async def test_an_import_that_fails_is_left_to_the_index(
-    nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store: Any = FakeStore()
-    monkeypatch.setattr(upkeep, "_SLOW_IMPORT", "rocketwire.no_such_module")
-    nursery.start_soon(upkeep.index, store, run_inline, BackgroundBudget())
-    await pass_time(0.06)
-    await pass_time(0.06)
-    assert store.indexed >= 1
-    assert caplog.text == ""
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=repr)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from rocketwire.server.messages.restoring import DestinationInvalid, restore_delayed
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.store.append.drafts import Draft
-from rocketwire.wire.fast import tags_code
 from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.names import SCHEDULE_TOPIC
 from rocketwire.wire.properties import decode_properties
+from rocketwire.wire.stored_properties import tags_code
 from tests.server.messages.test_stored_message import golden_messages
 from tests.wire.test_message import messages
 

@@ -95,12 +95,25 @@ def timed_properties(draw: st.DrawFn) -> str:
     return "\x02".join(items) + draw(st.sampled_from(["", "\x02"]))
 
 
+@st.composite
+def waiting_properties(draw: st.DrawFn) -> str:
+    """As `timed_properties`, of messages that wait for a delay level or for their transaction."""
+    items = draw(st.lists(st.tuples(beside_times, st.just("\x01"), values | st.just("\0")).map("".join), max_size=3))
+    levels = st.sampled_from(["1", "1", "2", "18", "19", "0", "01", "x", "1 ", "999999999999"])
+    marks = st.sampled_from(["true", "true", "TRUE", "false", "x"])
+    item = st.tuples(st.just("DELAY\x01"), levels) | st.tuples(st.just("TRAN_MSG\x01"), marks)
+    items.insert(draw(st.integers(0, len(items))), "".join(draw(item)))
+    return "\x02".join(items)
+
+
 any_properties = st.one_of(
     properties(plain_names),
     properties(plain_names),
     properties(names),
     timed_properties(),
     timed_properties(),
+    waiting_properties(),
+    waiting_properties(),
     st.just("a\x01" + "x" * 32_760),
     st.just(properties_text(TAGS="标签", KEYS="鍵 \U0001f600", a="\U00010000")),
 )
@@ -150,7 +163,8 @@ streams = st.lists(st.lists(single() | single() | batch(), max_size=12), min_siz
 async def outcome(store: Path, reads: list[list[bytes]], *, kernel: bool, **changes: Any) -> tuple[Any, ...]:
     with running(store, kernel=kernel, **{**SMALL, **changes}) as served:
         make_topics(served)
-        served.read(send("U", properties="TIMER_DELAY_SEC\x013"))
+        for waits in ("TIMER_DELAY_SEC\x013", "DELAY\x011", "TRAN_MSG\x01true"):
+            served.read(send("U", properties=waits))
         answers = [served.read(b"".join(frames)) for frames in reads]
         counts = served.metrics.requests, served.metrics.messages_in
     return answers, files_of(store), counts
@@ -333,6 +347,22 @@ async def test_a_topic_that_was_unknown_is_the_kernels_once_it_is_made(tmp_path:
             taken = served.by_kernel
             (answer,) = served.read(send("New", b"x", **wanted)).values()
             assert answer.header.code == 0
+            assert (served.by_kernel > taken) is by_kernel
+
+
+@pytest.mark.parametrize(("waits", "sys_flag"), [("DELAY\x013", 0), ("TRAN_MSG\x01true", 0), ("TRAN_MSG\x01true", 4)])
+async def test_messages_that_wait_are_the_kernels_once_their_queue_is_made(
+    tmp_path: Path, waits: str, sys_flag: int
+) -> None:
+    with running(tmp_path, kernel=True, **SMALL) as served:
+        make_topics(served)
+        served.read(send("T"))
+        for by_kernel in (False, True, True):
+            taken = served.by_kernel
+            (answer,) = served.read(send("T", properties=f"UNIQ_KEY\x01u\x02{waits}", sys_flag=sys_flag)).values()
+            assert answer.header.code == 0
+            assert answer.header.ext is not None
+            assert answer.header.ext.get("transactionId") == ("u" if "TRAN_MSG" in waits else None)
             assert (served.by_kernel > taken) is by_kernel
 
 

@@ -29,11 +29,11 @@ from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.read.reader import LogPart
 from rocketwire.store.timer.units import DueTimerUnit, TimerRecord
-from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.properties import decode_properties
+from rocketwire.wire.stored_properties import tags_code
 from tests.server.messages.test_restoring import REAL, items
 from tests.wire import golden
 from tests.wire.test_message import messages

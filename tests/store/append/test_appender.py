@@ -172,7 +172,7 @@ def batch(first: int, count: int, body_size: int = 100) -> list[Draft]:
 def test_entries_are_written_when_their_records_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process may be killed between the two."""
     store = open_store(small(tmp_path))
-    store._appender._loops = store._appender._loops[-1:]
+    store._appender._writers = store._appender._writers[-1:]
     write = CommitLog.write
     ends: list[list[int]] = []
 
@@ -240,7 +240,7 @@ def test_a_batch_larger_than_a_file_is_refused_before_anything_is_written(tmp_pa
 @pytest.mark.parametrize("kind", ["single", "batch", "parted"])
 def test_properties_that_fit_no_record_are_refused(tmp_path: Path, loop: int, at: int, kind: str) -> None:
     store = open_store(small(tmp_path, commit_log_file_size=1 << 20))
-    store._appender._loops = [store._appender._loops[loop], store._appender._loops[-1]]
+    store._appender._writers = [store._appender._writers[loop], store._appender._writers[-1]]
     long, most = b"a\1" + bytes(32766), b"a\1" + bytes(32765)
     assert len(store.append([draft(0, properties=most)])) == 1
     if kind == "single":
@@ -280,7 +280,7 @@ def test_a_batch_that_finds_no_room_can_be_tried_again(tmp_path: Path) -> None:
 def test_a_batch_that_finds_no_room_in_its_queue_is_refused_whole(tmp_path: Path, loop: int) -> None:
     disk = CrashDisk(tmp_path)
     store = open_store(small(tmp_path, commit_log_file_size=1 << 20, consume_queue_file_size=20 * 2000), files=disk)
-    store._appender._loops = [store._appender._loops[loop]]
+    store._appender._writers = [store._appender._writers[loop]]
     window = 4 * 4096 // 20
     store.append([draft(number) for number in range(window - 2)])
     end = store.max_physical_offset

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from rocketwire import native
-from rocketwire.store.index.key_column import PythonKeyColumn
-from rocketwire.store.index.key_hash import positive_hash
+from rocketwire.store.index.key_column import PythonKeyColumn, positive_hash
 from rocketwire.wire.java import string_hash
 
 COLUMNS = [PythonKeyColumn] if native.kernel is None else [PythonKeyColumn, native.kernel.KeyColumn]
@@ -82,13 +81,6 @@ def test_too_many_are_dropped(column: PythonKeyColumn) -> None:
     assert 1 <= count <= MOST
 
 
-def test_a_closed_column_takes_nothing(column: PythonKeyColumn) -> None:
-    column.add(0, 100, message(0))
-    column.close()
-    column.add(100, 200, message(100))
-    assert (column.start, column.take(0, 10), column.take(100, 10)) == (None, None, None)
-
-
 def test_many_keys_find_room(column: PythonKeyColumn) -> None:
     big = type(column)(1 << 20)
     added = taken = 0
@@ -120,3 +112,11 @@ def test_what_was_taken_stays_as_it_is(column: PythonKeyColumn, count: int) -> N
     assert found is not None
     assert [row[1] for row in found[0]] == list(range(count))
     assert (found[0][-1], found[1]) == ((positive_hash("T#k"), count - 1, count + 6), count)
+
+
+def test_the_hash_without_a_positive_twin_is_zero(column: PythonKeyColumn) -> None:
+    key = "polygenelubricants"
+    assert string_hash(key) == -(1 << 31)
+    assert positive_hash(key) == 0
+    column.add(0, 100, [0, key, None, 0, 7])
+    assert rows(column.take(0, 10)) == ([(0, 0, 7)], 100, 0, 7)

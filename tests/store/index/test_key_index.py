@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from time import tzset
 
@@ -196,22 +195,6 @@ def test_only_what_the_kernel_does_suits_a_thread(tmp_path: Path, monkeypatch: p
     store.close()
 
 
-def test_numpy_is_needed_to_read_the_log_and_without_the_kernel(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
-    assert store.index_needs_numpy == (native.kernel is None)
-    store.append([draft(n) for n in range(4)])
-    assert store.index_needs_numpy == (native.kernel is None)
-    store.close()
-    store = open_store(small(tmp_path))
-    assert store.index_needs_numpy  # the newest message is looked at again
-    store.dispatch_index()
-    assert store.index_needs_numpy == (native.kernel is None)
-    store.close()
-    store = open_store(small(tmp_path, message_index_enable=False))
-    assert not store.index_needs_numpy
-    store.close()
-
-
 def test_without_an_index_nothing_is_found(tmp_path: Path) -> None:
     settings = small(tmp_path, message_index_enable=False)
     store = open_store(settings)
@@ -286,53 +269,4 @@ def test_a_step_reads_as_many_messages_from_the_log_as_it_may(tmp_path: Path) ->
     kill(store)
     store = open_store(small(tmp_path))
     assert len(list(iter(lambda: store.dispatch_index(8), False))) == 2
-    store.close()
-
-
-@pytest.fixture
-def no_index_file(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """The code that writes index files cannot be imported."""
-    monkeypatch.setitem(sys.modules, "rocketwire.store.index.index_file", None)  # as Python marks such modules
-    return monkeypatch
-
-
-def test_a_store_goes_on_without_an_index_that_cannot_be_imported(
-    tmp_path: Path, no_index_file: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    store = open_store(small(tmp_path))
-    assert not store.dispatch_index()
-    for n in range(10):
-        assert len(store.append([draft(n)])) == 1
-        assert not store.dispatch_index()
-    assert found(store, "k3") == 0
-    store.checkpoint()
-    store.close()
-    assert caplog.text.count("no message is found by key") == 1
-    assert not (tmp_path / "abort").exists()
-    no_index_file.undo()
-    store = open_store(small(tmp_path))
-    assert [found(store, f"k{n}") for n in range(10)] == [1] * 10
-    store.close()
-
-
-@pytest.mark.usefixtures("no_index_file")
-def test_a_close_that_cannot_import_the_index_is_clean(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
-    store.append([draft(0)])
-    store.close()
-    assert not (tmp_path / "abort").exists()
-
-
-def test_a_start_that_cannot_import_the_index_goes_on_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = open_store(small(tmp_path))
-    store.append([draft(0)])
-    store.close()
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "rocketwire.store.index.index_file", None)
-        store = open_store(small(tmp_path))
-        store.append([draft(1)])
-        assert found(store, "k0") == 0
-        store.close()
-    store = open_store(small(tmp_path))
-    assert [found(store, f"k{n}") for n in range(2)] == [1, 1]
     store.close()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rocketwire.store.index.key_hash import positive_hash
+from rocketwire.store.index.key_column import positive_hash
 from rocketwire.store.records.columns import topics_of
 from rocketwire.store.records.property_columns import HashedProperties, hashed_properties, index_hashes
 from rocketwire.store.records.walk import walk

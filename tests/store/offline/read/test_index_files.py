@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocketwire.store.errors import StoreUnreadable
-from rocketwire.store.index.key_hash import positive_hash
+from rocketwire.store.index.key_column import positive_hash
 from rocketwire.store.layout.index import ENTRY_STRUCT, HEADER_SIZE, HEADER_STRUCT, SLOT_SIZE, file_size
 from rocketwire.store.offline.read.directory import PlainFile, discover
 from rocketwire.store.offline.read.index_files import DEFAULT, OpenIndexFile, look_up

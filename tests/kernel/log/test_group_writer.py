@@ -1,4 +1,4 @@
-"""The kernel's loop over drafts does what its twin does: the same files, results, keys and refusals."""
+"""The kernel's writer of drafts does what its twin does: the same files, results, keys and refusals."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire import native
-from rocketwire._kernel import AppendLoop
-from rocketwire.store.append.append_loop import AppendLoop as Twin
+from rocketwire._kernel import GroupWriter
 from rocketwire.store.append.drafts import AppendResult, Draft
+from rocketwire.store.append.group_writer import GroupWriter as Twin
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import MessageStore
@@ -39,9 +39,9 @@ bodies = st.binary(max_size=300)
 
 def test_the_store_appends_by_the_kernel_first() -> None:
     assert native.kernel is not None
-    assert native.kernel.AppendLoop is AppendLoop
+    assert native.kernel.GroupWriter is GroupWriter
     with pytest.raises(TypeError):
-        AppendLoop(None, {}, None, None, HOST, Draft, AppendResult, None)  # type: ignore[arg-type]  # what the test is about
+        GroupWriter(None, {}, None, None, HOST, Draft, AppendResult, None)  # type: ignore[arg-type]  # what the test is about
 
 
 class Outcome(NamedTuple):
@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
     errors: list[str | None]
     files: dict[str, bytes]
     ends: dict[tuple[str, int], tuple[int, int, int]]
-    keys: list[tuple[list[int], list[int], list[int], int, int, int]]
+    keys: list[tuple[int, int, int]]
     arrivals: list[set[tuple[str, int]]]
     last_timestamp: int
 
@@ -65,14 +65,15 @@ def files_of(root: Path) -> dict[str, bytes]:
     return found
 
 
-def taken_keys(store: MessageStore) -> Iterator[tuple[list[int], list[int], list[int], int, int, int]]:
+def taken_keys(store: MessageStore) -> Iterator[tuple[int, int, int]]:
+    """Hash, physical offset and timestamp of each key on its way to the index."""
     end = 0
     assert store._index is not None
     while (start := store._index.keys.start) is not None:
         taken = store._index.keys.take(max(start, end), 1 << 20)
         assert taken is not None
-        hashes, offsets, timestamps, end, last_offset, last_timestamp = taken
-        yield list(hashes), list(offsets), list(timestamps), end, last_offset, last_timestamp
+        hashes, offsets, timestamps, end, *_ = taken
+        yield from zip(hashes, offsets, timestamps, strict=True)
 
 
 def run(
@@ -81,7 +82,7 @@ def run(
     disk = CrashDisk(root)
     store = MessageStore.open(small(root), clock=Clock(), store_host=store_host, files=disk)
     if not kernel:
-        store._appender._loops = [store._appender._loops[-1].__self__.append]  # type: ignore[attr-defined]  # its own
+        store._appender._writers = [store._appender._writers[-1].__self__.append]  # type: ignore[attr-defined]  # its own
     arrivals: list[set[tuple[str, int]]] = []
     store.arrivals.subscribe(lambda found: arrivals.append(set(found)))
     results, errors = [], []
@@ -291,7 +292,7 @@ def test_a_group_becomes_visible_by_its_first_size_and_its_entries_come_last(tmp
         seen.append((content[:4], content[4:8], queue[20:40], log.position))
 
     twin = Twin(log, table, None, HOST)
-    loop = AppendLoop(log, table.by_key, table.create, None, HOST, Spy, AppendResult, twin.size_behind)
+    loop = GroupWriter(log, table.by_key, table.create, None, HOST, Spy, AppendResult, twin.prepare)
     results: list[AppendResult] = []
     touched: set[ConsumeQueue] = set()
     group: list[Any] = [Spy(draft(n), look) for n in (1, 2, 3)]
@@ -312,7 +313,6 @@ def test_whatever_python_is_asked_for_finds_records_and_entries_visible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loop: int
 ) -> None:
     """Room for an entry may park another queue, so none may have entries that are not written."""
-    store = open_store(small(tmp_path))
     asked: list[str] = []
 
     def check(name: str) -> None:
@@ -337,8 +337,9 @@ def test_whatever_python_is_asked_for_finds_records_and_entries_visible(
     results: list[AppendResult] = []
     monkeypatch.setattr(ConsumeQueue, "extend", checked_extend)
     monkeypatch.setattr(CommitLog, "make_room", checked_room)
+    store = open_store(small(tmp_path))
     group = [draft(n, queue_id=n % 3) for n in range(120)]
-    store._appender._loops[loop](group, results, set(), START)
+    store._appender._writers[loop](group, results, set(), START)
     assert len(results) == 120
     assert (asked.count("extend"), asked.count("room") > 3) == (9, True)
     kill(store)
@@ -350,7 +351,7 @@ def test_without_a_mapping_all_is_the_twins(tmp_path: Path) -> None:
     store.append([draft(0)])
     results: list[AppendResult] = []
     mapping, store._log.buffer = store._log.buffer, object()  # type: ignore[assignment]  # what the test is about
-    store._appender._loops[0]([draft(1)], results, set(), START)
+    store._appender._writers[0]([draft(1)], results, set(), START)
     assert results == []
     store._log.buffer = mapping
     store.close()
