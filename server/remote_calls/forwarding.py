@@ -27,7 +27,8 @@ from rocketwire.server.grpc.routing import accepted_types
 from rocketwire.server.grpc.sending import send_response
 from rocketwire.server.grpc.tables.topics import TopicShare
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.remote_calls.dispatch import SECONDS, RemoteDispatch, reply_of
+from rocketwire.server.remote_calls.answers import reply_of
+from rocketwire.server.remote_calls.broker_requests import SECONDS
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.broker_connection import LANGUAGE, BrokerAnswer, BrokerConnection
@@ -103,7 +104,8 @@ class ForwardedCalls:
         *,
         topics: RemoteTopics,
         lines: ConnectionPool,
-        dispatch: RemoteDispatch,
+        is_plain: Callable[[], bool],
+        note_answered: Callable[[GrpcCaller], None],
         metrics: Metrics,
         in_flight: InFlight,
         clock: Clock,
@@ -117,7 +119,8 @@ class ForwardedCalls:
         Args:
             topics: The cluster's topics and brokers.
             lines: The connections to the brokers.
-            dispatch: Serves all other requests.
+            is_plain: Says whether nothing has to look at requests.
+            note_answered: Has what is written to a connection sent with the answers of the read that is being taken.
             metrics: Counts requests.
             in_flight: Counts the bytes of requests that wait for their answers.
             clock: When messages are born that do not say it, in ms since 1970.
@@ -129,10 +132,10 @@ class ForwardedCalls:
         assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
         self.topics = topics
         self.in_flight = in_flight
-        self.note_answered = dispatch.note_answered
+        self.note_answered = note_answered
         self.took = took
         self._lines = lines
-        self._dispatch = dispatch
+        self._is_plain = is_plain
         self._metrics = metrics
         self._clock = clock
         self._keys = keys
@@ -147,7 +150,7 @@ class ForwardedCalls:
 
     def serve(self, events: list[Event], line: PlainSendClient) -> int:
         """Forward the calls that a read begins with, up to the first that is not plain; return how many these are."""
-        if not self._dispatch.plain:
+        if not self._is_plain():
             return 0
         now = trio.current_time()
         if now >= self._until:

@@ -21,7 +21,9 @@ from rocketwire.server.grpc.front import GrpcParts, GrpcServer
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.remote_calls.dispatch import ChargeAnswer, CopySend, RemoteDispatch
+from rocketwire.server.remote_calls.answers import CallAnswers
+from rocketwire.server.remote_calls.broker_requests import AnswerChecks, BrokerRequests, ChargeAnswer, CopySend
+from rocketwire.server.remote_calls.dispatch import RemoteDispatch
 from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import RemoteMembers
 from rocketwire.server.remote_calls.message_places import MessagePlaces
@@ -109,12 +111,12 @@ def remote_grpc_server(
         send_keys: The keys of sends, likewise.
         upstream_keys: What the cluster cannot tell, likewise.
         guards: Admit or refuse each request while they are active.
-        places: As for `RemoteDispatch`.
+        places: As for `AnswerChecks`.
         identify: As for `GrpcServer`.
-        charging: As for `RemoteDispatch`.
+        charging: As for `AnswerChecks`.
         copying: Likewise.
         may_hear: Says whether a producer may receive the messages of a topic.
-        answered: As for `RemoteDispatch`.
+        answered: As for `CallAnswers`.
         took: As for `ForwardedCalls`.
     """
     guards = tuple(guards)
@@ -122,23 +124,24 @@ def remote_grpc_server(
     groups = RemoteGroups(topics, lines, upstream_keys)
     pulls = PopEmulation(topics, groups, lines, clock)
     members = RemoteMembers(topics, lines, pulls, may_hear)
+    answers = CallAnswers(lines, answered)
+    checks = AnswerChecks(places=places, charge=charging, copy=copying)
+    brokers = BrokerRequests(
+        topics=topics, lines=lines, clock=clock, pulls=pulls, in_flight=in_flight, answers=answers, checks=checks
+    )
     dispatch = RemoteDispatch(
         topics=topics,
         groups=groups,
         members=members,
         lines=lines,
-        clock=clock,
-        pulls=pulls,
         metrics=metrics,
-        in_flight=in_flight,
         guards=guards,
-        places=places,
-        charging=charging,
-        copying=copying,
-        answered=answered,
+        brokers=brokers,
+        answers=answers,
+        checks=checks,
     )
     renewals = Renewals(trio.current_time, clock)
-    held = RenewedHandles(dispatch.change, renewals, clock)
+    held = RenewedHandles(brokers.change, renewals, clock)
 
     def gone(peer: object) -> None:
         if isinstance(peer, GrpcClient):
@@ -151,7 +154,8 @@ def remote_grpc_server(
             lambda: forwarding.ForwardedCalls(
                 topics=topics,
                 lines=lines,
-                dispatch=dispatch,
+                is_plain=lambda: dispatch.plain,
+                note_answered=answers.note_answered,
                 metrics=metrics,
                 in_flight=in_flight,
                 clock=clock,

@@ -13,7 +13,7 @@ from rocketwire import _kernel as kernel
 from rocketwire.server.grpc.kernel import PYTHON_PROPERTIES, SEND
 from rocketwire.server.grpc.metadata import CLIENT_ID
 from rocketwire.server.grpc.sending import send_response
-from rocketwire.server.remote_calls.dispatch import reply_of
+from rocketwire.server.remote_calls.answers import reply_of
 from rocketwire.server.remote_calls.forwarding import send_texts
 from rocketwire.server.upstream.broker_connection import FORWARDED, BrokerAnswer
 from rocketwire.wire.connection import FrameReader

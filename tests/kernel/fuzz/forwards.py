@@ -15,7 +15,7 @@ from rocketwire.server.dispatch.dispatcher import ext_of_fast
 from rocketwire.server.grpc.kernel import PYTHON_PROPERTIES, SEND
 from rocketwire.server.grpc.metadata import CLIENT_ID
 from rocketwire.server.grpc.sending import send_response
-from rocketwire.server.remote_calls.dispatch import reply_of
+from rocketwire.server.remote_calls.answers import reply_of
 from rocketwire.server.remote_calls.forwarding import send_texts
 from rocketwire.server.upstream.broker_connection import FORWARDED, LANGUAGE, BrokerAnswer
 from rocketwire.wire.connection import FrameReader

@@ -139,7 +139,8 @@ async def front(nursery: trio.Nursery) -> AsyncIterator[Front]:
             lambda: ForwardedCalls(
                 topics=topics,  # type: ignore[arg-type]
                 lines=lines,
-                dispatch=dispatch,  # type: ignore[arg-type]
+                is_plain=lambda: dispatch.plain,
+                note_answered=dispatch.note_answered,
                 metrics=metrics,
                 in_flight=account(),
                 clock=lambda: NOW,
