@@ -58,7 +58,7 @@ def main(clients: tuple[str, ...], kinds: tuple[str, ...], scenarios: tuple[str,
     except NothingChosen as error:
         raise click.UsageError(str(error)) from error
     if unknown := set(kinds) - set(BROKERS):
-        raise click.UsageError(f"brokers {', '.join(unknown)}: there are none; allowed is {', '.join(BROKERS)}")
+        raise click.UsageError(f"brokers {', '.join(unknown)}: there are none; expected {', '.join(BROKERS)}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it stops as by Ctrl-C
     by_the_proxy = False
     for kind in kinds:

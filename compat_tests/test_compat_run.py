@@ -140,4 +140,4 @@ def test_wrong_use_is_told_in_one_line(endpoint: Endpoint) -> None:
     address = ("--namesrv", endpoint.namesrv)
     assert "there is none; clients are java-4.4.0" in ran(*address, "--clients", "cobol", expected=2)
     assert "none matches" in ran(*address, "--scenarios", "send.sink", expected=2)
-    assert "allowed is AK:SK" in ran(*address, "--acl", "half", expected=2)
+    assert "expected AK:SK" in ran(*address, "--acl", "half", expected=2)

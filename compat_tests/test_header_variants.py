@@ -69,7 +69,7 @@ class _Connection:
 
 
 class _Asked:
-    """An endpoint with a connection to each of its servers, made anew when one ended or fell silent."""
+    """An endpoint with a connection to each of its servers, made again when one ended or fell silent."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._addresses = {True: endpoint.broker, False: endpoint.namesrv}

@@ -16,7 +16,7 @@ from rocketwire.wire.facts.codes import RequestCode
 
 TOPIC: Final = "Ordered"
 LONG: Final = 600_000  # ms
-IN_VAIN: Final = 210
+WITHOUT_RESULT: Final = 210
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_directory_with_a_batch_out_moves_both_ways(store: SharedStore) -> Non
     with store.rocketwire() as rocketwire, Connection(rocketwire.broker) as connection:
         assert modes(connection) == {"g": ("POP", 3)}
         set_mode(connection, "h", "POP", 1)
-        assert pop(connection, 3, "b").code == IN_VAIN
+        assert pop(connection, 3, "b").code == WITHOUT_RESULT
         assert [ack(connection, first, offset) for offset in (1, 2)] == [0, 0]
         assert committed(connection) == "3"
         second = pop(connection, 4, "b")
@@ -111,7 +111,7 @@ def test_a_directory_with_a_batch_out_moves_both_ways(store: SharedStore) -> Non
 
     with store.apache("5.5.0", **POPPING) as apache, Connection(apache.broker) as connection:
         assert modes(connection) == {"g": ("POP", 3), "h": ("POP", 1)}
-        assert pop(connection, 3, "c").code == IN_VAIN
+        assert pop(connection, 3, "c").code == WITHOUT_RESULT
         assert [ack(connection, second, offset) for offset in (3, 5)] == [0, 0]
         assert committed(connection) == "6"
         assert ack(connection, second, 6) == 0
@@ -119,6 +119,6 @@ def test_a_directory_with_a_batch_out_moves_both_ways(store: SharedStore) -> Non
         assert third.fields["msgOffsetInfo"] == "0 0 7"
 
     with store.rocketwire() as rocketwire, Connection(rocketwire.broker) as connection:
-        assert pop(connection, 3, "d").code == IN_VAIN
+        assert pop(connection, 3, "d").code == WITHOUT_RESULT
         again = pop(connection, 3, "c")
         assert (again.fields["msgOffsetInfo"], again.fields["orderCountInfo"]) == ("0 0 7", "0 0 0")

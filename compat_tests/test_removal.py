@@ -28,7 +28,7 @@ SEND: Final = 10
 _CLUSTER: Final = ("-c", "DefaultCluster")
 _CONFIG: Final = "getNamesrvConfig"
 _SCRIPT: Final = (
-    # First: Apache's broker registers all of its topics anew within 30 s of a deletion, and when it has run for 60 s.
+    # First: Apache's broker registers all of its topics again within 30 s of a deletion, and when it has run for 60 s.
     ("wipeWritePerm", "-b", "broker-a"),
     ("topicRoute", "-t", "TBW102"),
     ("addWritePerm", "-b", "broker-a"),

@@ -31,7 +31,7 @@ def check(address: str) -> tuple[int, str]:
     host, _, port = address.strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not (port.isascii() and port.isdigit()):
-        return USAGE, "allowed is HOST:PORT"
+        return USAGE, "expected HOST:PORT"
     try:
         answer = _answer(_THIS_MACHINE.get(host, host), int(port))
     except (OSError, OverflowError, UnicodeError) as error:

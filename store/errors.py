@@ -126,7 +126,7 @@ class FlushFailed(StoreError):
     """A flush failed.
 
     After that the kernel may have dropped the dirty pages and marked them clean, so a later flush that succeeds proves
-    nothing: the store takes no more messages until it is opened anew and recovered.
+    nothing: the store takes no more messages until it is opened again and recovered.
     """
 
     def __init__(self, path: str, reason: str) -> None:

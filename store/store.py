@@ -345,7 +345,7 @@ class MessageStore(StoreReader):
         """Return once the log up to `offset` is on the disk. Blocking; safe in a thread.
 
         Raises:
-            FlushFailed: the disk refused; nothing more is appended until the store is opened anew.
+            FlushFailed: the disk refused; nothing more is appended until the store is opened again.
             FlushDelayed: it could not be tried now; the same call may succeed later.
         """
         self._flusher.flush_to(offset)
@@ -356,7 +356,7 @@ class MessageStore(StoreReader):
         `passed_ms`: since the store was opened, whatever the wall clock did meanwhile.
 
         Raises:
-            FlushFailed: the disk refused; nothing more is appended until the store is opened anew.
+            FlushFailed: the disk refused; nothing more is appended until the store is opened again.
             FlushDelayed: it could not be tried now; the same call may succeed later.
         """
         self._flusher.flush_by_interval(passed_ms)
@@ -365,7 +365,7 @@ class MessageStore(StoreReader):
         """Flush all consume queues and full index files, then write the checkpoint. Blocking; safe in a thread.
 
         Raises:
-            FlushFailed: the disk refused; nothing more is appended until the store is opened anew.
+            FlushFailed: the disk refused; nothing more is appended until the store is opened again.
             FlushDelayed: it could not be tried now; the same call may succeed later.
         """
         self._flusher.save_checkpoint()

@@ -2,7 +2,7 @@
 
     python -m tools.build_spark_jar
 
-It is built anew only where a source is newer. Without Maven nothing is printed but a warning: wheels have no jar then,
+It is built again only where a source is newer. Without Maven nothing is printed but a warning: wheels have no jar then,
 and Spark reads with the Python source. Maven fetches Spark's own jars into its repository the first time, some 300 MB.
 """
 

@@ -99,7 +99,7 @@ def _lines(data: bytes) -> Iterator[bytes]:
 
 
 def main() -> int:
-    """Write all of them anew."""
+    """Write all of them again."""
     for path, text in generate(Path()).items():
         path.write_text(text, encoding="utf-8")
     return 0

@@ -51,7 +51,7 @@ def replace_part(text: str, part: str, content: str) -> str:
 
 
 def main() -> int:
-    """Write all pages and files anew."""
+    """Write all pages and files again."""
     for page in PAGES:
         page.write_text(up_to_date(Path(), page), encoding="utf-8")
     for file, make in FILES.items():

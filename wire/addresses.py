@@ -18,7 +18,7 @@ class AddressInvalid(ValueError):
     """A text that is not `HOST:PORT`; its message says what is allowed."""
 
     def __init__(self) -> None:
-        super().__init__(f"allowed is HOST:PORT or [IPV6]:PORT, port 0 to {MAX_PORT}")
+        super().__init__(f"expected HOST:PORT or [IPV6]:PORT, port 0 to {MAX_PORT}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -173,7 +173,7 @@ def reply_topic(cluster: str) -> str:
 
 
 def pop_retry_topic(topic: str, group: str) -> str:
-    """Give the topic of messages of another one that a group popped in vain, in its older form."""
+    """Give the topic of messages of another one that a group popped but did not acknowledge, in its older form."""
     return f"{RETRY_PREFIX}{group}_{topic}"
 
 

@@ -56,7 +56,7 @@ class CheckPoint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         count: How many messages.
         bit_map: Those that were acknowledged before it was written, a bit each, the first message's the lowest.
         revive_offset: Not used: the record's own queue offset counts.
-        put_again: How often it was written anew because its messages could not be made visible.
+        put_again: How often it was written again because its messages could not be made visible.
         suspend: Whether the messages' numbers of tries stay as they are when they become visible.
         renewer: The client for whom the messages are kept for longer as long as it is here. Ours, no Apache broker's.
     """

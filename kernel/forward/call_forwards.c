@@ -250,7 +250,7 @@ static bool serve_all(turn *in, PyObject *events)
         result = serve_one(in, event);
         Py_DECREF(event);
     }
-    if (result == PATH_ERROR && in->count > 0) { /* what is written must go out; Python meets the error again */
+    if (result == PATH_ERROR && in->count > 0) { /* what is written must go out; Python raises the error again */
         PyErr_WriteUnraisable((PyObject *)in->self);
         return true;
     }

@@ -42,9 +42,9 @@ static destination destination_of(const reading *r, const frame *cut, header *he
 /* Send the answers if there are enough, before more are made. They stay behind those that Python has begun to send. */
 static verdict relieve(reading *r)
 {
-    int engaged = r->handed ? session_stalled(r) : 0;
-    if (engaged != 0) {
-        return engaged < 0 ? FAILED : WAIT_FOR_CLIENT;
+    int stalled = r->handed ? session_stalled(r) : 0;
+    if (stalled != 0) {
+        return stalled < 0 ? FAILED : WAIT_FOR_CLIENT;
     }
     if (r->unsent + out_size(&r->hub->out) <= HIGH_WATER) {
         return GO_ON;

@@ -62,7 +62,7 @@ static bool find_messages(Pulls *self, const pull_plan *plan, span entries, fetc
     fetch_state state = look(plan, entries, &part, log->position, found);
     if (state == FETCH_ELSEWHERE) {
         if (map_part(self, found->wanted, &part, owner) <= 0) {
-            PyErr_Clear(); /* Python meets it again */
+            PyErr_Clear(); /* Python raises it again */
             return false;
         }
         state = look(plan, entries, &part, log->position, found);
@@ -93,6 +93,6 @@ bool pull_fetch(Pulls *self, const pull_plan *plan, int64_t offset, fetch_found 
         PyBuffer_Release(&bytes);
     }
     Py_XDECREF(view);
-    PyErr_Clear(); /* Python meets it again */
+    PyErr_Clear(); /* Python raises it again */
     return done;
 }

@@ -86,7 +86,7 @@ static int ask(const pull_filter *filter, span text)
     PyObject *answer = PyObject_CallFunction(filter->wanted, "y#", text.at, (Py_ssize_t)text.len);
     int wanted = answer == NULL ? -1 : PyObject_IsTrue(answer);
     Py_XDECREF(answer);
-    PyErr_Clear(); /* Python meets it again */
+    PyErr_Clear(); /* Python raises it again */
     return wanted;
 }
 

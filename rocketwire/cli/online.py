@@ -216,7 +216,7 @@ def _tls(options: Mapping[str, Any], profile: Profile) -> ssl.SSLContext | None:
     told = variable or profile.tls
     if told not in ("", "0", "1", "any"):
         where = f"{_TLS}={told}" if variable else f"tls of the profile: {told}"
-        raise CommandError(f"{where}: allowed is 0, 1 or any")
+        raise CommandError(f"{where}: expected 0, 1 or any")
     accept_any = options["tls_any"] or (told == "any" and not options["tls"])
     if not (options["tls"] or accept_any or told == "1"):
         for option, file in (("--tls-ca", options["tls_ca"]), ("--tls-cert", options["tls_cert"])):

@@ -33,7 +33,7 @@ def parsed_changes(texts: Sequence[str], option: str = "--set") -> dict[str, str
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise CommandError(f"{option} {text}: allowed is KEY=VALUE")
+            raise CommandError(f"{option} {text}: expected KEY=VALUE")
         found[key.strip()] = value
     return found
 

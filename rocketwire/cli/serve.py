@@ -281,7 +281,7 @@ def name_servers(option: str, text: str) -> tuple[Address, ...]:
     """
     found = tuple(address_of(option, each) for each in text.split(";") if each.strip())
     if not found:
-        raise CommandError(f"{option}: allowed is HOST:PORT, several of them with ; between")
+        raise CommandError(f"{option}: expected HOST:PORT, several of them with ; between")
     return found
 
 
@@ -319,9 +319,9 @@ def _with_accounts(config: ServerConfig, options: ServeOptions) -> ServerConfig:
 def _key_and_value(assignment: str) -> tuple[str, str]:
     key, equals, value = assignment.partition("=")
     if not equals:
-        raise CommandError(f"--set {assignment}: allowed is KEY=VALUE")
+        raise CommandError(f"--set {assignment}: expected KEY=VALUE")
     if not key.strip():
-        raise CommandError(f"--set {assignment}: the key is missing; allowed is KEY=VALUE")
+        raise CommandError(f"--set {assignment}: the key is missing; expected KEY=VALUE")
     return key.strip(), value
 
 
@@ -344,7 +344,7 @@ def _faults(texts: Sequence[str]) -> tuple[Rule, ...]:
     from rocketwire.server.faults.rule import MOST_RULES
 
     if len(texts) > MOST_RULES:
-        raise CommandError(f"--fault: allowed are {MOST_RULES} rules")
+        raise CommandError(f"--fault: at most {MOST_RULES} rules are allowed")
     rules = []
     for text in texts:
         try:

@@ -27,7 +27,7 @@ def name_server_addresses(text: str) -> list[Address]:
         except AddressInvalid as error:
             raise NameServersInvalid(each, str(error)) from error
     if not found:
-        raise NameServersInvalid(text, "allowed is HOST:PORT, several of them with ; between")
+        raise NameServersInvalid(text, "expected HOST:PORT, several of them with ; between")
     return found
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 import json
 import os
-import random  # noqa: TID251 - to have generators of others begin anew
+import random  # noqa: TID251 - to have generators of others begin again
 import select
 import socket
 import sys

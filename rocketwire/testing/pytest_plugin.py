@@ -99,5 +99,5 @@ def _block(request: pytest.FixtureRequest) -> EndpointBlock:
 def _assignment(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise pytest.UsageError(f"{text!r}: allowed is KEY=VALUE, a key of broker.conf")
+        raise pytest.UsageError(f"{text!r}: expected KEY=VALUE, a key of broker.conf")
     return key.strip(), value.strip()

@@ -140,7 +140,7 @@ class AccessControl:
         Raises:
             ConfigError: the file cannot be used; the message names it and the key.
         """
-        self.path = os.path.abspath(path)  # noqa: PTH100 (a symbolic link's target may change: it is resolved anew each time)
+        self.path = os.path.abspath(path)  # noqa: PTH100 (a symbolic link's target may change: it is resolved again each time)
         self._files = files
         self._clock = clock
         self._refused = metrics.acl_refused

@@ -161,7 +161,7 @@ def _entries(document: dict[Any, Any]) -> Iterator[tuple[str, dict[Any, Any]]]:
     for number, entry in enumerate(_list(document.get(ACCOUNTS), ACCOUNTS)):
         name = f"{ACCOUNTS}[{number}]"
         if not isinstance(entry, dict):
-            raise AclFileInvalid(f"{name}: allowed is a map of keys")
+            raise AclFileInvalid(f"{name}: expected a map of keys")
         yield name, entry
 
 
@@ -206,7 +206,7 @@ def _list(value: object, name: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise AclFileInvalid(f"{name}: allowed is a list")
+        raise AclFileInvalid(f"{name}: expected a list")
     return value
 
 
@@ -214,7 +214,7 @@ def _text(value: object, name: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str):
-        raise AclFileInvalid(f"{name}: allowed is a text")
+        raise AclFileInvalid(f"{name}: expected a text")
     return str(value)  # bodies take strings only
 
 
@@ -223,5 +223,5 @@ def _boolean(value: object, name: str) -> bool:
     if isinstance(value, str):  # a list may be large when formatted
         found = _BOOLEANS.get(value.strip().lower())
     if found is None:
-        raise AclFileInvalid(f"{name}: allowed is true or false")
+        raise AclFileInvalid(f"{name}: expected true or false")
     return found

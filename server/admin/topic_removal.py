@@ -7,7 +7,7 @@ the old one.
 A kill at any point leaves the topic whole or deleted. The store notes the deletion before anything else
 (`store/tables/deleted_topics.py`), and a start after the kill finishes it: `finish_deletions` here, and recovery for
 the queues. Messages of the topic stay in the commit log until they expire; those that wait for a time or for the
-outcome of a transaction are delivered when they are due, as by Apache's brokers, and begin the topic's queues anew.
+outcome of a transaction are delivered when they are due, as by Apache's brokers, and begin the topic's queues again.
 """
 
 from __future__ import annotations

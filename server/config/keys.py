@@ -88,7 +88,7 @@ class Key:
         value = self._value_of(text)
         if value is None:
             shown = text if text.isprintable() else repr(text)
-            raise ConfigError(f"{spelling or self.name}={shown}: allowed is {self.allowed}")
+            raise ConfigError(f"{spelling or self.name}={shown}: expected {self.allowed}")
         return value
 
     def _value_of(self, text: str) -> Value | None:

@@ -69,17 +69,17 @@ def parse_rule(text: str) -> Rule:
     name, _, argument = action_text.partition(":")
     read = _READERS.get(name.strip())
     if read is None:
-        raise RuleInvalid(f"{_shown(name)} is no action: allowed is {_ACTIONS}")
+        raise RuleInvalid(f"{_shown(name)} is no action: expected {_ACTIONS}")
     action = read(argument.strip())
     values: dict[str, Any] = {}
     for condition in conditions:
         key, equals, value = (part.strip() for part in condition.partition("="))
         if key not in _CONDITIONS or not equals:
             hint = "; a remark with a comma needs quotation marks" if isinstance(action, AnswerWith) else ""
-            raise RuleInvalid(f"{_shown(condition)} is no condition: allowed is {_KEYS}{hint}")
+            raise RuleInvalid(f"{_shown(condition)} is no condition: expected {_KEYS}{hint}")
         attribute, read_value = _CONDITIONS[key]
         if attribute in values:
-            raise RuleInvalid(f"{key}= is there twice: allowed is once")
+            raise RuleInvalid(f"{key}= is given twice")
         values[attribute] = read_value(value)
     rule = Rule(action=action, **values)
     _check_own(rule)
@@ -111,7 +111,7 @@ def _text(text: str, what: str) -> str:
     plain = text if match is None else re.sub(r"\\(.)", r"\1", match[1])
     if (match is None and '"' in text) or not plain or not plain.isprintable():
         raise RuleInvalid(
-            f"{what} {_shown(text)}: allowed is printable text, in quotation marks if it has a comma or one itself"
+            f"{what} {_shown(text)}: expected printable text, in quotation marks if it has a comma or one itself"
         )
     return plain
 
@@ -119,7 +119,7 @@ def _text(text: str, what: str) -> str:
 def _number(text: str, low: int, high: int, what: str) -> int:
     number = int(text) if _NUMBER.fullmatch(text) else low - 1
     if not low <= number <= high:
-        raise RuleInvalid(f"{what} {_shown(text)}: allowed is a whole number from {low} to {high}")
+        raise RuleInvalid(f"{what} {_shown(text)}: expected a whole number from {low} to {high}")
     return number
 
 
@@ -129,9 +129,7 @@ def _code(text: str, names: type[IntEnum], low: int, high: int, what: str) -> in
     number = int(text) if _NUMBER.fullmatch(text) else low - 1
     if not low <= number <= high:
         example = next(name for name in names.__members__ if name.startswith(("SEND_MESSAGE", "SYSTEM_BUSY")))
-        raise RuleInvalid(
-            f"{what} {_shown(text)}: allowed is a number from {low} to {high} or a name, such as {example}"
-        )
+        raise RuleInvalid(f"{what} {_shown(text)}: expected a number from {low} to {high} or a name, such as {example}")
     return number
 
 
@@ -139,7 +137,7 @@ def _one_of(choices: type[E], text: str, what: str) -> E:
     try:
         return choices(text)
     except ValueError as error:
-        raise RuleInvalid(f"{what} {_shown(text)}: allowed is {' or '.join(choices)}") from error
+        raise RuleInvalid(f"{what} {_shown(text)}: expected {' or '.join(choices)}") from error
 
 
 def _answer(argument: str) -> Action:
@@ -178,7 +176,7 @@ def _codes(value: str) -> tuple[int, ...]:
 
 def _rate(value: str) -> int:
     if not _RATE.fullmatch(value):
-        raise RuleInvalid(f"rate {_shown(value)}: allowed is a number from 0 to 1, with six decimals at most")
+        raise RuleInvalid(f"rate {_shown(value)}: expected a number from 0 to 1, with six decimals at most")
     whole, _, decimals = value.partition(".")
     return int(whole or "0") * ALWAYS + int(decimals.ljust(6, "0"))
 
@@ -199,7 +197,7 @@ def _check_own(rule: Rule) -> None:
     if own and answer:
         names = ", ".join(RequestCode(code).name for code in sorted(own))
         raise RuleInvalid(
-            f"{names}: the server itself sends it to clients; allowed is delay, drop, disconnect, duplicate or corrupt "
+            f"{names}: the server itself sends it to clients; expected delay, drop, disconnect, duplicate or corrupt "
             "of the request"
         )
 

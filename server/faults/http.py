@@ -65,7 +65,7 @@ class _Serving:
     async def remove(self, request: HttpRequest) -> HttpResponse:
         """Remove the rule of `?id=`, or all; refuse other parameters, which may be a misspelt id."""
         if others := sorted(request.parameters.keys() - {"id"}):
-            return text_response(f"{', '.join(others)}: allowed is /faults or /faults?id=NUMBER", status=400)
+            return text_response(f"{', '.join(others)}: expected /faults or /faults?id=NUMBER", status=400)
         text = request.parameters.get("id")
         removed = tuple(each for each in self._rules if text in {None, str(each.number)})
         if text is not None and not removed:
@@ -80,12 +80,12 @@ def _read(request: HttpRequest) -> list[Rule]:
         try:
             found = msgspec.json.decode(request.body, type=_Given | list[_Given])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise RuleInvalid(f'{error}: allowed is {{"rule": "RULE"}} or a list of such') from error
+            raise RuleInvalid(f'{error}: expected {{"rule": "RULE"}} or a list of such') from error
         texts = [each.rule for each in (found if isinstance(found, list) else [found])]
     else:
         texts = [line for line in request.body.decode(errors="replace").splitlines() if line.strip()]
     if not texts:
-        raise RuleInvalid("no rule is given: allowed is one a line, as --fault takes them")
+        raise RuleInvalid("no rule is given: expected one a line, as --fault takes them")
     return [_parsed(text) for text in texts]
 
 

@@ -24,7 +24,7 @@ class TooManyRules(Exception):
     """There are too many rules to add another; the message is one line."""
 
     def __init__(self) -> None:
-        super().__init__(f"allowed are {MOST_RULES} fault rules: remove some that are in force")
+        super().__init__(f"at most {MOST_RULES} fault rules may be active: remove some")
 
 
 class ActiveRule:

@@ -101,7 +101,7 @@ def registration(services: TelemetryServices, call: Call, client: GrpcClient, sa
 
 
 def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest) -> RpcSteps:
-    """Register a client anew; of one that has not sent settings, no more is known than what it receives."""
+    """Register a client again; of one that has not sent settings, no more is known than what it receives."""
     client = services.clients.find_or_make(call.client_id, call.connection, call.account, speaks=True)
     said = client.declaration
     if not said.group and request.HasField("group"):

@@ -220,7 +220,7 @@ class HttpConnection:
             methods.append("HEAD")
         allowed = ", ".join(methods)
         return text_response(
-            f"allowed is {allowed}", status=HTTPStatus.METHOD_NOT_ALLOWED, headers=(("Allow", allowed),)
+            f"allowed methods: {allowed}", status=HTTPStatus.METHOD_NOT_ALLOWED, headers=(("Allow", allowed),)
         )
 
     async def _send(self, response: HttpResponse, *, ends: bool = False) -> None:

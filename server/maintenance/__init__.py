@@ -1,1 +1,1 @@
-"""The store's upkeep: opening, flushing, removing expired files, noticing missing ones."""
+"""The store's maintenance: opening, flushing, removing expired files, noticing missing ones."""

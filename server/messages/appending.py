@@ -30,7 +30,7 @@ def append_group(store: StoreProtocol, drafts: Sequence[Draft]) -> tuple[list[Ap
         return appended, _NO_REFUSALS
     refusals: dict[int, Exception] = {}
     while (at := len(appended)) < len(drafts):
-        # Taken down now: the next append, of anyone, sets it anew.
+        # Taken down now: the next append, of anyone, sets it again.
         error = store.append_error
         refusal = error if isinstance(error, DraftRefused) else ServiceUnavailable(error)
         if refusal is error or (isinstance(error, StoreGone) and store.append_refusal is None):

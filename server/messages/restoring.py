@@ -147,7 +147,7 @@ def with_storable_properties(draft: Draft) -> Draft:
         Undeliverable: there are none such.
     """
     properties = draft.properties
-    if 0 in properties:  # Apache's broker takes what this one does not
+    if 0 in properties:  # Apache's broker accepts messages that this one refuses
         found = guard_against_lost_pages(properties)
         if found is None or len(found) > MAX_PROPERTIES_LENGTH:
             raise DestinationInvalid("its properties hold so many zero bytes that they would be taken for a lost page")

@@ -45,7 +45,7 @@ class _Serving:
             asked = msgspec.json.decode(request.body, type=_Advance)
             self._clock.advance(asked.advance)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return text_response(f'{error}: allowed is {{"advance": MS}}', status=400)
+            return text_response(f'{error}: expected {{"advance": MS}}', status=400)
         except NotMovable as error:
             return text_response(f"advance={asked.advance}: {error}", status=400)
         return await self.show(request)

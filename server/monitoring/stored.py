@@ -57,7 +57,7 @@ def timer(of: Timer) -> Iterator[Metric]:
     yield gauge("timer_not_taken_up_messages", "Messages that are not in the wheel yet.", of.enqueue_behind)
     yield counters(
         "timer_messages",
-        "What became of messages: delivered, cancelled, rolled (stored anew), stale (the record is gone), dropped "
+        "What became of messages: delivered, cancelled, rolled (stored again), stale (the record is gone), dropped "
         "(can never be delivered).",
         ("outcome",),
         (((name,), getattr(counts, name)) for name in ("delivered", "cancelled", "rolled", "stale", "dropped")),

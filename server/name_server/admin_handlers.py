@@ -60,7 +60,7 @@ def _add_write(
 
 
 def _added(services: NameServerAdminServices, broker: str) -> ReplySteps:
-    # As Apache: what the topic had besides is lost until the broker registers it anew.
+    # As Apache: what the topic had besides is lost until the broker registers it again.
     count = yield from services.routes.change_permission(broker, lambda _: Permission.READ | Permission.WRITE)
     return Reply(fields=headers.AddWritePermOfBrokerResponseHeader(add_topic_count=count))
 

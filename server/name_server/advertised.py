@@ -23,7 +23,7 @@ class AdvertisedInvalid(ValueError):
     """A text that says not what clients get; its message says what is allowed."""
 
     def __init__(self) -> None:
-        super().__init__("allowed is [neighbours,][NETWORK=HOST:PORT,]...HOST:PORT, with a NETWORK like 10.0.0.0/8")
+        super().__init__("expected [neighbours,][NETWORK=HOST:PORT,]...HOST:PORT, with a NETWORK like 10.0.0.0/8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -258,7 +258,7 @@ class RouteTable:
     # --- administration ---
 
     def delete_topic(self, topic: str, cluster: str | None = None) -> None:
-        """Remove a topic's queues, or those of one cluster's brokers, until its brokers register it anew."""
+        """Remove a topic's queues, or those of one cluster's brokers, until its brokers register it again."""
         by_broker = self._queues.get(topic, {})
         for broker in [name for name in by_broker if not cluster or self._is_of(name, cluster)]:
             del by_broker[broker]
@@ -271,7 +271,7 @@ class RouteTable:
         return broker in self._sets and self._sets[broker].cluster == cluster
 
     def change_permission(self, broker: str, changed: Callable[[int], int]) -> Steps[int]:
-        """Change the permission of a broker's topics until it registers them anew; return how many it has."""
+        """Change the permission of a broker's topics until it registers them again; return how many it has."""
         count = 0
         for part in in_batches(list(self._topics.get(broker, ()))):
             for topic in part:

@@ -24,7 +24,7 @@ _LONGEST_SECONDS: Final = 0.002
 _POLLS: Final = 40
 """How often the hub polls for clients that send again at once, about 20 us: a pass of the event loop takes longer."""
 _PAUSE: Final = 32
-"""After polling in vain it does not poll so many times."""
+"""After polling without a result it does not poll so many times."""
 
 
 class KernelFrames(Protocol):

@@ -86,7 +86,7 @@ class Session:
         "_dispatcher",
         "_drains",
         "_ends",
-        "_farewells",
+        "_linger_budget",
         "_long",
         "_most_waiting",
         "_nursery",
@@ -149,7 +149,7 @@ class Session:
         self._most_waiting = HIGH_WATER
         self._ends = False
         self._drains = False
-        self._farewells = linger_budget or DescriptorBudget()
+        self._linger_budget = linger_budget or DescriptorBudget()
         self.driver = drive(sock, self)
 
     # --- what waits
@@ -369,7 +369,7 @@ class Session:
 
     def _finish(self) -> None:
         """Close, as everything is sent; if not too many do so, let the client read a refusal first."""
-        if self._drains and self._farewells.take():
+        if self._drains and self._linger_budget.take():
             self._nursery.start_soon(self._drain)
         else:
             self.close()
@@ -380,7 +380,7 @@ class Session:
             with contextlib.suppress(OSError, trio.ClosedResourceError), self._output.sock.dup() as sock:
                 await drain(sock)
         finally:
-            self._farewells.give_back()
+            self._linger_budget.give_back()
             self.close()
 
     def failed(self, error: Exception) -> None:

@@ -168,7 +168,7 @@ class Acks:
     def change(self, fields: ChangeInvisibleTimeRequestHeader, remote: str) -> Reply | Append:
         """Keep a message from others for another time from now on.
 
-        A handle is good for one change: the answer says what the next one is made from. Apache's broker takes each
+        A handle may be changed once: the answer says what the next one is made from. Apache's broker takes each
         change, and gives the message as often.
 
         Raises:

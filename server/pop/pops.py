@@ -89,7 +89,7 @@ class Pops:
         self._polls = self.services.polls, self.services.notifications
         self.reviver: Reviver | None = None
         if timer is not None:
-            coming_again = Redelivery(
+            redelivery = Redelivery(
                 state, runtime, broker_name, pop_topics=pop_topics, records=records, renewals=renewals
             )
             self.reviver = Reviver(
@@ -98,7 +98,7 @@ class Pops:
                 topic=pop_topics.revive,
                 timer=timer,
                 broker_name=broker_name,
-                coming_again=coming_again,
+                redelivery=redelivery,
             )
             runtime.due_time.moved.subscribe(self.reviver.clock_moved)
 

@@ -1,7 +1,7 @@
 """Renewal: what a client popped so that the broker keeps it for it (`auto_renew` of gRPC) is not given to others.
 
 The check point, or the batch in order, names the client. When its time is up and the client is here, it is written
-anew, for `STEP_MS` more, under the same pop time: so acknowledgements still are about it, and by when they are due
+again, for `STEP_MS` more, under the same pop time: so acknowledgements still are about it, and by when they are due
 follows from the handle alone. No table has to know what is renewed, and a restart changes nothing.
 
 An answer may be lost with its connection after the socket took it, and its client would never know what it is given.
@@ -95,7 +95,7 @@ class Renewals:
         breaks[client_id] = [*recent, range(start, stop)]
 
     def renewal_ms(self, client_id: str | None, pop_time: int, now: int, former: int = STEP_MS) -> int | None:
-        """For how long from the pop on messages whose time is up are invisible anew, in ms; None: they are not.
+        """For how long from the pop on messages whose time is up are invisible again, in ms; None: they are not.
 
         Args:
             client_id: For whom they are renewed; None: for nobody.

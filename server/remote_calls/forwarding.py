@@ -166,7 +166,7 @@ class ForwardedCalls:
         return cast("int", served)
 
     def forget(self) -> None:
-        """Decide anew about all topics."""
+        """Decide again about all topics."""
         self._native.forget()
         self._native.delay_ms = self._keys.current.max_delay_time_mills
         self._native.body_bytes = self._send_keys.current.max_message_size

@@ -1,8 +1,8 @@
 """Deliveries that the server renews for push consumers (`auto_renew`), at brokers that do not do so themselves.
 
-A delivery is made invisible anew shortly before its time is up, as long as its client is here. Its client keeps the
+A delivery is made invisible again shortly before its time is up, as long as its client is here. Its client keeps the
 handle that it got first; which one is in force is known here. So when this process dies, or the client goes on
-elsewhere, that handle is good for its first minute, and then the message comes again.
+elsewhere, that handle is valid for its first minute, and then the message comes again.
 """
 
 from __future__ import annotations

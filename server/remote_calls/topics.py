@@ -1,6 +1,6 @@
 """Topics of a cluster: what its name servers say of their queues, and a broker of their types.
 
-What is known answers at once, and is asked for anew in the background when it is not fresh any more. A call waits only
+What is known answers at once, and is asked for again in the background when it is not fresh any more. A call waits only
 for a topic that is new, or that nobody has asked for since long.
 """
 
@@ -165,7 +165,7 @@ class RemoteTopics:
         try:
             await self.load(topic)
         except UpstreamUnreachable as error:
-            log.debug("topic %(topic)s is not known anew: %(reason)s", {"topic": topic, "reason": error})
+            log.debug("could not refresh the route of topic %(topic)s: %(reason)s", {"topic": topic, "reason": error})
 
     async def _ask(self, topic: str, known: _Known) -> None:
         route = await self._cluster.route(topic)

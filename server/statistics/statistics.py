@@ -14,7 +14,7 @@ from rocketwire.server.statistics.counters import Counters, Period
 GroupTopic: TypeAlias = tuple[str, str]
 """A group and a topic."""
 TakeArrivals: TypeAlias = Callable[[], Iterable[list[tuple[str, int, int]]]]
-"""Takes what was appended since the last call: topics, messages and bytes of their queues, in parts."""
+"""Gives what was appended since the last call: topics, messages and bytes of their queues, in parts."""
 
 STORED, DELIVERED = "stored", "delivered"
 """The keys of what the broker stored and delivered in all."""

@@ -13,7 +13,7 @@ class TimerCounts:
     Attributes:
         delivered: Copies that were stored.
         cancelled: Messages that a marker cancelled.
-        rolled: Records that were stored anew, for the next lap.
+        rolled: Records that were stored again, for the next lap.
         stale: References that led to no record any more.
         dropped: Messages that can never be delivered.
         lateness: How late the last copies were stored, in ms.

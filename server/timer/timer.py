@@ -165,7 +165,7 @@ class Timer:
 
     @property
     def lap_ms(self) -> int:
-        """How long a message waits at most, in ms, before it is delivered or stored anew."""
+        """How long a message waits at most, in ms, before it is delivered or stored again."""
         return self._index.window * self._index.precision
 
     @property

@@ -1,7 +1,7 @@
 """Asking a producer what became of its half message (39): any living one of the group, in turn.
 
 The body is the half message as it was, with its real topic and queue, under the offsets of its newest copy. As in
-Apache's, WAIT is false in it and the size of the record counts anew.
+Apache's, WAIT is false in it and the size of the record counts again.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class BackChecker:
             if self._time.elapsed() >= last + interval:
                 began, real = self._time.elapsed(), trio.current_time()
                 await _logged(self.run_round)
-                last = began + trio.current_time() - real  # without moves of the clock meanwhile: they count anew
+                last = began + trio.current_time() - real  # without moves of the clock meanwhile: they count again
 
     async def _read_copies(self) -> None:
         await self._budget.carry_out(as_steps(self._copies.read()))

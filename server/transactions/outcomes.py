@@ -191,7 +191,7 @@ class TransactionOutcomes:
                 continue
             if identity(half) == of if of is not None else _is_commit_of(last, half):
                 log.warning(
-                    "half message %(offset)d has its outcome, but the note of it was lost: written anew",
+                    "half message %(offset)d has its outcome, but the note of it was lost: written again",
                     {"offset": offset},
                 )
                 try:

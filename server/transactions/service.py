@@ -31,10 +31,10 @@ class Transactions:
     Attributes:
         state: Which half messages are undecided.
         ending: Decides them.
-        resuming: Begins back-checks anew for those that were left undecided.
+        resuming: Begins back-checks again for those that were left undecided.
 
     Raises:
-        StoreNotWritable: the offsets were ahead of the store, and cannot be written anew.
+        StoreNotWritable: the offsets were ahead of the store, and cannot be written again.
     """
 
     def __init__(

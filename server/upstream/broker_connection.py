@@ -371,7 +371,7 @@ async def connect(
     Args:
         address: The server's.
         nursery: Runs the connection.
-        asked: Takes what the server asks; None: nothing comes of that.
+        asked: Called with each request of the server; None: such requests are dropped.
         settled: Called when all answers of a read have been passed on.
         connecting: Makes it; None: `connect_plain`.
         signing: Signs each request; None: nobody does.

@@ -230,7 +230,7 @@ class UpstreamCluster:
             self._take(await self.in_thread(len(answer.body), partial(_read_brokers, answer)))
         except UpstreamUnreachable as error:
             if self.reached:
-                log.warning("the brokers are not known anew: %(reason)s", {"reason": error})
+                log.warning("could not refresh the list of brokers: %(reason)s", {"reason": error})
             self.reached = False
         else:
             if not self.reached:

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 class ConnectionPool:
-    """The connections; each is made when its server is asked first, and made anew when it was lost.
+    """The connections; each is made when its server is asked first, and made again when it was lost.
 
     Args:
         connecting: Makes a connection.
@@ -180,7 +180,7 @@ class ConnectionPool:
 
         Args:
             address: The server's.
-            asked: Takes what the server asks.
+            asked: Called with each request of the server.
 
         Raises:
             RequestNotSent: it cannot be reached.

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 _AGAIN_SECONDS: Final = 1.0
 _ANSWER_SECONDS: Final = 24.0
 """As Apache's brokers wait for an answer to a registration."""
-_FAREWELL_SECONDS: Final = 3.0
+_CLOSE_SECONDS: Final = 3.0
 
 
 class RemoteRegistration:
@@ -98,7 +98,7 @@ class RemoteRegistration:
                         server.failed(str(error))
                     await trio.sleep(_AGAIN_SECONDS)
         finally:
-            with trio.move_on_after(_FAREWELL_SECONDS, shield=True):
+            with trio.move_on_after(_CLOSE_SECONDS, shield=True):
                 await self._unregister(server)
 
     async def _serve(self, server: _NameServer, line: BrokerConnection) -> None:

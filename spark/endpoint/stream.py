@@ -28,7 +28,7 @@ T = TypeVar("T")
 class EndpointStreamReader(QueueStreamReader[BlockingCluster]):
     """Reads from brokers as their queues grow."""
 
-    replaced_remedy = "Was the topic made anew? Begin with a new checkpointLocation, or set failOnDataLoss to false"
+    replaced_remedy = "Was the topic made again? Begin with a new checkpointLocation, or set failOnDataLoss to false"
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         """Take the options.

@@ -2,7 +2,7 @@
 
 A file is fetched in pieces. Small scattered reads, as of a bisection, fetch a block each, which is cached for a while.
 A reader that announces its next reads (`expect`) gets these parts prefetched, several at once. A sequential reader
-without announcements gets larger pieces, and the next two are prefetched: never more in vain than was read before.
+without announcements gets larger pieces, and the next two are prefetched: never more for nothing than was read before.
 
 Memory is bounded: requests in flight (`prefetch` bytes), the last two pieces read, and the cached blocks. One thread
 reads; the threads that fetch change nothing here.

@@ -2,7 +2,7 @@
 
 Theory: the columns have every whole record that the log had when they were made. What lies between two of them, or
 between one and the end of its file, is walked as the log is without columns: mostly it is the blank that ends a file,
-and else it is damage, whose rows the walk makes. If the columns turn out to be damaged, or were made anew since, the
+and else it is damage, whose rows the walk makes. If the columns turn out to be damaged, or were made again since, the
 rest of the task is walked.
 """
 
@@ -62,7 +62,7 @@ def fitting_manifest(cache: Cache) -> Manifest:
     except OSError as error:
         raise ColumnsUnusable(str(error)) from error
     if found is None or (found.last, found.end, found.witness) != cache[1:]:
-        raise ColumnsUnusable("they were extended or made anew since the read was planned")
+        raise ColumnsUnusable("they were extended or made again since the read was planned")
     return found
 
 

@@ -34,7 +34,7 @@ _NEAR: Final = 32 << 10
 _HEAD: Final = 8
 _ENTRIES_GONE: Final = (
     "Set failOnDataLoss to false to read what is left; if the log has the messages still, rocketwire store repair "
-    "makes its queues anew"
+    "makes its queues again"
 )
 _REPLACED: Final = "\ufffd"
 

@@ -117,7 +117,7 @@ class StoreStreamReader(QueueStreamReader[Stores]):
     def _of_these(
         self, stores: Stores, start: object, begun: Offsets, end: object, ended: Offsets
     ) -> tuple[Offsets, Offsets]:
-        """Both offsets, less those of stores that were replaced since: they begin anew, or wait for the next poll.
+        """Both offsets, less those of stores that were replaced since: they begin again, or wait for the next poll.
 
         Raises:
             StoreUnreadable: a file cannot be read.
@@ -125,8 +125,8 @@ class StoreStreamReader(QueueStreamReader[Stores]):
         """
         first, last = last_read(start), last_read(end)
         gone = self._replaced(stores, last)
-        anew = self._replaced(stores, {broker: read for broker, read in first.items() if read != last.get(broker)})
-        return without(anew, begun), without(gone, ended)
+        replaced = self._replaced(stores, {broker: read for broker, read in first.items() if read != last.get(broker)})
+        return without(replaced, begun), without(gone, ended)
 
     def _plan(self, stores: Stores, begun: Offsets, ended: Offsets) -> list[InputPartition]:
         self._check_brokers(stores, ended)
@@ -164,7 +164,7 @@ class StoreStreamReader(QueueStreamReader[Stores]):
         fail = self._options.fail_on_data_loss
         if end > most:
             if store.directory.state is StoreState.LIVE and is_lagging(store, queue.topic, queue.queue_id):
-                raise PathUnreadable(f"{where}: the broker fills its queues anew after a crash", _WAIT)
+                raise PathUnreadable(f"{where}: the broker fills its queues again after a crash", _WAIT)
             lost(f"{where}: those up to {end} were there before", fail=fail, remedy=self.replaced_remedy)
         if first < least:
             lost(f"{where}: those from {first} on were to be read", fail=fail, remedy=REMOVED)

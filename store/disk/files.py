@@ -153,7 +153,7 @@ class FileSystem(Protocol):
     def write(self, path: str, data: bytes, *, like: str | None = None, durable: bool = True) -> None:
         """Create or overwrite a small file; durable when this returns, or else when the kernel has written it.
 
-        `like` makes it anew, so that another name of the file keeps its text, with the permissions of that other file.
+        `like` makes it again, so that another name of the file keeps its text, with the permissions of that other file.
         """
         ...
 

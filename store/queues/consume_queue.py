@@ -22,7 +22,7 @@ from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, MAX_TOPIC_LENGTH_V1
 from rocketwire.wire.java import string_hash, to_int32
 
 SIZE_SETTING: Final = "mappedFileSizeConsumeQueue"
-_REMEDY: Final = "move all files out of this folder: the queue is made anew from the commit log"
+_REMEDY: Final = "move all files out of this folder: the queue is made again from the commit log"
 #: Disk space is allocated by this many bytes: few, as there may be thousands of queues, and a page is written twice ...
 _WINDOW: Final = 4 * 4096
 #: ... and by twice as many each time that a queue has filled them, up to this many.

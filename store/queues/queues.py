@@ -152,7 +152,7 @@ class QueueTable:
     def take_counts(self) -> Iterator[list[tuple[str, int, int]]]:
         """Take the counts of what was appended since the last call: topics, messages and bytes of their queues.
 
-        They come in parts, between which the caller may let others run. A part takes 0.2 ms if all its queues grew.
+        They come in parts, between which the caller may yield to others. A part takes 0.2 ms if all its queues grew.
         """
         queues = list(self)
         for first in range(0, len(queues), _COUNTED):

@@ -24,7 +24,7 @@ from rocketwire.store.timer.unit_access import due_units, settle_units
 from rocketwire.store.timer.units import DueTimerUnit, TimerUnit
 
 SIZE_SETTING: Final = "mappedFileSizeTimerLog"
-_REMEDY: Final = "remove the timer's files (timerlog/, timerwheel, config/timercheck): they are made anew from the log"
+_REMEDY: Final = "remove the timer's files (timerlog/, timerwheel, config/timercheck): they are made again from the log"
 #: Disk space is allocated this many bytes ahead of the writer.
 _WINDOW: Final = 256 << 10
 #: A file holds two million units: many more are never of use at once.
@@ -282,7 +282,7 @@ class TimerLog:
         self.segments.remove_first()
 
     def forget_mapping(self) -> None:
-        """Look for the file anew."""
+        """Look for the file again."""
         self._low = self._high = -1
         self._mapping = None
 

@@ -181,8 +181,8 @@ class TimerRecovery:
         yield from self._settle_copied(min(doubted_from, self._copies_from(complete=complete)), complete=complete)
         yield from units.write()
         own = self._check.extension
-        anew = own is not None and own.precision != self._precision
-        yield from rebuild(self._wheel, units, oldest=1 if anew else self.read_time // self._precision)
+        other_precision = own is not None and own.precision != self._precision
+        yield from rebuild(self._wheel, units, oldest=1 if other_precision else self.read_time // self._precision)
         yield from self._enter_copied()
 
     def _doubt_outcomes(self, copies_from: int) -> None:

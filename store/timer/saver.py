@@ -92,7 +92,7 @@ class TimerFilesSaver:
         """Flush a snapshot; at a `clean` stop with the wheel. Blocking; safe in a thread, one call at a time.
 
         Raises:
-            FlushFailed: a sync failed; nothing is saved any more until the store is opened anew.
+            FlushFailed: a sync failed; nothing is saved any more until the store is opened again.
             FlushDelayed: it could not be started now; the next snapshot includes it.
         """
         check = self.check_of(snapshot, clean=clean)

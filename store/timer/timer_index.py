@@ -275,7 +275,7 @@ class TimerIndex:
         """Flush a snapshot. Blocking; safe in a thread, one call at a time.
 
         Raises:
-            FlushFailed: a sync failed; nothing is saved any more until the store is opened anew.
+            FlushFailed: a sync failed; nothing is saved any more until the store is opened again.
             FlushDelayed: it could not be started now; the next snapshot includes it.
         """
         self._saver.save(snapshot, clean=False)

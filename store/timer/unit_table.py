@@ -149,7 +149,7 @@ class UnitTable:
             here = starts == start
             rows = np.frombuffer(self._log.mapping_of(start), _UNIT, self._log.units_a_file)
             places = (self.position[indexes[here]] - start) // UNIT_SIZE
-            # First that they roll: a unit that says only this is not delivered in its slot, but stored anew.
+            # First that they roll: a unit that says only this is not delivered in its slot, but stored again.
             rows["magic"][places] |= UnitMagic.ROLL
             rows["write_time"][places] = now * self._precision
             rows["delay"][places] = (numbers[here] - now) * self._precision

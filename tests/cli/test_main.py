@@ -31,7 +31,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str
     assert main(["serve", "--set", "flushDiskType=SYNC"]) == 2
     caught = capsys.readouterr()
     assert caught.out == ""
-    assert caught.err == "rocketwire: flushDiskType=SYNC: allowed is ASYNC_FLUSH or SYNC_FLUSH\n"
+    assert caught.err == "rocketwire: flushDiskType=SYNC: expected ASYNC_FLUSH or SYNC_FLUSH\n"
 
 
 def test_the_package_runs_as_a_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -118,9 +118,9 @@ def test_so_does_encryption(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_wrong_is_named_by_its_place(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert refused(capsys, "--profile", "wrong") == "tls of the profile: yes: allowed is 0, 1 or any"
+    assert refused(capsys, "--profile", "wrong") == "tls of the profile: yes: expected 0, 1 or any"
     monkeypatch.setenv("ROCKETWIRE_TLS", "no")
-    assert refused(capsys, "--profile", "wrong") == "ROCKETWIRE_TLS=no: allowed is 0, 1 or any"
+    assert refused(capsys, "--profile", "wrong") == "ROCKETWIRE_TLS=no: expected 0, 1 or any"
     assert "did you mean full?" in refused(capsys, "--profile", "ful")
 
 

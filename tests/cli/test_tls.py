@@ -93,4 +93,4 @@ def test_files_that_cannot_be_used_are_mistakes(run: Callable[..., Ran], tmp_pat
 
 def test_a_variable_that_is_wrong_is_a_mistake(run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROCKETWIRE_TLS", "yes")
-    assert run("group", "check") == Ran(2, "", "rocketwire: ROCKETWIRE_TLS=yes: allowed is 0, 1 or any\n")
+    assert run("group", "check") == Ran(2, "", "rocketwire: ROCKETWIRE_TLS=yes: expected 0, 1 or any\n")

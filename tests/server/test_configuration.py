@@ -109,7 +109,7 @@ def test_a_name_server_to_register_with_is_answered_with_what_happens_instead() 
 def test_a_bad_value_names_key_value_and_what_is_allowed(key: str, value: str, allowed: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read_settings({key: value})
-    assert str(caught.value) == f"{key}={value}: allowed is {allowed}"
+    assert str(caught.value) == f"{key}={value}: expected {allowed}"
 
 
 def test_empty_text_is_allowed_where_it_means_the_usual() -> None:
@@ -148,7 +148,7 @@ def test_a_running_broker_takes_new_values() -> None:
     [
         ("listenPort", "read at the start only; restart the server with it"),
         ("brokrName", "unknown key; did you mean brokerName?"),
-        ("brokerPermission", "allowed is a whole number from 2 to 6"),
+        ("brokerPermission", "expected a whole number from 2 to 6"),
     ],
 )
 def test_a_running_broker_refuses_what_it_cannot_change(key: str, reason: str) -> None:

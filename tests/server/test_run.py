@@ -315,7 +315,7 @@ def test_a_bad_file_of_accounts_is_one_line_and_code_2(tmp_path: Path, capsys: p
     file = tmp_path / "accounts.yml"
     file.write_text("accounts: 5\n")
     assert run.run(small_config(tmp_path / "store", acl_enable=True, acl_file=str(file))) == 2
-    assert capsys.readouterr().err == f"rocketwire: aclFile={file}: accounts: allowed is a list\n"
+    assert capsys.readouterr().err == f"rocketwire: aclFile={file}: accounts: expected a list\n"
     assert not (tmp_path / "store").exists()
 
 

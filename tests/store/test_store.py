@@ -35,7 +35,7 @@ def names(path: Path) -> list[str]:
 
 
 def why(store: MessageStore) -> Exception | None:
-    """Read anew each time: a type checker takes an attribute for unchanged by a call."""
+    """Read again each time: a type checker takes an attribute for unchanged by a call."""
     return store.append_error
 
 

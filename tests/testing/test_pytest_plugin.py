@@ -116,7 +116,7 @@ def test_it(rocketmq):
     pass
 """
     assert "the marker rocketmq takes arguments by name only" in run(tmp_path, source)
-    assert "'key': allowed is KEY=VALUE" in run(tmp_path, source, "--rocketmq-set", "key")
+    assert "'key': expected KEY=VALUE" in run(tmp_path, source, "--rocketmq-set", "key")
 
 
 @pytest.mark.costly

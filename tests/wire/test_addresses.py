@@ -39,7 +39,7 @@ def test_host_and_port_are_read(text: str, host: str, port: int) -> None:
     ],
 )
 def test_anything_else_is_refused_with_what_is_allowed(text: str) -> None:
-    with pytest.raises(AddressInvalid, match=r"^allowed is HOST:PORT or \[IPV6\]:PORT, port 0 to 65535$"):
+    with pytest.raises(AddressInvalid, match=r"^expected HOST:PORT or \[IPV6\]:PORT, port 0 to 65535$"):
         parse_address(text)
 
 

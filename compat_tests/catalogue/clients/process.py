@@ -25,7 +25,7 @@ from rocketwire.compat.messages import Event, Outgoing
 
 Argument = str | int | Iterable[str] | Iterable[int] | Iterable[Outgoing]
 _TAIL: Final = 8000  # bytes of a log that are kept as evidence
-_FAREWELL: Final = 20.0  # seconds that a process gets to end by itself
+_CLOSE_SECONDS: Final = 20.0  # seconds that a process gets to end by itself
 
 
 class ProgramFailed(Exception):
@@ -141,7 +141,7 @@ class Runner:
 
     def close(self) -> None:
         """End it at its next request, or by a signal when that takes long."""
-        self._end(_FAREWELL)
+        self._end(_CLOSE_SECONDS)
         self._errors.close()
 
     def _end(self, within: float) -> None:

@@ -50,7 +50,7 @@ class Pool:
             return made
 
     def give_back(self, clients: Clients, client: str, env: Mapping[str, str]) -> None:
-        """Let others use it."""
+        """Yield to others use it."""
         with self._lock:
             self._idle[_key(client, env)].append(clients)
 

@@ -273,7 +273,7 @@ def _program(name: str) -> str:
 def go_program(source: Path) -> Path:
     """The executable built from the one Go file `source` with the Go client GO_MODULE at exactly GO_VERSION.
 
-    Built anew when the source is newer. Raises ArtifactError with the compiler's first complaint.
+    Built again when the source is newer. Raises ArtifactError with the compiler's first complaint.
     """
     module = go_module()
     binary = module / source.stem

@@ -63,7 +63,7 @@ def sql(case: Case) -> None:
     programs=("Publish", *PUSH),
     limit=90,
 )
-def comes_again(case: Case) -> None:
+def is_redelivered(case: Case) -> None:
     topic, group = case.topic(1, kind="NORMAL"), case.consumers()
     messages = [Outgoing(body="other", tags="B"), Outgoing(body="again", tags="A", properties={"fail": "1"})]
     publish(case, topic, messages)

@@ -65,7 +65,7 @@ def woken(case: Case) -> None:
     programs=("Publish", *PUSH),
     limit=90,
 )
-def comes_again(case: Case) -> None:
+def is_redelivered(case: Case) -> None:
     topic, group = case.topic(1, kind="NORMAL"), case.consumers()
     messages = [
         Outgoing(body="fails", properties={"fail": "1"}),

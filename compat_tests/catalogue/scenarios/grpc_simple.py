@@ -45,7 +45,7 @@ def acknowledged(case: Case) -> None:
     programs=("Publish", *SIMPLE, "Ack"),
     limit=120,
 )
-def comes_again(case: Case) -> None:
+def is_redelivered(case: Case) -> None:
     topic, group = case.topic(1, kind="NORMAL"), case.consumers()
     sent = publish(case, topic, [Outgoing(body="again", keys="k", tags="T", properties={"a": "b"})])
     with simple(case, topic, group) as consumer:

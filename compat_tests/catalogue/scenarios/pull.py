@@ -157,9 +157,9 @@ def block_if_not_found(case: Case) -> None:
     topic = case.topic()
     message = Outgoing(body="it came", tags="T")
     got = case.client.run("PullBlocking", topic=topic, group=case.group(), suspend=2_000, after=700, message=[message])
-    in_vain, woken = events(got, "pulled")
-    assert in_vain["status"] == "NO_NEW_MSG"
-    assert 1_800 <= in_vain["took"] < 15_000
+    without_result, woken = events(got, "pulled")
+    assert without_result["status"] == "NO_NEW_MSG"
+    assert 1_800 <= without_result["took"] < 15_000
     assert woken["status"] == "FOUND"
     assert 700 <= woken["took"] < 15_000  # not when its 20 s are over
     (received,) = events(got, "received")

@@ -50,7 +50,7 @@ def tries(received: Iterable[Event], body: str) -> list[Event]:
     background=("SendSync",),
     limit=120,
 )
-def comes_again(case: Case) -> None:
+def is_redelivered(case: Case) -> None:
     """Each try is counted; topic, first id, tag and keys stay; what fails too often is a dead letter."""
     topic, group = _known(case)
     messages = [
@@ -113,7 +113,7 @@ def first_try(case: Case) -> None:
 @scenario(
     id="retry.dead-letters-found",
     feature="retry",
-    proves="Dead letters are found by their key and both ids; sent anew they are messages like others.",
+    proves="Dead letters are found by their key and both ids; sent again they are messages like others.",
     source=f"{_RETRY}; rocketmq.apache.org, Dead-letter Message",
     needs=(Need.SHORT_DELAYS,),
     programs=("PushFailing", "DeadLetters", "PushConcurrent"),
@@ -121,7 +121,7 @@ def first_try(case: Case) -> None:
     limit=120,
 )
 def dead_letters_found(case: Case) -> None:
-    """By their key, and then by their two ids; sent anew they are messages like others."""
+    """By their key, and then by their two ids; sent again they are messages like others."""
     topic, group = _known(case)
     messages = [failing(body, level="-1") for body in ("lost", "missed")]
     sent = send(case, topic, messages)

@@ -47,7 +47,7 @@ public final class Mqadmin implements Scenario {
         err0.print(new String(errors.toByteArray(), StandardCharsets.UTF_8));
     }
 
-    /** Has the tool make its commands anew: they keep clients that have been shut down. */
+    /** Has the tool make its commands again: they keep clients that have been shut down. */
     private static void forget() throws Exception {
         for (Field field : MQAdminStartup.class.getDeclaredFields()) {
             if (List.class.isAssignableFrom(field.getType())) {

@@ -1,4 +1,4 @@
-"""Recorded requests as they are sent again: signed anew, and with the places of messages in the new log."""
+"""Recorded requests as they are sent again: signed again, and with the places of messages in the new log."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def prepared(frame: RecordedFrame, signer: Signer | None, places: OffsetTranslat
 
     Args:
         frame: The request.
-        signer: Signs it anew; without one a masked signature is left out.
+        signer: Signs it again; without one a masked signature is left out.
         places: Where messages lie now.
     """
     ext = frame.header.ext or {}

@@ -21,7 +21,7 @@ def command(endpoint: ClusterAccess, *, broker: str, as_json: bool) -> int:
     """Take the permission to write from the routes of all topics of BROKER, at every name server.
 
     Producers then send to other brokers, within some 30 seconds, while consumers take what is left. It holds until the
-    broker registers its topics anew, as it does when it starts or a topic is changed.
+    broker registers its topics again, as it does when it starts or a topic is changed.
     """
     from rocketwire.cli.broker.write_permission import change
     from rocketwire.remoting.admin.name_servers import wipe_write_permission

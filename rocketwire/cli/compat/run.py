@@ -141,7 +141,7 @@ def _account(text: str) -> Credentials:
 
     access_key, _, secret_key = text.partition(":")
     if not (access_key and secret_key):
-        raise CommandError("--acl: allowed is AK:SK, an access key and its secret key")
+        raise CommandError("--acl: expected AK:SK, an access key and its secret key")
     return Credentials(access_key=access_key, secret_key=secret_key)
 
 

@@ -33,7 +33,7 @@ def origin_topic(letter: SelectedMessage) -> str | None:
 def copy_for_resend(
     letter: SelectedMessage, body: bytes, *, group: str, origin: str, to_retry: bool
 ) -> OutgoingMessage:
-    """The message that is sent: a copy whose tries begin anew.
+    """The message that is sent: a copy whose tries begin again.
 
     Args:
         letter: The dead letter.

@@ -67,7 +67,7 @@ def command(
     """Send dead letters of a group again, the oldest first.
 
     Sent is a copy with the same body, flag, tag, keys, unique key and properties of the application, and
-    ORIGIN_MESSAGE_ID, the offset message id of the original. Its tries begin anew. It goes to the topic that the
+    ORIGIN_MESSAGE_ID, the offset message id of the original. Its tries begin again. It goes to the topic that the
     original was first sent to (its property RETRY_TOPIC), whose groups all get it; or, with --to retry, to
     %RETRY%GROUP, which the group alone reads. The dead letter itself stays until the broker removes it.
 

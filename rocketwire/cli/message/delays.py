@@ -26,7 +26,7 @@ def duration_ms(option: str, text: str) -> int:
     """
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise CommandError(f"{option} {text}: allowed is a duration such as 500ms, 10s, 5m, 2h or 1d")
+        raise CommandError(f"{option} {text}: expected a duration such as 500ms, 10s, 5m, 2h or 1d")
     return int(match[1]) * _UNITS_MS[match[2]]
 
 

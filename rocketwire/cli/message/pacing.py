@@ -23,7 +23,7 @@ def rate(option: str, text: str) -> float:
     """
     match = _RATE.fullmatch(text)
     if match is None or float(match[1]) == 0:
-        raise CommandError(f"{option} {text}: allowed is a number of messages a second, or such as 30/m or 1/h")
+        raise CommandError(f"{option} {text}: expected a number of messages a second, or such as 30/m or 1/h")
     return float(match[1]) / _SECONDS[match[2]]
 
 

@@ -148,7 +148,7 @@ def _properties(keys: tuple[str, ...], tag: str | None, properties: tuple[str, .
     for text in properties:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
-            raise CommandError(f"--property {text}: allowed is NAME=VALUE")
+            raise CommandError(f"--property {text}: expected NAME=VALUE")
         found[name] = value
     for key in keys:
         if not key or any(character.isspace() for character in key):

@@ -40,7 +40,7 @@ class SendTargets:
         self._first = int.from_bytes(os.urandom(2), "big")
 
     def renew(self) -> None:
-        """Close the connections to brokers and forget the routes: the next message makes them anew."""
+        """Close the connections to brokers and forget the routes: the next message makes them again."""
         for connection in {target.connection for queues in self._queues.values() for target in queues}:
             self._cluster.discard(connection)
         self._queues.clear()

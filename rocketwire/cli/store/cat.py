@@ -184,7 +184,7 @@ def _offsets(text: str | None) -> tuple[int, int | None]:
         return 0, None
     first, colon, end = text.partition(":")
     if not all(part == "" or _is_whole(part) for part in (first, end)) or text in ("", ":"):
-        raise CommandError(f"--offset {text}: allowed is A, A:, :B or A:B with whole numbers")
+        raise CommandError(f"--offset {text}: expected A, A:, :B or A:B with whole numbers")
     if not colon:
         return int(first), int(first) + 1
     return int(first or 0), int(end) if end else None

@@ -42,8 +42,8 @@ def command(*, directory: str, commitlog: str | None, folder: str, as_json: bool
         try:
             made = extend(store, Path(folder), report)
         except ColumnsUnusable as error:
-            warn(f"{folder}: {error}; they are made anew")
-            made = extend(store, Path(folder), report, anew=True)
+            warn(f"{folder}: {error}; they are made again")
+            made = extend(store, Path(folder), report, rebuild=True)
     except (ColumnsUnusable, OSError) as error:
         raise CommandFailed(f"{folder}: {error}") from error
     if as_json:

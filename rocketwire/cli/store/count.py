@@ -33,7 +33,7 @@ def command(*, directory: str, commitlog: str | None, folder: str, by: str, as_j
 
     names = by.split(",")
     if len(set(names)) < len(names) or not set(names) <= set(GROUPS):
-        raise CommandError(f"--by {by}: allowed are {', '.join(GROUPS)}, each once")
+        raise CommandError(f"--by {by}: expected {', '.join(GROUPS)}, each once")
     try:
         counted = StoreColumns(opened(directory, commitlog), Path(folder)).count(names)
     except ColumnsUnusable as error:

@@ -29,7 +29,7 @@ class RateMeter:
         self._seen: deque[tuple[float, int]] = deque(maxlen=_KEPT)
 
     def observe(self, time: float, value: int) -> None:
-        """The number at a time in seconds; after it has become less the rate begins anew."""
+        """The number at a time in seconds; after it has become less the rate begins again."""
         if self._seen and value < self._seen[-1][1]:
             self._seen.clear()
         self._seen.append((time, value))

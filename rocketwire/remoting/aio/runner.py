@@ -35,7 +35,7 @@ from rocketwire.wire.addresses import Address
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 Handler = Callable[[ReceivedMessage], Awaitable[Later | None]]
-_FAREWELL: Final = 10.0
+_CLOSE_SECONDS: Final = 10.0
 """Seconds that the last operation may take, when the task is cancelled, too."""
 
 
@@ -121,14 +121,14 @@ class AsyncRunner:
             raise ClientClosed
         self._tasks.start_soon(self._in_background, operation)
 
-    async def close(self, farewell: Operation[None]) -> None:
+    async def close(self, last_steps: Operation[None]) -> None:
         """Run the last operation, then end all tasks and connections. Again: nothing."""
         if self._tasks is None:
-            farewell.close()
+            last_steps.close()
             return
         try:
-            with anyio.CancelScope(shield=True, deadline=anyio.current_time() + _FAREWELL):
-                await self.run(farewell)
+            with anyio.CancelScope(shield=True, deadline=anyio.current_time() + _CLOSE_SECONDS):
+                await self.run(last_steps)
         finally:
             tasks, self._tasks = self._tasks, None
             tasks.cancel_scope.cancel()

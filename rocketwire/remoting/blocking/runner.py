@@ -116,18 +116,18 @@ class BlockingRunner:
         self._threads.append(thread)
         thread.start()
 
-    def close(self, farewell: Operation[None]) -> None:
+    def close(self, last_steps: Operation[None]) -> None:
         """End the operations in the background, run the last one, and close all connections. Again: nothing."""
         with self._turn:
             if self.is_closed:
-                farewell.close()
+                last_steps.close()
                 return
             self._stopping.set()
             signals = list(self._signals)
         for signal in signals:
             signal.set()
         try:
-            self._run(farewell, background=False)
+            self._run(last_steps, background=False)
         finally:
             channels = list(self._channels.values())
             for channel in channels:

@@ -31,7 +31,7 @@ ROUTE_SECONDS: Final = 30.0
 HEARTBEAT_SECONDS: Final = 30.0
 NOT_SUPPORTED: Final = ClientReply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "this client does not support the request")
 """The answer to a request of a broker that clients of this kind do not carry out."""
-FAREWELL_SECONDS: Final = 3.0
+CLOSE_SECONDS: Final = 3.0
 """How long a client that closes waits for each answer."""
 _FINE: Final = (ResponseCode.SUCCESS,)
 _MASTER: Final = 0
@@ -227,8 +227,6 @@ class ClientCore:
         )
         for peer in self.masters():
             try:
-                yield from self.ask(
-                    peer, ClientRequest(RequestCode.UNREGISTER_CLIENT, fields), seconds=FAREWELL_SECONDS
-                )
+                yield from self.ask(peer, ClientRequest(RequestCode.UNREGISTER_CLIENT, fields), seconds=CLOSE_SECONDS)
             except RemotingError as error:
                 log.info("leaving the group: %s", error)

@@ -169,7 +169,7 @@ class PushConsumerCore:
     def _rebalance_topic(self, topic: str) -> Operation[bool]:
         """Take this member's queues of a topic, and give up others; false: try again soon.
 
-        The route is asked for anew: members that share out different queues leave some to nobody,
+        The route is asked for again: members that share out different queues leave some to nobody,
         and have others twice.
         """
         self.client.expire_route(topic)

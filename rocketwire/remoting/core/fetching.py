@@ -60,7 +60,7 @@ class FetchedMessages(Generic[M]):
         queue: The queue.
         messages: The messages.
         next_offset: Where the next pull begins.
-        moved: Whether the offset did not exist: messages are gone, or the queue begins anew.
+        moved: Whether the offset did not exist: messages are gone, or the queue begins again.
         error: Why there is no result; the pull is sent again later.
     """
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from rocketwire.remoting.core.client import FAREWELL_SECONDS, ClientCore
+from rocketwire.remoting.core.client import CLOSE_SECONDS, ClientCore
 from rocketwire.remoting.core.process_queue import ProcessQueue
 from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.remoting.core.steps import CallHandler, Operation, Signal, Sleep, WaitForSignal
@@ -122,5 +122,5 @@ class MessageHandling:
             max_reconsume_times=self._max_retries,
         )
         peer = yield from self._client.broker_of(message.queue)
-        seconds = FAREWELL_SECONDS if self._is_ending else None
+        seconds = CLOSE_SECONDS if self._is_ending else None
         yield from self._client.ask(peer, ClientRequest(RequestCode.CONSUMER_SEND_MSG_BACK, fields), seconds=seconds)

@@ -38,7 +38,7 @@ def checked(style: str) -> str:
         SettingInvalid: it is not.
     """
     if style not in _MARKS:
-        raise SettingInvalid(f"paramstyle {style}: allowed are {', '.join(_MARKS)}")
+        raise SettingInvalid(f"paramstyle {style}: expected {', '.join(_MARKS)}")
     return style
 
 

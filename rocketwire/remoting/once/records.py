@@ -52,7 +52,7 @@ class ConsumedRecords:
 
     def __init__(self, database: Database, table: str) -> None:
         if _NAME.fullmatch(table) is None:
-            raise SettingInvalid(f"table {table}: allowed are letters, digits and underscores, at most 50")
+            raise SettingInvalid(f"table {table}: expected letters, digits and underscores, at most 50")
         self._database = database
         self._table = table
         self.add: Final = (

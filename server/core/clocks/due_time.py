@@ -28,7 +28,7 @@ class DueTime:
         elapsed: Seconds since some moment, which never go back.
         sleep: Pauses for so many of these seconds; it may return earlier.
         of_client: The broker's time, in ms since 1970, when a client's clock showed this one.
-        moved: Called when time has jumped ahead: what waits has to look at the clock anew.
+        moved: Called when time has jumped ahead: what waits has to look at the clock again.
     """
 
     elapsed: Callable[[], float] = trio.current_time

@@ -94,10 +94,10 @@ class MovableClock:
             OSError: how far it is ahead cannot be saved; it was not moved.
         """
         if milliseconds < 0:
-            raise NotMovable("time only goes forward: allowed is 0 ms or more")
+            raise NotMovable("time only goes forward: expected 0 ms or more")
         ahead = self.advanced + milliseconds
         if ahead > MOST_AHEAD:
-            raise NotMovable(f"allowed are {MOST_AHEAD} ms ahead of the real time in all")
+            raise NotMovable(f"at most {MOST_AHEAD} ms ahead of the real time in all")
         steps = (*self._steps, (self.real(), ahead))[-_KEPT_STEPS:]
         self._files.make_directory(str(Path(self._path).parent), durable=False)
         self._files.write(f"{self._path}.tmp", msgspec.json.encode(_Saved(steps)), durable=False)

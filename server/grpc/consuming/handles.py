@@ -191,7 +191,7 @@ class HeldDeliveries:
         return read_handle(text, now)
 
     def begin_change(self, topic: str, group: str, text: str, now: int) -> DeliveryHandle:
-        """Read a handle whose invisible time a client is about to change. A handle is good for one change.
+        """Read a handle whose invisible time a client is about to change. A handle may be changed once.
 
         Here the broker knows which handles were changed.
 

@@ -1,7 +1,7 @@
 """ReceiveMessage calls of one read that find messages at once: what `receiving` does, for all of them together.
 
 Their check points are stored as one group, without a request to the broker for each. The first call that finds nothing,
-that would be refused, or whose messages are not plain ends the group; it goes the general way, which takes anew.
+that would be refused, or whose messages are not plain ends the group; it goes the general way, which takes again.
 """
 
 from __future__ import annotations

@@ -69,11 +69,11 @@ class ConnectionRefuser:
 
     def __init__(self, linger_budget: DescriptorBudget) -> None:
         self._answering = 0
-        self._farewells = linger_budget
+        self._linger_budget = linger_budget
 
     def refuse(self, sock: socket.socket, error: ServerError, nursery: trio.Nursery) -> None:
         """Answer the connection's first request with this error, and close it."""
-        if self._answering >= MOST_AT_ONCE or not self._farewells.take():
+        if self._answering >= MOST_AT_ONCE or not self._linger_budget.take():
             sock.close()
             return
         self._answering += 1
@@ -87,7 +87,7 @@ class ConnectionRefuser:
         finally:
             self._answering -= 1
             sock.close()
-            self._farewells.give_back()
+            self._linger_budget.give_back()
 
 
 async def _answer(sock: socket.socket, error: ServerError) -> bool:

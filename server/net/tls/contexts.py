@@ -87,7 +87,7 @@ class TlsContexts:
         except TlsInvalid as error:
             log.warning("TLS goes on with the former certificate: %(reason)s", {"reason": error})
         else:
-            log.info("TLS: the certificate in %(file)s is loaded anew", {"file": self._settings.cert_path})
+            log.info("TLS: the certificate in %(file)s is loaded again", {"file": self._settings.cert_path})
 
     def _signature(self) -> Signature:
         """Identifies the files' content: modification time, length and inode of each."""

@@ -179,7 +179,7 @@ def _choice(path: str, values: dict[str, str], name: str, default: Choice) -> Ch
     for each in choices:
         if text.lower() == each:
             return each
-    raise TlsInvalid(f"{path}: {name}={text}: allowed is {' or '.join(choices)}")
+    raise TlsInvalid(f"{path}: {name}={text}: expected {' or '.join(choices)}")
 
 
 def read_switch(path: str, values: dict[str, str], name: str, *, default: bool) -> bool:
@@ -191,7 +191,7 @@ def read_switch(path: str, values: dict[str, str], name: str, *, default: bool) 
     text = values.get(name, str(default))
     value = {"true": True, "false": False}.get(text.lower())
     if value is None:
-        raise TlsInvalid(f"{path}: {name}={text}: allowed is true or false")
+        raise TlsInvalid(f"{path}: {name}={text}: expected true or false")
     return value
 
 

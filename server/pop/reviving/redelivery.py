@@ -134,20 +134,20 @@ class Redelivery:
     def _renew(
         self, points: PendingCheckPoints, renewed: list[tuple[PendingCheckPoint, int]], queue_id: int, until: int
     ) -> None:
-        """Write check points anew, and acknowledge the former ones."""
+        """Write check points again, and acknowledge the former ones."""
         now = self._clock()
         drafts: list[Draft] = []
         for pending, invisible_time in renewed:
             point = pending.point
             offsets = list(pending.unacked)
-            anew = replace(
+            renewed = replace(
                 point,
                 differences=tuple([each - point.start_offset for each in offsets]),
                 count=len(offsets),
                 bit_map=0,
                 invisible_time=invisible_time,
             )
-            draft = self._records.check_point(anew, queue_id, now)
+            draft = self._records.check_point(renewed, queue_id, now)
             draft.group_size = 2
             former = batch_ack(self._ack_of(point, offsets[0]), offsets)
             drafts += (draft, self._records.settled_draft(former, queue_id, point.due, now))

@@ -71,7 +71,7 @@ class Reviver:
         topic: The revive topic's name.
         timer: What the timer has delivered.
         broker_name: The broker's name.
-        coming_again: Stores redelivered messages.
+        redelivery: Stores redelivered messages.
 
     Attributes:
         counts: What it did.
@@ -85,9 +85,9 @@ class Reviver:
         topic: str,
         timer: TimerProgressView,
         broker_name: str,
-        coming_again: Redelivery,
+        redelivery: Redelivery,
     ) -> None:
-        self.counts = coming_again.counts
+        self.counts = redelivery.counts
         self._store = state.store
         self._offsets = state.offsets
         self._clock = runtime.clock
@@ -95,8 +95,8 @@ class Reviver:
         self._topic = topic
         self._timer = timer
         self._broker_name = broker_name
-        self._coming_again = coming_again
-        self._records = ReviveTopicReader(state.store, topic, coming_again.counts, coming_again.losses)
+        self._coming_again = redelivery
+        self._records = ReviveTopicReader(state.store, topic, redelivery.counts, redelivery.losses)
         self._queues: dict[int, PendingCheckPoints] = {}
         self._bell = WakeSignal()
         #: A moment, and how many records the timer's topic had then: they have to be in the index.

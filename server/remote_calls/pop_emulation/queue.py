@@ -38,7 +38,7 @@ class PulledMessage:
     Attributes:
         offset: Its queue offset.
         topic: That consumers know it by: of one that was sent back its first topic.
-        tries: How often it was delivered in vain, by the broker's count and here.
+        tries: How often it was delivered without an acknowledgement, by the broker's count and here.
         pop_time: When it was delivered last, in ms since 1970; 0: it was not.
         due: When it is visible again, likewise.
     """

@@ -1,8 +1,8 @@
 """POP at brokers that have none (4.9): its requests are carried out here.
 
 A message that is not acknowledged in time comes again from the proxy's memory, with one more try: to send it back to
-the broker would store it anew each time, and would be late, by the broker's levels. So the broker does not count these
-tries; when the proxy dies, they begin anew.
+the broker would store it again each time, and would be late, by the broker's levels. So the broker does not count these
+tries; when the proxy dies, they begin again.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from rocketwire.wire.pop_handle import (
 EMULATED_REVIVE_QUEUE: Final = 998
 """The revive queue in handles of messages that were pulled here."""
 _REMEMBERED_SECONDS: Final = 60.0
-_FAREWELL_SECONDS: Final = 3.0
+_CLOSE_SECONDS: Final = 3.0
 
 
 class PopEmulation:
@@ -78,7 +78,7 @@ class PopEmulation:
             await trio.sleep_forever()
         finally:
             if self._groups:
-                with trio.move_on_after(_FAREWELL_SECONDS, shield=True):
+                with trio.move_on_after(_CLOSE_SECONDS, shield=True):
                     await self._leave()
 
     async def _leave(self) -> None:

@@ -4,7 +4,7 @@ A slot is read some time before it begins. From then on messages put into it are
 `read_time` of the index are passed: nothing waits in them. The memory can be dropped at any moment and read again from
 the index, which has everything.
 
-A message is taken out at the ms at which it is due; one that rolls, whose record is only stored anew, when its slot
+A message is taken out at the ms at which it is due; one that rolls, whose record is only stored again, when its slot
 begins. A slot has to wait until all messages that rolled in earlier slots are back in the index: otherwise, after a
 long stop, a message could be taken out before the marker that cancels it, which still has a lap to wait.
 """
@@ -81,7 +81,7 @@ class DueCopy(NamedTuple):
         slot: Its slot.
         due: When it was due, in ms since 1970; for one that rolls, the time of its slot.
         position: The position of its unit in the timer log.
-        rolls: Whether it is only stored anew in the timer's topic.
+        rolls: Whether it is only stored again in the timer's topic.
         draft: The message to store, or why there is none.
     """
 

@@ -1,4 +1,4 @@
-"""Making the columns of a store, extending them to the present end of its log, and making a damaged segment anew."""
+"""Making the columns of a store, extending them to the present end of its log, and making a damaged segment again."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def fit(directory: StoreDirectory, manifest: Manifest) -> None:
 
 
 def extend(
-    directory: StoreDirectory, folder: Path, report: ReportProblem, *, anew: bool = False, rows: int = _MOST_ROWS
+    directory: StoreDirectory, folder: Path, report: ReportProblem, *, rebuild: bool = False, rows: int = _MOST_ROWS
 ) -> Manifest:
     """Bring the columns in a folder, which is made if needed, up to the end of the log.
 
@@ -64,7 +64,7 @@ def extend(
         directory: The store.
         folder: Where the columns are.
         report: Gets what of the log is damaged: it is in no column.
-        anew: Throw away what is there.
+        rebuild: Throw away what is there.
         rows: Most rows of a segment, or of smaller ones that are merged.
 
     Raises:
@@ -73,7 +73,7 @@ def extend(
     """
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
-        manifest = None if anew else load(folder)
+        manifest = None if rebuild else load(folder)
         if manifest is None:
             manifest = Manifest()
         fit(directory, manifest)
@@ -84,7 +84,7 @@ def extend(
             save(folder, manifest)
             _merge(directory, folder, manifest, rows)
         left = [segment for segment, _ in manifest.within(directory.start, manifest.end)]
-        if anew or left != manifest.segments:
+        if rebuild or left != manifest.segments:
             manifest.segments = left
             save(folder, manifest)
         _remove_others(folder, manifest)
@@ -92,7 +92,7 @@ def extend(
 
 
 def remake(directory: StoreDirectory, folder: Path, damaged: ColumnSegment) -> Manifest:
-    """Make a damaged segment anew from its part of the log; the manifest then, or that of who did it before.
+    """Make a damaged segment again from its part of the log; the manifest then, or that of who did it before.
 
     Raises:
         ColumnsUnusable: the manifest is damaged, or somebody is extending the columns.

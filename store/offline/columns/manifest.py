@@ -12,7 +12,7 @@ import numpy as np
 
 from rocketwire.store.disk.replacing import replace_file
 
-#: Another number means other columns: they are made anew.
+#: Another number means other columns: they are made again.
 FORMAT: Final = 3
 _NAME: Final = "manifest"
 #: How arrays in the manifest are stored; as text they are base64.
@@ -21,7 +21,7 @@ KEY: Final = np.dtype("<i8")
 
 
 class ColumnsUnusable(Exception):
-    """The columns cannot be used for this store; the text says why in one line. They must be made anew."""
+    """The columns cannot be used for this store; the text says why in one line. They must be made again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

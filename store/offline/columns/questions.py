@@ -38,7 +38,7 @@ _GROUPED: Final = frozenset(GROUPS) - {"queue"}
 class StoreColumns:
     """The columns of a store, for reading. They say nothing of messages stored after they were extended.
 
-    A segment that turns out to be damaged is made anew from the log, once.
+    A segment that turns out to be damaged is made again from the log, once.
     """
 
     def __init__(self, directory: StoreDirectory, folder: Path) -> None:
@@ -62,10 +62,10 @@ class StoreColumns:
         self._segments = [OpenSegment(self._folder, segment) for segment in manifest.segments]
 
     def _mend(self, damage: SegmentDamaged) -> None:
-        """Go on with the segment made anew.
+        """Go on with the segment made again.
 
         Raises:
-            ColumnsUnusable: it was made anew before, or cannot be.
+            ColumnsUnusable: it was made again before, or cannot be.
         """
         if damage.segment.first in self._mended:
             raise damage
@@ -73,13 +73,13 @@ class StoreColumns:
         try:
             self._open(remake(self._directory, self._folder, damage.segment))
         except OSError as error:
-            raise ColumnsUnusable(f"{damage}, and it cannot be made anew: {error}") from error
+            raise ColumnsUnusable(f"{damage}, and it cannot be made again: {error}") from error
 
     def find(self, wanted: MessageConditions, report: ReportProblem) -> Iterator[SelectedMessage]:
         """The wanted messages in the order of the log, of which only they are read. `message_id` is not supported.
 
         Raises:
-            ColumnsUnusable: a segment is damaged, and cannot be made anew.
+            ColumnsUnusable: a segment is damaged, and cannot be made again.
             StoreUnreadable: the log cannot be read.
         """
         with CommitLogReader(self._directory.commit_log) as log:
@@ -175,7 +175,7 @@ class StoreColumns:
         """How many messages there are of each combination; names are those of `GROUPS`, times in ms.
 
         Raises:
-            ColumnsUnusable: a segment is damaged, and cannot be made anew.
+            ColumnsUnusable: a segment is damaged, and cannot be made again.
             StoreUnreadable: the log cannot be read.
         """
         while True:

@@ -53,7 +53,7 @@ _ROW_MASK: Final = (1 << _ROW_BITS) - 1
 
 
 class SegmentDamaged(ColumnsUnusable):
-    """A file of a segment is damaged, or gone; the segment can be made anew from the log."""
+    """A file of a segment is damaged, or gone; the segment can be made again from the log."""
 
     def __init__(self, segment: ColumnSegment, what: str) -> None:
         super().__init__(what)

@@ -27,7 +27,7 @@ class RekeyedRecords:
     """
 
     def __init__(self, directory: StoreDirectory, report: ReportFinding, *, file_size: int) -> None:
-        # Everything else that may be wrong with the index does not matter: it is made anew.
+        # Everything else that may be wrong with the index does not matter: it is made again.
         self._check = IndexCheck(directory, lambda _: None, live=False, differs=self._differs)
         self._report = report
         self._file_size = file_size

@@ -3,9 +3,9 @@
 Records come in batches in the order of the log; the entries for a batch are one slice of a queue, compared as arrays.
 Entries that match a record are noted; at the end the others are checked again.
 
-A topic that was deleted and created again begins its offsets anew, and the messages of its former life are still in the
-log. So an entry that points to a later message than the present one is left for that message, and missing entries are
-forgiven once an offset of their queue comes a second time.
+A topic that was deleted and created again begins its offsets again, and the messages of its former life are still in
+the log. So an entry that points to a later message than the present one is left for that message, and missing entries
+are forgiven once an offset of their queue comes a second time.
 """
 
 from __future__ import annotations

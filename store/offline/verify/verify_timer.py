@@ -210,7 +210,7 @@ class TimerCheck:
             if previous >= position:
                 return f"slot {number} (time {time}): its chain goes forward at the timer log's byte {position}"
             position = previous
-        # Apache's brokers keep the first position when they rebuild a slot whose chain rocketwire began anew.
+        # Apache's brokers keep the first position when they rebuild a slot whose chain rocketwire began again.
         if passed < first or (first >= start and not _is_of(_at(first, places, units), time, precision)):
             return f"slot {number} (time {time}): its chain ends at {passed}, not at {first}"
         if count > length and due > self._read_until:

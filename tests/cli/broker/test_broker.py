@@ -29,7 +29,7 @@ def test_keys_are_changed(endpoint: Administered) -> None:
         ("config --get brokerNam", 1, "broker broker-a: it has no key brokerNam; did you mean brokerName?"),
         ("config --set brokerNam=x", 1, "broker broker-a: it has no key brokerNam; did you mean brokerName?"),
         ("config --set autoCreateTopicEnable=maybe", 1, "broker broker-a: broker 127.0.0.1:"),
-        ("config --set brokerName", 2, "--set brokerName: allowed is KEY=VALUE"),
+        ("config --set brokerName", 2, "--set brokerName: expected KEY=VALUE"),
         ("config --broker broker-b", 1, "broker broker-b: none is registered; did you mean broker-a?"),
         ("stats --get putTPs", 1, "broker broker-a: it has no key putTPs; did you mean putTps?"),
         ("wipe-write broker-b", 1, "broker broker-b: none is registered; did you mean broker-a?"),

@@ -183,7 +183,7 @@ def test_a_rate(run: Rocketwire, topic: str) -> None:
     began = time.monotonic()
     assert run("message", "send", topic, "x", "--count", 6, "--rate", "20/s", "--quiet").code == 0
     assert time.monotonic() - began >= 0.25
-    assert run("message", "send", topic, "x", "--rate", "soon").err.startswith("rocketwire: --rate soon: allowed is")
+    assert run("message", "send", topic, "x", "--rate", "soon").err.startswith("rocketwire: --rate soon: expected")
 
 
 def test_delays_and_times(run: Rocketwire, topic: str) -> None:
@@ -229,10 +229,10 @@ def test_where_no_topic_is_created_a_missing_one_is_an_error(
     ("arguments", "code", "text"),
     [
         (["T", "x", "--queue", "2"], 1, "--queue 2: topic T has the queues 0 to 1"),
-        (["T", "x", "--property", "a"], 2, "--property a: allowed is NAME=VALUE"),
+        (["T", "x", "--property", "a"], 2, "--property a: expected NAME=VALUE"),
         (["T", "x", "--key", "a b"], 2, "--key 'a b': a key has no blanks"),
         (["T", "x", "--delay", "1", "--at", "2030"], 2, "--delay and --at: only one of them"),
-        (["T", "x", "--delay", "soon"], 2, "--delay soon: allowed is a duration"),
+        (["T", "x", "--delay", "soon"], 2, "--delay soon: expected a duration"),
         (["T", "x", "--order-key", "a", "--queue", "0"], 2, "--order-key and --queue: only one of them"),
         (["T", "x", "--input", "json"], 2, "--input: only for stdin"),
         (["T", "--file", "/none"], 2, "--file /none: it cannot be read: No such file or directory"),

@@ -89,8 +89,8 @@ def test_a_table_of_a_catalog(calls: list[tuple[Any, ...]], tmp_path: Path) -> N
     ("arguments", "what"),
     [
         (("bad",), "the table has no column body. Select one"),
-        (("t", "--conf", "spark.jars"), "--conf spark.jars: allowed is KEY=VALUE"),
-        (("t", "--option", "=3"), "--option =3: allowed is KEY=VALUE"),
+        (("t", "--conf", "spark.jars"), "--conf spark.jars: expected KEY=VALUE"),
+        (("t", "--option", "=3"), "--option =3: expected KEY=VALUE"),
         (("t", "--tls"), "does not encrypt"),
     ],
 )

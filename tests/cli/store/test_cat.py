@@ -180,9 +180,9 @@ def test_a_damaged_message_is_told_and_passed_over(tmp_path: Path, run: Command)
         (["--limit", "x"], "--limit x: a whole number is needed, 0 or more"),
         (["--limit", "-1"], "--limit -1: a whole number is needed, 0 or more"),
         (["--queue", "1" * 19], "--queue 1111111111111111111: a whole number is needed, 0 or more"),
-        (["--offset", "a:b"], "--offset a:b: allowed is A, A:, :B or A:B with whole numbers"),
-        (["--offset", ":"], "--offset :: allowed is A, A:, :B or A:B with whole numbers"),
-        (["--offset", ""], "--offset : allowed is A, A:, :B or A:B with whole numbers"),
+        (["--offset", "a:b"], "--offset a:b: expected A, A:, :B or A:B with whole numbers"),
+        (["--offset", ":"], "--offset :: expected A, A:, :B or A:B with whole numbers"),
+        (["--offset", ""], "--offset : expected A, A:, :B or A:B with whole numbers"),
         (
             ["--since", "yesterday"],
             "--since yesterday: expected ISO 8601 (2026-01-31T09:30:00+01:00), or ms since 1970",

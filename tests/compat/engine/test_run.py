@@ -97,10 +97,10 @@ def test_processes_are_used_again_and_those_with_variables_are_others() -> None:
 def test_scenarios_that_wait_run_beside_each_other() -> None:
     both = threading.Barrier(2, timeout=60)
 
-    def meet(_: Case) -> None:
+    def wait_for_both(_: Case) -> None:
         both.wait()
 
-    found = results(*(made(meet, f"send.{number}") for number in range(2)), jobs=2)
+    found = results(*(made(wait_for_both, f"send.{number}") for number in range(2)), jobs=2)
     assert {each.outcome for each in found.values()} == {Outcome.PASS}
 
 

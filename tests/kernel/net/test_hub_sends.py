@@ -122,11 +122,11 @@ def test_what_was_received_before_a_close_is_served(mixed: Mixed) -> None:
     assert mixed.session.events == ["close"]
 
 
-@pytest.mark.parametrize("why", ["pauses", "lets others"])
+@pytest.mark.parametrize("why", ["pauses", "yields"])
 def test_what_would_have_waited_goes_with_the_connection(mixed: Mixed, why: str) -> None:
     def close(_: list[RawFrame]) -> int:
         mixed.session.close()
-        mixed.session.should_yield = why == "lets others"
+        mixed.session.should_yield = why == "yields"
         return 1
 
     mixed.session.on_serve = close

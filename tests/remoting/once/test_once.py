@@ -221,8 +221,8 @@ def test_sqlite_without_transactions_of_its_own_gets_them(shop: Shop) -> None:
     [
         ({"source": "shop.db"}, "source 'shop.db': give a function"),
         ({"source": lambda: "shop.db"}, "source: the function returned str"),
-        ({"table": "a.b"}, "table a.b: allowed are"),
-        ({"paramstyle": "percent"}, "paramstyle percent: allowed are qmark"),
+        ({"table": "a.b"}, "table a.b: expected"),
+        ({"paramstyle": "percent"}, "paramstyle percent: expected qmark"),
     ],
 )
 def test_what_cannot_be_used(shop: Shop, arguments: dict[str, Any], reason: str) -> None:

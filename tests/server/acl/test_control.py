@@ -307,7 +307,7 @@ def test_a_file_that_cannot_be_used_is_named_with_its_key(
     with pytest.raises(ConfigError) as caught:
         control(ACCOUNT + "  admin: maybe\n")
     path = tmp_path / "plain_acl.yml"
-    assert str(caught.value) == f"aclFile={path}: accounts[0].admin: allowed is true or false"
+    assert str(caught.value) == f"aclFile={path}: accounts[0].admin: expected true or false"
     with pytest.raises(ConfigError, match=r"aclFile=.*: Is a directory"):
         opened(tmp_path)
 

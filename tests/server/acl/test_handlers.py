@@ -168,7 +168,7 @@ async def test_the_file_is_looked_at_while_the_server_runs(file: Path, tmp_path:
 
 async def test_a_bad_file_ends_the_start(file: Path, tmp_path: Path) -> None:
     write(file, "accounts: {}\n")
-    with pytest.RaisesGroup(pytest.RaisesExc(ConfigError, match="accounts: allowed is a list"), flatten_subgroups=True):
+    with pytest.RaisesGroup(pytest.RaisesExc(ConfigError, match="accounts: expected a list"), flatten_subgroups=True):
         async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)):
             pass
     assert not (tmp_path / "store").exists()

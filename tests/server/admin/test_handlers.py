@@ -145,9 +145,9 @@ async def test_each_change_has_a_version(server: Server, broker: Client) -> None
 @pytest.mark.parametrize(
     ("text", "remark"),
     [
-        ("maxMessageSize=many", "maxMessageSize=many: allowed is a whole number from 1 to 16711680"),
-        ("brokerPermission=7", "brokerPermission=7: allowed is a whole number from 2 to 6"),
-        ("autoCreateTopicEnable=maybe", "autoCreateTopicEnable=maybe: allowed is true or false"),
+        ("maxMessageSize=many", "maxMessageSize=many: expected a whole number from 1 to 16711680"),
+        ("brokerPermission=7", "brokerPermission=7: expected a whole number from 2 to 6"),
+        ("autoCreateTopicEnable=maybe", "autoCreateTopicEnable=maybe: expected true or false"),
         ("brokerName=b", "brokerName=b: read at the start only; restart the server with it"),
         ("nonsense=1", "nonsense=1: unknown key"),
     ],

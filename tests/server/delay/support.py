@@ -49,7 +49,7 @@ class Delays(StoreRoom):
         )
 
     def reopen(self, levels: tuple[int, ...] = LEVELS) -> None:
-        """Start anew, after a stop or a kill."""
+        """Start again, after a stop or a kill."""
         self._open(self.clock, levels)
 
     def send(self, body: bytes, level: int, topic: str = "T", **changes: Any) -> None:

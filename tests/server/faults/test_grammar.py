@@ -70,7 +70,7 @@ def test_any_text_is_a_rule_or_refused_in_one_line(text: str) -> None:
     try:
         rule = parse_rule(text)
     except RuleInvalid as problem:
-        assert "allowed is" in str(problem) or "no second one" in str(problem)
+        assert "expected" in str(problem) or "no second one" in str(problem)
         assert str(problem).isprintable()
     else:
         assert parse_rule(rule_text(rule)) == rule
@@ -108,39 +108,39 @@ def test_rules(text: str, rule: Rule) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "'' is no action: allowed is answer:CODE[:REMARK], delay:MS[-MS][:request|answer], drop[:"),
-        ("frop", "frop is no action: allowed is answer:CODE"),
-        ("answer", "answer code '': allowed is a number from -32768 to 32767 or a name, such as SYSTEM_BUSY"),
-        ("answer:40000", "answer code 40000: allowed is a number from -32768 to 32767 or a name, such as SYSTEM_BUSY"),
-        ("answer:2:", "remark '': allowed is printable text, in quotation marks if it has a comma or one itself"),
-        ('answer:2:a"b"', 'remark a"b": allowed is printable text'),
+        ("", "'' is no action: expected answer:CODE[:REMARK], delay:MS[-MS][:request|answer], drop[:"),
+        ("frop", "frop is no action: expected answer:CODE"),
+        ("answer", "answer code '': expected a number from -32768 to 32767 or a name, such as SYSTEM_BUSY"),
+        ("answer:40000", "answer code 40000: expected a number from -32768 to 32767 or a name, such as SYSTEM_BUSY"),
+        ("answer:2:", "remark '': expected printable text, in quotation marks if it has a comma or one itself"),
+        ('answer:2:a"b"', 'remark a"b": expected printable text'),
         (
             "answer:2:busy, very",
-            "very is no condition: allowed is code=, group=, topic=, rate=, count=, listener=; a remark",
+            "very is no condition: expected code=, group=, topic=, rate=, count=, listener=; a remark",
         ),
-        ("drop,very", "very is no condition: allowed is code=, group=, topic=, rate=, count=, listener="),
-        ("delay", "delay in ms '': allowed is a whole number from 0 to 600000"),
-        ("delay:9-5", "longest delay in ms 5: allowed is a whole number from 9 to 600000"),
-        ("delay:5:body", "delay of body: allowed is request or answer"),
-        ("drop:all", "drop of all: allowed is request or answer"),
-        ("corrupt:all", "corrupt all: allowed is header or body or length"),
+        ("drop,very", "very is no condition: expected code=, group=, topic=, rate=, count=, listener="),
+        ("delay", "delay in ms '': expected a whole number from 0 to 600000"),
+        ("delay:9-5", "longest delay in ms 5: expected a whole number from 9 to 600000"),
+        ("delay:5:body", "delay of body: expected request or answer"),
+        ("drop:all", "drop of all: expected request or answer"),
+        ("corrupt:all", "corrupt all: expected header or body or length"),
         (
             "drop,code=SEND",
-            "request code SEND: allowed is a number from 0 to 2147483647 or a name, such as SEND_MESSAGE",
+            "request code SEND: expected a number from 0 to 2147483647 or a name, such as SEND_MESSAGE",
         ),
-        ("drop,topic=", "topic '': allowed is printable text"),
-        ("drop,topic=a\nb", r"topic 'a\nb': allowed is printable text"),
+        ("drop,topic=", "topic '': expected printable text"),
+        ("drop,topic=a\nb", r"topic 'a\nb': expected printable text"),
         ('drop,group="x', '"x: the quotation mark has no second one'),
-        ("drop,rate=1.5", "rate 1.5: allowed is a number from 0 to 1, with six decimals at most"),
-        ("drop,rate=1.000001", "rate 1.000001: allowed is a number from 0 to 1, with six decimals at most"),
-        ("drop,count=0", "count 0: allowed is a whole number from 1 to 2147483647"),
-        ("drop,listener=store", "listener store: allowed is broker or namesrv"),
-        ("drop,count=1,count=2", "count= is there twice: allowed is once"),
+        ("drop,rate=1.5", "rate 1.5: expected a number from 0 to 1, with six decimals at most"),
+        ("drop,rate=1.000001", "rate 1.000001: expected a number from 0 to 1, with six decimals at most"),
+        ("drop,count=0", "count 0: expected a whole number from 1 to 2147483647"),
+        ("drop,listener=store", "listener store: expected broker or namesrv"),
+        ("drop,count=1,count=2", "count= is there twice: expected once"),
         (
             "drop:answer,code=CHECK_TRANSACTION_STATE|310",
-            "CHECK_TRANSACTION_STATE: the server itself sends it to clients; allowed is delay, drop, disconnect, ",
+            "CHECK_TRANSACTION_STATE: the server itself sends it to clients; expected delay, drop, disconnect, ",
         ),
-        ("answer:2,code=40", "NOTIFY_CONSUMER_IDS_CHANGED: the server itself sends it to clients; allowed is delay"),
+        ("answer:2,code=40", "NOTIFY_CONSUMER_IDS_CHANGED: the server itself sends it to clients; expected delay"),
     ],
 )
 def test_what_is_no_rule(text: str, problem: str) -> None:

@@ -80,14 +80,14 @@ async def test_rules_as_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "headers", "problem"),
     [
-        (b"drop\nfrop", {}, "frop: frop is no action: allowed is answer:CODE"),
-        (b"", {}, "no rule is given: allowed is one a line, as --fault takes them"),
-        (b"[]", FROM_JSON, "no rule is given: allowed is one a line"),
-        (b'{"rule": "drop,rate=2"}', FROM_JSON, "drop,rate=2: rate 2: allowed is a number from 0 to 1"),
-        (b'{"rule": 5}', FROM_JSON, 'Expected `str`, got `int` - at `$.rule`: allowed is {"rule": "RULE"} or a list'),
+        (b"drop\nfrop", {}, "frop: frop is no action: expected answer:CODE"),
+        (b"", {}, "no rule is given: expected one a line, as --fault takes them"),
+        (b"[]", FROM_JSON, "no rule is given: expected one a line"),
+        (b'{"rule": "drop,rate=2"}', FROM_JSON, "drop,rate=2: rate 2: expected a number from 0 to 1"),
+        (b'{"rule": 5}', FROM_JSON, 'Expected `str`, got `int` - at `$.rule`: expected {"rule": "RULE"} or a list'),
         (b"\xff", FROM_JSON, "JSON is malformed"),
-        (b"\xff", {}, "\ufffd: \ufffd is no action: allowed is answer:CODE"),
-        (b"drop\n" * (MOST_RULES + 1), {}, "allowed are 1000 fault rules: remove some"),
+        (b"\xff", {}, "\ufffd: \ufffd is no action: expected answer:CODE"),
+        (b"drop\n" * (MOST_RULES + 1), {}, "expected 1000 fault rules: remove some"),
     ],
 )
 async def test_what_is_refused_changes_nothing(
@@ -114,7 +114,7 @@ async def test_other_parameters_remove_nothing(tmp_path: Path, query: str) -> No
         await ask(server, "POST", body=b"drop,code=39")
         answer = await ask(server, "DELETE", f"/faults?{query}")
         assert answer.status == 400
-        assert answer.body.endswith(b": allowed is /faults or /faults?id=NUMBER\n")
+        assert answer.body.endswith(b": expected /faults or /faults?id=NUMBER\n")
         assert (await ask(server, "GET")).body.startswith(b"1 struck=0 drop")
 
 

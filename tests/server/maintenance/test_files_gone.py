@@ -152,7 +152,7 @@ def test_the_index_is_waited_for(tmp_path: Path) -> None:
     assert told(errors) == [f"{store / 'index'} {GONE}"]
 
 
-@pytest.mark.parametrize("back", ["put back", "made anew"])
+@pytest.mark.parametrize("back", ["put back", "made again"])
 def test_tables_are_written_again(tmp_path: Path, back: str) -> None:
     store, away = tmp_path / "store", tmp_path / "away"
     config = store / "config"

@@ -8,7 +8,7 @@ import trio
 
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.background import BackgroundBudget
-from rocketwire.server.maintenance import jobs as upkeep
+from rocketwire.server.maintenance import jobs as maintenance
 from rocketwire.server.maintenance.keys import FlushKeys
 from rocketwire.store.errors import DiskFull, StoreError, StoreGone
 from tests.server.harness import mock_clock, run_inline, settle
@@ -77,8 +77,8 @@ async def test_files_that_are_gone_are_told_by_who_watches_them(
 ) -> None:
     store: Any = FakeStore()
     store.error = StoreGone("/s/index")
-    nursery.start_soon(upkeep.flush, store, live(), run_inline)
-    nursery.start_soon(upkeep.index, store, run_inline, BackgroundBudget())
+    nursery.start_soon(maintenance.flush, store, live(), run_inline)
+    nursery.start_soon(maintenance.index, store, run_inline, BackgroundBudget())
     await pass_time(0.6)
     assert store.met == [store.error, store.error]
     assert caplog.messages == []
@@ -97,7 +97,7 @@ async def test_pages_are_flushed_every_half_second_and_after_a_fault(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
     store: Any = FakeStore()
-    nursery.start_soon(upkeep.flush, store, live(), run_inline)
+    nursery.start_soon(maintenance.flush, store, live(), run_inline)
     await pass_time(0.49)
     assert store.flushed == []
     await pass_time(0.02)
@@ -114,7 +114,7 @@ async def test_pages_are_flushed_every_half_second_and_after_a_fault(
 async def test_pages_are_flushed_as_often_as_the_configuration_says(nursery: trio.Nursery) -> None:
     store: Any = FakeStore()
     keys = LiveGroup(FlushKeys(flush_interval_commit_log=200))
-    nursery.start_soon(upkeep.flush, store, keys, run_inline)
+    nursery.start_soon(maintenance.flush, store, keys, run_inline)
     for _ in range(5):
         await pass_time(0.21)
     assert len(store.flushed) == 5
@@ -125,7 +125,7 @@ async def test_the_index_follows_at_once_and_after_a_fault(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
     store: Any = FakeStore()
-    nursery.start_soon(upkeep.index, store, run_inline, BackgroundBudget())
+    nursery.start_soon(maintenance.index, store, run_inline, BackgroundBudget())
     await pass_time(0.06)
     await pass_time(0.06)
     assert store.indexed >= 1
@@ -143,7 +143,7 @@ async def test_the_index_follows_at_once_and_after_a_fault(
 async def test_what_is_left_to_index_is_done_in_steps_without_a_pause(nursery: trio.Nursery) -> None:
     store: Any = FakeStore()
     store.more = 7
-    nursery.start_soon(upkeep.index, store, run_inline, BackgroundBudget())
+    nursery.start_soon(maintenance.index, store, run_inline, BackgroundBudget())
     await pass_time(0.06)
     await pass_time(0.06)
     assert store.indexed >= 7
@@ -158,7 +158,7 @@ async def test_a_thread_indexes_what_is_much(nursery: trio.Nursery) -> None:
         in_thread.append(sync_fn)
         return await run_inline(sync_fn, *args)
 
-    nursery.start_soon(upkeep.index, store, run_noted, BackgroundBudget())
+    nursery.start_soon(maintenance.index, store, run_noted, BackgroundBudget())
     await pass_time(0.06)
     assert store.indexed == 4
     assert in_thread == [store.dispatch_index] * 3
@@ -169,7 +169,7 @@ async def test_a_table_is_written_at_intervals_when_it_changed_and_after_a_fault
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
     table: Any = FakeTable()
-    nursery.start_soon(upkeep.persist, table, "some offsets", 5000, run_inline, BackgroundBudget())
+    nursery.start_soon(maintenance.persist, table, "some offsets", 5000, run_inline, BackgroundBudget())
     await pass_time(5.1)
     assert table.written == []
     table.text = b"1"
@@ -212,7 +212,7 @@ async def test_what_was_added_to_a_table_is_saved_soon_and_after_a_fault(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
     table: Any = Saved()
-    nursery.start_soon(upkeep.save, table, "topics", table.run)
+    nursery.start_soon(maintenance.save, table, "topics", table.run)
     await pass_time(5)
     assert table.saves == []
     table.version = 1
@@ -230,7 +230,7 @@ async def test_what_was_added_to_a_table_is_saved_soon_and_after_a_fault(
 async def test_a_table_that_takes_long_to_be_saved_is_saved_more_seldom(nursery: trio.Nursery) -> None:
     table: Any = Saved()
     table.took = 0.1
-    nursery.start_soon(upkeep.save, table, "topics", table.run)
+    nursery.start_soon(maintenance.save, table, "topics", table.run)
     for took, pause in ((0.1, 2.0), (4.0, 10.0)):
         table.took = took
         times = []

@@ -99,7 +99,7 @@ async def test_a_topics_route_is_deleted(
     assert await perm(name_server, "T") == (None if goes else 6)
     topics = (await listed(name_server, RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER))["topicList"]
     assert ("T" in topics) is not goes
-    await client.create_topic("T")  # registers it anew
+    await client.create_topic("T")  # registers it again
     assert await perm(name_server, "T") == 6
 
 

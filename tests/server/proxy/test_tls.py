@@ -160,7 +160,7 @@ async def test_what_begins_no_tls_is_told(tmp_path: Path) -> None:
         ),
         ({"tls_client_certPath": "/none"}, "tls.client.certPath is there, and tls.client.keyPath is missing"),
         ({"tls_client_keyPath": "/none"}, "tls.client.keyPath is there, and tls.client.certPath is missing"),
-        ({"tls_client_authServer": "maybe"}, "tls.client.authServer=maybe: allowed is true or false"),
+        ({"tls_client_authServer": "maybe"}, "tls.client.authServer=maybe: expected true or false"),
     ],
 )
 def test_what_cannot_be_used(tmp_path: Path, settings: dict[str, str], reason: str) -> None:

@@ -289,7 +289,7 @@ async def test_a_group_that_the_first_pull_makes_is_made() -> None:
         assert one.broker.tables.groups.table.get("New") is not None
 
 
-# --- what was decided is decided anew when something changes ---
+# --- what was decided is decided again when something changes ---
 
 
 def close_topic(one: Side) -> None:

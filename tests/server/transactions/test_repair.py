@@ -1,4 +1,4 @@
-"""The op message that a power cut took from its outcome is written anew at the next start: nothing has two outcomes."""
+"""An op message that a power cut took from its outcome is written again at the next start: one outcome each."""
 
 from __future__ import annotations
 

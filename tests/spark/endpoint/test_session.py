@@ -77,7 +77,7 @@ def test_a_cluster_of_several_brokers() -> None:
 
 def test_what_passes_is_asked_for_again_and_what_does_not_is_told() -> None:
     slept: list[float] = []
-    with pytest.raises(OptionInvalid, match="option namesrv nowhere: allowed is HOST:PORT"):
+    with pytest.raises(OptionInvalid, match="option namesrv nowhere: expected HOST:PORT"):
         asked(endpoint_options({"namesrv": "nowhere"}), lambda _: None, sleep=slept.append)
     assert slept == []
     patience = RetryPauses(slept.append)

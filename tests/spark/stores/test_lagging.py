@@ -1,4 +1,4 @@
-"""Queues that a broker fills anew: what the log has of them."""
+"""Queues that a broker fills again: what the log has of them."""
 
 from __future__ import annotations
 

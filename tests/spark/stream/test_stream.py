@@ -386,7 +386,7 @@ def test_queues_that_a_broker_fills_anew_after_a_crash_are_waited_for(store: Mes
     for file, data in kept.items():
         file.write_bytes(bytes(len(data)))
     assert stream.batch() == []
-    with pytest.raises(PathUnreadable, match="fills its queues anew after a crash"):
+    with pytest.raises(PathUnreadable, match="fills its queues again after a crash"):
         stream.rows(start, stream.offsets)
     for file, data in kept.items():
         file.write_bytes(data)

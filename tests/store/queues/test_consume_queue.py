@@ -131,7 +131,7 @@ def test_a_missing_file_in_the_middle_names_its_remedy(tmp_path: Path) -> None:
     _, second, *_ = sorted(folder.iterdir())
     second.unlink()
     with pytest.raises(
-        StoreForeign, match=r"/T/0 .*; move all files out of this folder: the queue is made anew"
+        StoreForeign, match=r"/T/0 .*; move all files out of this folder: the queue is made again"
     ) as refused:
         open_store(small(tmp_path))
     assert "\n" not in str(refused.value)

@@ -375,7 +375,7 @@ def test_recovery_that_finds_no_room_may_be_tried_again(tmp_path: Path) -> None:
 def test_a_timer_log_of_another_file_size_is_refused(timers: Timers, tmp_path: Path) -> None:
     timers.put(IN_5)
     timers.close()
-    with pytest.raises(StoreForeign, match=r"mappedFileSizeTimerLog.*made anew"):
+    with pytest.raises(StoreForeign, match=r"mappedFileSizeTimerLog.*made again"):
         Timers(tmp_path, timer_log_file_size=2048)
 
 
@@ -474,7 +474,7 @@ def test_a_clean_stop_leaves_nothing_that_apache_would_deliver_twice(timers: Tim
     timers.close()
     check = Path(timers.settings.timer_check).read_bytes()
     timers.open()
-    assert Path(timers.settings.timer_check).read_bytes() == check  # nothing is made anew
+    assert Path(timers.settings.timer_check).read_bytes() == check  # nothing is made again
     assert timers.index.log.end == end  # nothing more to tidy up
     assert apache_slots(timers) == expected
     assert FILLER in timers.outcomes()
@@ -509,7 +509,7 @@ def test_a_power_cut_in_the_middle_of_a_clean_stop_loses_nothing(tmp_path: Path)
     with mock.patch.object(TimerWheel, "slots", 1024):
         disk = CrashDisk(tmp_path / "0")
         timers = Timers(tmp_path / "0" / "store", disk, timer_log_file_size=1 << 14)
-        timers.put(*[IN_9 + 1_000 * n for n in range(70)])  # so that the units anew come into another page
+        timers.put(*[IN_9 + 1_000 * n for n in range(70)])  # so that the units again come into another page
         (message, _), (waits, _) = timers.put(IN_5, IN_5)
         timers.index.settle(message, timers.copy(timers.unit(message)).physical_offset)
         timers.save()

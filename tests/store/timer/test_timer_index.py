@@ -113,7 +113,7 @@ def test_messages_go_into_the_slots_that_apache_has_for_them(
 
 @pytest.mark.parametrize("slots", [2, 3])
 def test_nothing_rolls_in_its_own_slot(tmp_path: Path, slots: int) -> None:
-    """There it would be stored anew while its marker, or what it cancels, is delivered."""
+    """There it would be stored again while its marker, or what it cancels, is delivered."""
     timers = Timers(tmp_path, timer_roll_window=2)
     out = NOW + slots * 1000 + 500
     ((message, _), (marker, _)) = (timers.put(out, cancels=cancels)[0] for cancels in (False, True))

@@ -20,7 +20,7 @@ REQUEST: Final = _RUNNER / "request.go"
 _PROGRAM: Final = re.compile(r'^\t"(\w+)": +\w+,$', re.MULTILINE)
 _BATCH: Final = "it leaves a field of batches empty that brokers need"
 _CODE: Final = "it tells a broker's remark, not its code"
-_ORDERLY: Final = "it forgets a message whose orderly consumer suspends the queue, until it starts anew"
+_ORDERLY: Final = "it forgets a message whose orderly consumer suspends the queue, until it starts again"
 _RETRY_TOPIC: Final = "it tells of a retried message that its topic is the group's retry topic"
 
 

@@ -1,4 +1,4 @@
-"""Certificates: made, loaded, refused, loaded anew. Also of self_signed."""
+"""Certificates: made, loaded, refused, loaded again. Also of self_signed."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ async def test_new_files_are_for_new_clients(
     assert "other.test" in str(shown(second).extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
     assert await made.current() is second
     assert [record.getMessage() for record in caplog.records] == [
-        f"TLS: the certificate in {files.certificate} is loaded anew"
+        f"TLS: the certificate in {files.certificate} is loaded again"
     ]
 
 

@@ -94,12 +94,12 @@ def test_a_check_of_certificates_that_nobody_is_asked_for_is_warned_of(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("tls.server.mode=strict\n", "tls.server.mode=strict: allowed is disabled or permissive or enforcing"),
-        ("tls.test.mode.enable=no\n", "tls.test.mode.enable=no: allowed is true or false"),
-        ("tls.server.authClient=\n", "tls.server.authClient=: allowed is true or false"),
+        ("tls.server.mode=strict\n", "tls.server.mode=strict: expected disabled or permissive or enforcing"),
+        ("tls.test.mode.enable=no\n", "tls.test.mode.enable=no: expected true or false"),
+        ("tls.server.authClient=\n", "tls.server.authClient=: expected true or false"),
         (
             "tls.server.need.client.auth=want\n",
-            "tls.server.need.client.auth=want: allowed is none or optional or require",
+            "tls.server.need.client.auth=want: expected none or optional or require",
         ),
         (
             "tls.test.mode.enable=false\ntls.server.keyPath=k\n",

@@ -1,4 +1,4 @@
-"""A handle is good for one change of the invisible time, after a restart or a kill too; by gRPC: test_receiving."""
+"""A handle may change the invisible time once, after a restart or a kill too; by gRPC: test_receiving."""
 
 from __future__ import annotations
 

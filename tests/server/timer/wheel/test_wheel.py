@@ -57,7 +57,7 @@ def test_what_is_put_far_away_does_not_hide_the_slots_before_it(tmp_path: Path) 
 
 
 def test_nothing_is_put_a_lap_from_what_is_overdue(tmp_path: Path) -> None:
-    """It would take a place in the wheel that is yet to be used for a slot before it, and wait for that in vain."""
+    """It would take a place in the wheel that is yet to be used for a slot before it, and wait for that for ever."""
     with near_wheel(tmp_path) as (near, clock):
         near.enter(waiting_in(5))
         index = near.index

@@ -126,7 +126,7 @@ def test_what_cannot_be_made_anew_is_told(tmp_path: Path, monkeypatch: pytest.Mo
             StoreColumns(discover(str(root)), cache).count(["topic"])
     with monkeypatch.context() as patch:
         patch.setattr(extending, "write", fails)
-        with pytest.raises(ColumnsUnusable, match=r"cannot be made anew: .*full"):
+        with pytest.raises(ColumnsUnusable, match=r"cannot be made again: .*full"):
             StoreColumns(discover(str(root)), cache).count(["topic"])
     columns = StoreColumns(discover(str(root)), cache)
     assert columns.count(["topic"]) == {("T",): 30}
@@ -146,7 +146,7 @@ def test_a_damaged_manifest_is_made_anew_by_the_command(tmp_path: Path, capsys: 
     damage(cache / "manifest")
     assert main(["store", "cat", str(root), "--columns", str(cache), "--key", "k7"]) != 0
     assert main(["store", "columns", str(root), "--to", str(cache)]) == 0
-    assert "made anew" in capsys.readouterr().err
+    assert "made again" in capsys.readouterr().err
     assert main(["store", "cat", str(root), "--columns", str(cache), "--key", "k7", "--json"]) == 0
     assert '"keys":["k7"]' in capsys.readouterr().out
     assert main(["store", "count", str(root), "--columns", str(cache), "--by", "tag", "--json"]) == 0
@@ -184,7 +184,7 @@ def test_segments_know_where_the_log_is_damaged(tmp_path: Path) -> None:
     older = replace(found.segments[1], damaged=False)  # as one read the manifest before
     again = extending.remake(discover(str(root)), cache, older)
     assert [(each.rows, each.damaged) for each in again.segments] == [(12, True), (12, True), (11, True), (12, False)]
-    merged = extend(discover(str(root)), cache, troubles.append, anew=True)
+    merged = extend(discover(str(root)), cache, troubles.append, rebuild=True)
     assert [(each.rows, each.damaged) for each in merged.segments] == [(47, True)]
 
 

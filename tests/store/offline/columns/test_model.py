@@ -82,7 +82,7 @@ class ColumnsBesideAStore(RuleBasedStateMachine):
         (self.cache / "manifest").write_bytes(data[: cut % len(data)])
         with pytest.raises(ColumnsUnusable):
             StoreColumns(self.directory, self.cache)
-        extend(self.directory, self.cache, lambda _: None, anew=True)
+        extend(self.directory, self.cache, lambda _: None, rebuild=True)
         self.covered = self.count
 
     @rule()
@@ -104,7 +104,7 @@ class ColumnsBesideAStore(RuleBasedStateMachine):
         if manifest.last < self.directory.start:  # nothing is left that says whose they are
             with pytest.raises(ColumnsUnusable):
                 StoreColumns(self.directory, self.cache)
-            extend(self.directory, self.cache, lambda _: None, anew=True)
+            extend(self.directory, self.cache, lambda _: None, rebuild=True)
             self.covered = self.count
 
     @rule(number=st.integers(0, 200), tag=st.sampled_from(["Tag1", "none"]), topics=st.sets(st.sampled_from("ABX")))

@@ -305,7 +305,7 @@ def test_a_key_leads_to_no_message_of_a_removed_file_or_another_place(tmp_path: 
     store = open_store(small(tmp_path))
     written = [each.physical_offset for each in store.append([draft(n) for n in range(80)])]
     store.close()
-    # As if the log had begun anew: what the index finds first is not there any more.
+    # As if the log had begun again: what the index finds first is not there any more.
     (tmp_path / "commitlog" / f"{0:020d}").unlink()
     assert looked_for(discover(str(tmp_path)), key="k3") == (SearchByKey, [], [])
     later = next(number for number, place in enumerate(written) if place >= 4096) + 3

@@ -415,7 +415,7 @@ def test_a_deleted_and_remade_topic_is_no_damage(tmp_path: Path) -> None:
         store.append([draft(number)])
     kill(store)
     shutil.rmtree(root / "consumequeue" / "T")
-    # As Apache leaves it: the queue begins anew while the log keeps the former messages.
+    # As Apache leaves it: the queue begins again while the log keeps the former messages.
     store = MessageStore(small(root), store._files, clock, HOST, 0)
     del store
     first = records(root)[4]

@@ -28,7 +28,7 @@ def damaged(root: Path) -> list[int | None]:
 
 
 def test_a_slots_first_unit_may_be_of_a_chain_before_the_present_one(tmp_path: Path) -> None:
-    """Apache's brokers keep it in a slot whose chain rocketwire began anew; a unit of another time is none of it."""
+    """Apache's brokers keep it in a slot whose chain rocketwire began again; a unit of another time is none of it."""
     with made(tmp_path) as timers:
         timers.add(NOW + 1500)
         other = timers.last

@@ -5,7 +5,7 @@ import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageClientExt;
 import org.apache.rocketmq.common.message.MessageExt;
 
-/** Finds dead letters by key, each again by its ids, and sends each of them anew to the topic it came from. */
+/** Finds dead letters by key, each again by its ids, and sends each of them again to the topic it came from. */
 public final class DeadLetters implements Scenario {
     @Override
     public void run(Request in, Out out) throws Exception {

@@ -17,7 +17,7 @@ public final class PullBlocking implements Scenario {
         DefaultMQProducer producer = Clients.producer(in);
         try {
             MessageQueue queue = Clients.queues(consumer.fetchSubscribeMessageQueues(in.text("topic"))).get(0);
-            pull(consumer, queue, consumer.maxOffset(queue), System.nanoTime(), out, "in vain");
+            pull(consumer, queue, consumer.maxOffset(queue), System.nanoTime(), out, "without result");
             consumer.setBrokerSuspendMaxTimeMillis(20_000);
             Thread sender = new Thread(() -> {
                 try {

@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructType;
 
-/** Takes what Spark pushes down to a read of an endpoint. */
+/** Accepts what Spark pushes down to a read of an endpoint. */
 final class EndpointScanBuilder extends NarrowingBuilder {
   private final EndpointOptions endpoint;
 

@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructType;
 
-/** Takes what Spark pushes down to each kind of read: filters, columns and a limit. */
+/** Accepts what Spark pushes down to each kind of read: filters, columns and a limit. */
 abstract class NarrowingBuilder
     implements ScanBuilder, SupportsPushDownFilters, SupportsPushDownRequiredColumns, SupportsPushDownLimit {
   protected final Options options;

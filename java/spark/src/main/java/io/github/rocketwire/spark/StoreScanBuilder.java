@@ -15,7 +15,7 @@ import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownTopN;
 import org.apache.spark.sql.types.StructType;
 
-/** Takes what Spark pushes down to a read of stores; of aggregates those that queues alone answer. */
+/** Accepts what Spark pushes down to a read of stores; of aggregates those that queues alone answer. */
 final class StoreScanBuilder extends NarrowingBuilder implements SupportsPushDownAggregates, SupportsPushDownTopN {
   private Aggregated aggregated;
   private List<Snapshot> stores;

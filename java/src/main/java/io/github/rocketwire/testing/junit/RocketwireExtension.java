@@ -135,7 +135,7 @@ public final class RocketwireExtension
                 int equals = each.indexOf('=');
                 if (equals < 1) {
                     throw new ExtensionConfigurationException(
-                            "@Rocketwire(set = \"" + each + "\"): allowed is KEY=VALUE");
+                            "@Rocketwire(set = \"" + each + "\"): expected KEY=VALUE");
                 }
                 settings.set(each.substring(0, equals), each.substring(equals + 1));
             }

@@ -251,7 +251,7 @@ class RocketwireExtensionTest {
     @Test
     void settingsThatAreNoneAreRefused() {
         String failure = failureOf(Misspelt.class);
-        assertTrue(failure.contains("@Rocketwire(set = \"brokerName\"): allowed is KEY=VALUE"), failure);
+        assertTrue(failure.contains("@Rocketwire(set = \"brokerName\"): expected KEY=VALUE"), failure);
     }
 
     @Rocketwire(set = "brokerName")

@@ -63,7 +63,7 @@ public record Cache(String folder, long last, long end, int witness) implements 
   public Manifest manifest() throws IOException {
     Manifest found = Manifest.load(folder);
     if (found.last() != last || found.end() != end || found.witness() != witness) {
-      throw new Unfit("they were extended or made anew since the read was planned");
+      throw new Unfit("they were extended or made again since the read was planned");
     }
     return found;
   }

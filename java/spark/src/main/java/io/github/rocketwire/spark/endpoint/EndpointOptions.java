@@ -82,13 +82,13 @@ public final class EndpointOptions implements Serializable {
       if (!each.isBlank()) {
         InetSocketAddress address = address(each);
         if (address == null) {
-          throw invalid(each, "allowed is HOST:PORT or [IPV6]:PORT, port 0 to " + MOST_PORT);
+          throw invalid(each, "expected HOST:PORT or [IPV6]:PORT, port 0 to " + MOST_PORT);
         }
         found.add(address);
       }
     }
     if (found.isEmpty()) {
-      throw invalid(nameServers, "allowed is HOST:PORT, several of them with ; between");
+      throw invalid(nameServers, "expected HOST:PORT, several of them with ; between");
     }
     return found;
   }

@@ -23,7 +23,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  * <p>Theory: the columns have every whole record that the log had when they were made. What lies between two of them, or
  * between one and the end of its file, is walked as the log is without columns: mostly it is the blank that ends a file,
- * and else it is damage, whose rows the walk makes. If the columns turn out to be damaged, or were made anew since, the
+ * and else it is damage, whose rows the walk makes. If the columns turn out to be damaged, or were made again since, the
  * rest of the task is walked.
  */
 final class CachedReader implements PartitionReader<ColumnarBatch> {

@@ -19,7 +19,7 @@ import java.util.stream.IntStream;
 final class Found {
   private static final String ENTRIES_GONE =
       "Set failOnDataLoss to false to read what is left; if the log has the messages still, rocketwire store repair makes"
-          + " its queues anew";
+          + " its queues again";
   private static final long HIGHEST_EXT_ADDRESS = -2147483649L;
   private static final int INDEX_BITS = 24;
 

@@ -18,7 +18,7 @@ public final class Tails implements Closeable {
     this.budget = budget;
   }
 
-  /** Reads what was appended to all; false if a queue has to be looked at anew. */
+  /** Reads what was appended to all; false if a queue has to be looked at again. */
   boolean follow() throws IOException {
     try {
       for (Tail tail : known.values()) {

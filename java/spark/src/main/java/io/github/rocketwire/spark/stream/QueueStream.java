@@ -68,7 +68,7 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
   /** Asks the source something; its errors become those of the data source. */
   protected abstract <T> T ask(Question<S, T> question);
 
-  /** Asks the source as it was asked last, if that is known, instead of looking at it anew. */
+  /** Asks the source as it was asked last, if that is known, instead of looking at it again. */
   protected <T> T askAgain(Question<S, T> question) {
     return ask(question);
   }

@@ -131,14 +131,14 @@ public final class StoreStream extends QueueStream<List<Snapshot>> {
     return found;
   }
 
-  /** Those of stores that were replaced since begin anew, or wait for the next poll. */
+  /** Those of stores that were replaced since begin again, or wait for the next poll. */
   @Override
   protected List<LogSpan> plan(List<Snapshot> stores, QueueOffsets from, QueueOffsets to) throws IOException {
     Set<String> gone = replaced(stores, to.last);
     Map<String, LastRead> first = new HashMap<>(from.last);
     first.entrySet().removeIf(entry -> entry.getValue().equals(to.last.get(entry.getKey())));
-    Set<String> anew = replaced(stores, first);
-    return plan(stores, without(anew, from.offsets), without(gone, to.offsets));
+    Set<String> replacedOnes = replaced(stores, first);
+    return plan(stores, without(replacedOnes, from.offsets), without(gone, to.offsets));
   }
 
   @Override
@@ -230,7 +230,7 @@ public final class StoreStream extends QueueStream<List<Snapshot>> {
       if (store.directory.state == Directory.State.LIVE && Lagging.is(store, key)) {
         throw new SourceException(
             SourceException.PATH_UNREADABLE,
-            where + ": the broker fills its queues anew after a crash",
+            where + ": the broker fills its queues again after a crash",
             "Wait until it is ready, and start the query again");
       }
       Ranges.lost(where + ": those up to " + end + " were there before", options.failOnDataLoss, REPLACED);

@@ -25,10 +25,10 @@ class EndpointOptionsTest {
   @ParameterizedTest
   @CsvSource({
     "endpointTimeoutMs,0,option endpointTimeoutMs cannot be '0'",
-    "namesrv,host,option namesrv host: allowed is",
-    "namesrv,host:70000,option namesrv host:70000: allowed is",
-    "namesrv,::1:1,option namesrv ::1:1: allowed is",
-    "namesrv,;,option namesrv ;: allowed is",
+    "namesrv,host,option namesrv host: expected",
+    "namesrv,host:70000,option namesrv host:70000: expected",
+    "namesrv,::1:1,option namesrv ::1:1: expected",
+    "namesrv,;,option namesrv ;: expected",
     "consumerGroup,a b,option consumerGroup cannot be 'a b'. the specified group[a b] contains illegal characters",
     "secretKey,s,one of the options accessKey and secretKey is missing"
   })

@@ -19,7 +19,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 /** Reads from brokers as their queues grow. */
 final class EndpointStream extends QueueStream<Cluster> {
   private static final String REPLACED =
-      "Was the topic made anew? Begin with a new checkpointLocation, or set failOnDataLoss to false";
+      "Was the topic made again? Begin with a new checkpointLocation, or set failOnDataLoss to false";
 
   private final EndpointOptions endpoint;
   private final Session session;

@@ -1,0 +1,26 @@
+"""Words of the stop list are found where they stand for readers, and no file has one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools.plain_words import findings, lines
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('raise CommandError(f"{option}: allowed is HOST:PORT")', ["allowed is "]),
+        ("# The table is made Anew.", ["Anew"]),
+        ("def lets_others(self) -> bool:", ["lets_others"]),
+        ("What is allowed is said in the docs.", []),
+        ("canewood", []),
+    ],
+)
+def test_a_word_is_found_wherever_it_stands(line: str, found: list[str]) -> None:
+    assert [word for word, _ in findings(line)] == found
+
+
+def test_every_tracked_text_is_read() -> None:
+    names = {name for name, _, _ in lines()}
+    assert {"README.md", "kernel/module.c", "server/broker.py", "docs/architecture.md"} <= names
