@@ -13,7 +13,7 @@ from tools.plain_words import findings, lines
         ('raise CommandError(f"{option}: allowed is HOST:PORT")', ["allowed is "]),
         ("# The table is made Anew.", ["Anew"]),
         ("def lets_others(self) -> bool:", ["lets_others"]),
-        ("What is allowed is said in the docs.", []),
+        ("What is allowed stands in the docs.", []),
         ("canewood", []),
     ],
 )

@@ -135,7 +135,7 @@ def test_rules(text: str, rule: Rule) -> None:
         ("drop,rate=1.000001", "rate 1.000001: expected a number from 0 to 1, with six decimals at most"),
         ("drop,count=0", "count 0: expected a whole number from 1 to 2147483647"),
         ("drop,listener=store", "listener store: expected broker or namesrv"),
-        ("drop,count=1,count=2", "count= is there twice: expected once"),
+        ("drop,count=1,count=2", "count= is given twice"),
         (
             "drop:answer,code=CHECK_TRANSACTION_STATE|310",
             "CHECK_TRANSACTION_STATE: the server itself sends it to clients; expected delay, drop, disconnect, ",
