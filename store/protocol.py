@@ -1,7 +1,7 @@
 """What the server's handlers and services ask of a store: the seam behind which a remote cluster can stand, too.
 
 `MessageStore` (`store.store`) is the implementation over this machine's own files. What only that one has, its files,
-their lifetime, the index's maintenance, and what the kernel writes to, is no part of the protocol: `server/maintenance`,
+their retention, the index, and what the kernel writes to, is no part of the protocol: `server/maintenance`,
 `server/timer` and the `kernel.py` of a room know `MessageStore` itself.
 """
 
