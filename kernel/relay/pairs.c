@@ -13,8 +13,8 @@
 enum { READABLE = EPOLLIN | EPOLLRDHUP, FAILED = EPOLLHUP | EPOLLERR };
 
 /* What epoll is to report of it, once for each time that something comes (EPOLLET): otherwise each wait would ask all
- * sockets again that were readable at the last one. What may have been left is asked for again. A socket with nothing to
- * report is taken out. False: epoll refuses. */
+ * sockets again that were readable at the last one. What may have been left is asked for again. A socket with nothing
+ * to report is taken out. False: epoll refuses. */
 static bool watch(relay *all, side *one)
 {
     uint32_t events = side_may_read(all, one) ? READABLE : 0;
