@@ -13,8 +13,8 @@ from typing import Final, Protocol
 import trio
 
 from rocketwire.server.core.clocks.suspension import ExpiryRounds
-from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.net.admission.admission import Admission
+from rocketwire.server.net.admission.in_flight import ByteHolder
 from rocketwire.server.net.admission.refusals import ConnectionRefuser
 from rocketwire.server.net.arrivals import STEP_SECONDS, Arrival, Arrivals
 from rocketwire.server.net.driver import ConnectionDriver, FrameDriver
@@ -71,31 +71,12 @@ def listened_address(sock: socket.socket, asked: Address) -> Address:
     return Address(host=asked.host, port=sock.getsockname()[1])
 
 
-class OpenConnection(Protocol):
+class OpenConnection(ByteHolder, Protocol):
     """A connection, of whatever protocol."""
 
     @property
     def host(self) -> str:
         """The client's address."""
-
-    @property
-    def remote_text(self) -> str:
-        """``host:port`` of the other end."""
-
-    @property
-    def held(self) -> int:
-        """How many bytes it holds."""
-
-    @property
-    def silent_since(self) -> float:
-        """When bytes were last received or sent, in seconds of the event loop."""
-
-    @property
-    def last_sign_of_life(self) -> float:
-        """When it last made progress, in seconds of the event loop."""
-
-    def refuse(self, error: LimitExceeded) -> None:
-        """Send the error if possible, release what is held, and end."""
 
     def close(self) -> None:
         """Close it."""

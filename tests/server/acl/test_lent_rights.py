@@ -67,12 +67,21 @@ async def test_nobody_decides_anothers_transaction_by_a_message_that_looks_like_
         assert {message.body for message in found} == {PROOF}
 
 
-async def test_a_pull_that_waits_gives_nothing_once_the_permission_is_withdrawn(tmp_path: Path) -> None:
+HELD_PULL = pull_ext("Hidden", 1, consumer_group="hidden", sys_flag=PullSysFlag.SUSPEND | PullSysFlag.SUBSCRIPTION)
+HELD_POP = {"topic": "Hidden", "consumerGroup": "hidden", **POP, "pollTime": "20000", "bornTime": str(NOW)}
+
+
+@pytest.mark.parametrize(
+    ("code", "waiting", "end"),
+    [(11, HELD_PULL, (19, "OFFSET_OVERFLOW_ONE")), (200050, HELD_POP, (210, "NO_MESSAGE_IN_QUEUE"))],
+    ids=["pull", "pop"],
+)
+async def test_what_waits_gives_nothing_once_the_permission_is_withdrawn(
+    tmp_path: Path, code: int, waiting: dict[str, str], end: tuple[int, str]
+) -> None:
     async with hidden(tmp_path) as (server, owner, _):
         file = tmp_path / "plain_acl.yml"
-        held = PullSysFlag.SUSPEND | PullSysFlag.SUBSCRIPTION
-        waiting = pull_ext("Hidden", 1, consumer_group="hidden", sys_flag=held)
-        await owner.write(owner.frame(11, signed(OWNER, waiting)))
+        await owner.write(owner.frame(code, signed(OWNER, waiting)))
         assert await owner.arrived() == []
         file.write_text(ACCOUNTS.replace("topicPerms: [Hidden=PUB|SUB]", "topicPerms: [Hidden=PUB]"))
         os.utime(file, (1, 1))
@@ -80,24 +89,8 @@ async def test_a_pull_that_waits_gives_nothing_once_the_permission_is_withdrawn(
         ended = await owner.arrived()
         await done(server.broker(), OWNER, 310, send_ext("Hidden"), PROOF)
         assert [bytes(frame.body) for frame in await owner.arrived()] == []
-        assert [(frame.header.code, frame.header.remark) for frame in ended] == [(19, "OFFSET_OVERFLOW_ONE")]
-        assert (await ask(owner, OWNER, 11, waiting)).header.remark == REFUSED + NO_TOPIC
-
-
-async def test_a_pop_that_waits_gives_nothing_once_the_permission_is_withdrawn(tmp_path: Path) -> None:
-    async with hidden(tmp_path) as (server, owner, _):
-        file = tmp_path / "plain_acl.yml"
-        waiting = {"topic": "Hidden", "consumerGroup": "hidden", **POP, "pollTime": "20000", "bornTime": str(NOW)}
-        await owner.write(owner.frame(200050, signed(OWNER, waiting)))
-        assert await owner.arrived() == []
-        file.write_text(ACCOUNTS.replace("topicPerms: [Hidden=PUB|SUB]", "topicPerms: [Hidden=PUB]"))
-        os.utime(file, (1, 1))
-        await server.pass_time(1)
-        ended = await owner.arrived()
-        await done(server.broker(), OWNER, 310, send_ext("Hidden"), PROOF)
-        assert [bytes(frame.body) for frame in await owner.arrived()] == []
-        assert [(frame.header.code, frame.header.remark) for frame in ended] == [(210, "NO_MESSAGE_IN_QUEUE")]
-        assert (await ask(owner, OWNER, 200050, waiting)).header.remark == REFUSED + NO_TOPIC
+        assert [(frame.header.code, frame.header.remark) for frame in ended] == [end]
+        assert (await ask(owner, OWNER, code, waiting)).header.remark == REFUSED + NO_TOPIC
 
 
 async def test_who_may_read_topics_by_default_reads_no_replies_of_others(tmp_path: Path) -> None:

@@ -100,21 +100,6 @@ async def test_a_topic_with_too_many_queues_is_refused(broker: Client, queues: i
     await broker.create_topic("New", 16_384)
 
 
-async def test_the_broker_has_its_own_topics(broker: Client) -> None:
-    found = (await topics(broker))["topicConfigTable"]
-    assert {name: (each["writeQueueNums"], each["perm"]) for name, each in found.items()} == {
-        "TBW102": (8, 7),
-        "SELF_TEST_TOPIC": (1, 6),
-        "BenchmarkTest": (1024, 6),
-        "C": (16, 7),
-        "broker-a": (1, 7),
-        "OFFSET_MOVED_EVENT": (1, 6),
-        "SCHEDULE_TOPIC_XXXX": (18, 6),
-        "C_REPLY_TOPIC": (1, 6),
-        "T": (2, 6),
-    }
-
-
 # --- configuration ---
 
 

@@ -394,10 +394,16 @@ async def _answered_once_it_may_begin(server: Server, ends: Callable[[], Awaitab
     assert answers[0].header.code == 0
 
 
-async def test_only_so_many_handshakes_are_had_at_once_and_others_wait(
-    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("limit", "ends_by"), [("HANDSHAKES_MOST", "leaving"), ("HANDSHAKES_OF_ADDRESS_MOST", "time")])
+async def test_only_so_many_handshakes_are_had_at_once_in_all_and_of_an_address_and_others_wait(
+    server: Server,
+    broker: Client,
+    limit: str,
+    ends_by: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(gate_module, "HANDSHAKES_MOST", 2)
+    monkeypatch.setattr(gate_module, limit, 2)
     monkeypatch.setattr(gate_module, "_BEGINNING_MOST", 0)
     waiting = [server.broker() for _ in range(2)]
     for each in waiting:
@@ -405,27 +411,14 @@ async def test_only_so_many_handshakes_are_had_at_once_and_others_wait(
     await settle()
 
     async def ends() -> None:
-        waiting[0].close()
-        await settle()
+        if ends_by == "leaving":
+            waiting[0].close()
+            await settle()
+        else:
+            await server.pass_time(10.1)
 
     await _answered_once_it_may_begin(server, ends)
     assert not [line for line in warnings(caplog) if "tlsHandshakes" in line]
-
-
-async def test_one_address_has_only_a_share_of_the_handshakes(
-    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(gate_module, "HANDSHAKES_OF_ADDRESS_MOST", 2)
-    monkeypatch.setattr(gate_module, "_BEGINNING_MOST", 0)
-    waiting = [server.broker() for _ in range(2)]
-    for each in waiting:
-        await each.write(b"\x16\x03\x01\x02\0\x01\0\x01")
-    await settle()
-
-    async def ends() -> None:
-        await server.pass_time(10.1)
-
-    await _answered_once_it_may_begin(server, ends)
     assert len(warnings(caplog)) == 1  # of handshakes that took too long
 
 
