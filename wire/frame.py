@@ -28,6 +28,7 @@ FRAME: Final = cs.Struct(
 
 FRAME_PREFIX: Final = Struct(">iI")
 """The two words before the header: length, and serialise type with header length."""
+_PREFIX_SIZE: Final = FRAME_PREFIX.size
 _pack: Final = FRAME_PREFIX.pack
 LENGTH_SIZE: Final = 4
 """Bytes of the length that a frame's own length does not count."""
@@ -61,10 +62,11 @@ def encode_frame_head(header: Header, body_length: int, serialize_type: int = Se
         SerializeTypeUnknown: the type is neither JSON nor ROCKETMQ.
     """
     head = encode_header(header, serialize_type)
-    total = FRAME_PREFIX.size + len(head) + body_length
+    size = len(head)
+    total = _PREFIX_SIZE + size + body_length
     if total > MAX_FRAME_LENGTH:
         raise FrameTooLong(total, MAX_FRAME_LENGTH)
-    return FRAME_PREFIX.pack(total - LENGTH_SIZE, serialize_type << TYPE_SHIFT | len(head)) + head
+    return _pack(total - LENGTH_SIZE, serialize_type << TYPE_SHIFT | size) + head
 
 
 def frame_size(length: int, limit: int = MAX_FRAME_LENGTH) -> int:

@@ -25,6 +25,8 @@ from rocketwire.wire.facts.codes import (
 from rocketwire.wire.java import Int32
 from rocketwire.wire.json_bounds import check_entry_count
 
+_JSON: Final = int(SerializeType.JSON)
+_ROCKETMQ: Final = int(SerializeType.ROCKETMQ)
 _EXT_ENTRY: Final = cs.Struct(
     "key" / cs.Prefixed(cs.Int16sb, cs.GreedyBytes),
     "value" / cs.Prefixed(cs.Int32sb, cs.GreedyBytes),
@@ -112,14 +114,14 @@ def decode_header(data: bytes | memoryview, serialize_type: int) -> Header:
         HeaderInvalid: the bytes are no header of that type.
         SerializeTypeUnknown: the type is neither JSON nor ROCKETMQ.
     """
-    if serialize_type == SerializeType.JSON:
+    if serialize_type == _JSON:
         if len(data) > UNCHECKED_HEADER_BYTES:
             _check_json(data)
         try:
             return _decode_strict(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return _decode_lenient(data)
-    if serialize_type == SerializeType.ROCKETMQ:
+    if serialize_type == _ROCKETMQ:
         return _decode_binary(bytes(data[:MAX_HEADER_BYTES]), len(data))
     raise SerializeTypeUnknown(serialize_type)
 
@@ -160,9 +162,9 @@ def encode_header(header: Header, serialize_type: int) -> bytes:
         HeaderInvalid: a value does not fit its field (ROCKETMQ: code and version are 16 bits wide).
         SerializeTypeUnknown: the type is neither JSON nor ROCKETMQ.
     """
-    if serialize_type == SerializeType.JSON:
+    if serialize_type == _JSON:
         return _encode_json(header)
-    if serialize_type == SerializeType.ROCKETMQ:
+    if serialize_type == _ROCKETMQ:
         return _encode_binary(header)
     raise SerializeTypeUnknown(serialize_type)
 
@@ -174,7 +176,7 @@ def encode_header_around_opaque(header: Header, serialize_type: int) -> tuple[by
         HeaderInvalid: a value does not fit its field (ROCKETMQ: code and version are 16 bits wide).
         SerializeTypeUnknown: the type is neither JSON nor ROCKETMQ.
     """
-    if serialize_type == SerializeType.JSON:
+    if serialize_type == _JSON:
         # No text before it can hold this: quotes in texts are escaped, and extFields have no numbers for values.
         before, _, after = encode_header(msgspec.structs.replace(header, opaque=0), serialize_type).partition(_OPAQUE_0)
         return before + _OPAQUE, after

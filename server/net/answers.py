@@ -48,9 +48,7 @@ class Answers:
             frame = encode_frame(header, b"".join(body), serialize_type)
             self._intercepted.pop((request.code, request.opaque))(frame)
             return ()
-        if body:
-            return encode_frame_head(header, sum(map(len, body)), serialize_type), *body
-        return (encode_frame(header, b"", serialize_type),)
+        return encode_frame_head(header, sum(map(len, body)), serialize_type), *body
 
     @property
     def intercepts(self) -> bool:

@@ -272,7 +272,7 @@ class Session:
         An answer that does not fit in a frame is replaced by an error.
         """
         if not self.closed:
-            self.write(*self._answers.encode(request, serialize_type, reply))
+            self._output.write(*self._answers.encode(request, serialize_type, reply))
 
     @property
     def intercepts(self) -> bool:
