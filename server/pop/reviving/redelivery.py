@@ -140,14 +140,14 @@ class Redelivery:
         for pending, invisible_time in renewed:
             point = pending.point
             offsets = list(pending.unacked)
-            point = replace(
+            written = replace(
                 point,
                 differences=tuple([each - point.start_offset for each in offsets]),
                 count=len(offsets),
                 bit_map=0,
                 invisible_time=invisible_time,
             )
-            draft = self._records.check_point(point, queue_id, now)
+            draft = self._records.check_point(written, queue_id, now)
             draft.group_size = 2
             former = batch_ack(self._ack_of(point, offsets[0]), offsets)
             drafts += (draft, self._records.settled_draft(former, queue_id, point.due, now))
