@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,13 +19,17 @@ if TYPE_CHECKING:
 
 
 def broker_options(function: Any) -> Any:  # noqa: ANN401 - of click's decorators
-    """Add `--cluster` and `--broker` to a command, which gets them as `cluster_name` and `broker_names`."""
-    function = click.option(
+    """Add `--cluster` and `--broker` to a command, which gets a `BrokerChoice` as `choice`."""
+
+    @functools.wraps(function)
+    def wrapped(*arguments: Any, cluster_name: str | None, broker_names: tuple[str, ...], **options: Any) -> Any:  # noqa: ANN401 - of click's decorators
+        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
+        return function(*arguments, choice=choice, **options)
+
+    added: Any = click.option(
         "--broker", "broker_names", metavar="NAME", multiple=True, help="Only at this broker; repeatable."
-    )(function)
-    return click.option("--cluster", "cluster_name", metavar="NAME", help="Only at the brokers of this cluster.")(
-        function
-    )
+    )(wrapped)
+    return click.option("--cluster", "cluster_name", metavar="NAME", help="Only at the brokers of this cluster.")(added)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

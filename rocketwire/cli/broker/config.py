@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.properties import property_options
@@ -32,8 +32,7 @@ def command(
     *,
     keys: tuple[str, ...],
     changes: tuple[str, ...],
-    cluster_name: str | None,
-    broker_names: tuple[str, ...],
+    choice: BrokerChoice,
     as_json: bool,
 ) -> int:
     """Print the configuration of brokers, or change keys of it while they run; of each broker its master's.
@@ -41,7 +40,7 @@ def command(
     A key that a broker does not have, and a value that it does not take, are errors.
     """
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice, master
+    from rocketwire.cli.brokers import master
     from rocketwire.cli.properties import Values, chosen, parsed_changes, write
     from rocketwire.remoting.admin.brokers import change_configuration, configuration
 
@@ -49,7 +48,7 @@ def command(
     attempts = ServerAttempts()
     found: list[tuple[dict[str, str], Values]] = []
     with endpoint.connected() as cluster:
-        for broker in BrokerChoice(cluster_name=cluster_name, broker_names=broker_names).of(cluster.info()):
+        for broker in choice.of(cluster.info()):
             with attempts.at(f"broker {broker.name}"):
                 connection = master(cluster, broker) if wanted else cluster.connection(broker.address)
                 read, change = partial(configuration, connection), partial(change_configuration, connection)

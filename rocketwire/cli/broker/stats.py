@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 
@@ -23,8 +23,7 @@ def command(
     endpoint: ClusterAccess,
     *,
     keys: tuple[str, ...],
-    cluster_name: str | None,
-    broker_names: tuple[str, ...],
+    choice: BrokerChoice,
     as_json: bool,
 ) -> int:
     """Print rates, totals, queues, log and disk of brokers, under RocketMQ's own names.
@@ -32,7 +31,6 @@ def command(
     Rates such as putTps are messages a second in the last 10 seconds, minute and 10 minutes.
     """
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.properties import Values, write
     from rocketwire.remoting.admin.brokers import runtime_info
@@ -41,7 +39,7 @@ def command(
     attempts = ServerAttempts()
     found: list[tuple[dict[str, str], Values]] = []
     with endpoint.connected() as cluster:
-        for broker in BrokerChoice(cluster_name=cluster_name, broker_names=broker_names).of(cluster.info()):
+        for broker in choice.of(cluster.info()):
             with attempts.at(f"broker {broker.name}"):
                 info = runtime_info(cluster.connection(broker.address))
                 for key in keys:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP
@@ -57,14 +57,13 @@ def command(
     /,
     *,
     group: str,
-    cluster_name: str | None,
-    broker_names: tuple[str, ...],
+    choice: BrokerChoice,
     as_json: bool,
     **settings: Any,  # noqa: ANN401 - of _FIELDS
 ) -> int:
     """Create GROUP on the brokers of a cluster. Where it exists, what the options name is changed."""
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice, master
+    from rocketwire.cli.brokers import master
     from rocketwire.cli.errors import CommandError
     from rocketwire.cli.group.shown import configuration, write_configurations
     from rocketwire.cli.output import json_line
@@ -78,7 +77,6 @@ def command(
     attempts = ServerAttempts()
     rows: list[dict[str, Any]] = []
     with endpoint.connected() as cluster:
-        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         for broker in choice.of_one_cluster(cluster.info()):
             with attempts.at(f"broker {broker.name}"):
                 connection = master(cluster, broker)

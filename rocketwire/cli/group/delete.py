@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.confirmation import yes_option
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
@@ -14,7 +14,6 @@ from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.deletion import DeletedThing
     from rocketwire.cli.online import ClusterAccess
     from rocketwire.remoting.cluster import BlockingCluster
@@ -36,8 +35,7 @@ def command(
     *,
     group: str,
     keep_offsets: bool,
-    cluster_name: str | None,
-    broker_names: tuple[str, ...],
+    choice: BrokerChoice,
     yes: bool,
     as_json: bool,
 ) -> int:
@@ -46,7 +44,7 @@ def command(
     Members that are on line may create it again.
     """
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice, master
+    from rocketwire.cli.brokers import master
     from rocketwire.cli.confirmation import confirm
     from rocketwire.cli.deletion import DeletedThing, write
     from rocketwire.cli.found import check_group
@@ -56,7 +54,6 @@ def command(
     attempts = ServerAttempts()
     deleted: list[DeletedThing] = []
     with endpoint.connected() as cluster:
-        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         brokers = choice.of(cluster.info())
         brokers = check_group(cluster, group, brokers, attempts)
         names = ", ".join(broker.name for broker in brokers)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
@@ -26,8 +26,7 @@ def command(
     *,
     group: str,
     topic: str | None,
-    cluster_name: str | None,
-    broker_names: tuple[str, ...],
+    choice: BrokerChoice,
     as_json: bool,
 ) -> int:
     """Print for each queue how far GROUP is behind: the queue's end, the group's offset, and who consumes it.
@@ -36,7 +35,6 @@ def command(
     group with members, only those that it subscribes to.
     """
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.found import check_group, topic_brokers
     from rocketwire.cli.group.owners import find_members
@@ -46,7 +44,6 @@ def command(
     attempts = ServerAttempts()
     rows: list[dict[str, Any]] = []
     with endpoint.connected() as cluster:
-        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         brokers = choice.of(cluster.info()) if topic is None else topic_brokers(cluster, topic, choice)
         brokers = check_group(cluster, group, brokers, attempts)
         table = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.errors import CommandError
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
@@ -58,8 +58,7 @@ def command(
     *,
     kind: str | None,
     everything: bool,
-    cluster_name: str | None,
-    broker_names: tuple[str, ...],
+    choice: BrokerChoice,
     as_json: bool,
 ) -> int:
     """Print applications' consumer groups: how many members are on line, and how many messages they have to consume.
@@ -70,16 +69,14 @@ def command(
     if kind and everything:
         raise CommandError("--kind and --all: only one of them")
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.output import json_line
     from rocketwire.cli.table import TableColumn, print_table
 
     attempts = ServerAttempts()
     groups: dict[str, _Group] = {}
     with endpoint.connected() as cluster:
-        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         brokers = choice.of(cluster.info())
-        of_topics = () if cluster_name or broker_names else cluster.groups()
+        of_topics = () if choice.cluster_name or choice.broker_names else cluster.groups()
         for broker in brokers:
             with attempts.at(f"broker {broker.name}"):
                 _add(groups, cluster.connection(broker.address), of_topics)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP
@@ -21,22 +21,19 @@ if TYPE_CHECKING:
 @broker_options
 @json_option
 @online
-def command(
-    endpoint: ClusterAccess, *, group: str, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
-) -> int:
+def command(endpoint: ClusterAccess, *, group: str, choice: BrokerChoice, as_json: bool) -> int:
     """Print the members of GROUP that are on line: address, language, version, and the queues that each consumes.
 
     Each member is asked for its queues, through a broker.
     """
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.found import check_group
     from rocketwire.cli.group.owners import find_members
 
     attempts = ServerAttempts()
     with endpoint.connected() as cluster:
-        brokers = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names).of(cluster.info())
+        brokers = choice.of(cluster.info())
         members = find_members(cluster, group, brokers, attempts)
         if not members.clients:
             if attempts.code() == 0:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP
@@ -20,12 +20,9 @@ if TYPE_CHECKING:
 @broker_options
 @json_option
 @online
-def command(
-    endpoint: ClusterAccess, *, group: str, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
-) -> int:
+def command(endpoint: ClusterAccess, *, group: str, choice: BrokerChoice, as_json: bool) -> int:
     """Print the configuration of GROUP on each broker, its members, and what the brokers say that it subscribes to."""
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.found import unknown_group
     from rocketwire.cli.group.shown import configuration, member, subscription
     from rocketwire.cli.output import json_line
@@ -38,7 +35,6 @@ def command(
     subscriptions: dict[str, dict[str, Any]] = {}
     ways = {"consume_type": None, "message_model": None, "consume_from_where": None}
     with endpoint.connected() as cluster:
-        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         for broker in choice.of(cluster.info()):
             with attempts.at(f"broker {broker.name}"):
                 connection = cluster.connection(broker.address)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
@@ -37,8 +37,7 @@ def command(
     target: str,
     topic: str | None,
     dry_run: bool,
-    cluster_name: str | None,
-    broker_names: tuple[str, ...],
+    choice: BrokerChoice,
     as_json: bool,
 ) -> int:
     """Give the group TARGET the offsets of the group SOURCE, and print the target's before and after.
@@ -46,7 +45,7 @@ def command(
     While SOURCE has members, topics that they do not subscribe to any more are left out.
     """
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice, master
+    from rocketwire.cli.brokers import master
     from rocketwire.cli.errors import CommandError, CommandFailed
     from rocketwire.cli.found import check_group, topic_brokers
     from rocketwire.cli.offset.moves import write
@@ -60,7 +59,6 @@ def command(
     attempts = ServerAttempts()
     moves: list[OffsetMove] = []
     with endpoint.connected() as cluster:
-        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         brokers = choice.of(cluster.info()) if topic is None else topic_brokers(cluster, topic, choice)
         for broker in check_group(cluster, source, brokers, attempts):
             with attempts.at(f"broker {broker.name}"):

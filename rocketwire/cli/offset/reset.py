@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.offset.target import ResetTarget
     from rocketwire.cli.online import ClusterAccess
 
@@ -47,12 +46,10 @@ def command(
     to: str,
     queue: int | None,
     dry_run: bool,
-    cluster_name: str | None,
-    broker_names: tuple[str, ...],
+    choice: BrokerChoice,
     as_json: bool,
 ) -> int:
     """Set GROUP back or forward in a topic, and print its offset in each queue before and after."""
-    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.offset.target import target
 
     return reset(
@@ -62,7 +59,7 @@ def command(
         target(to),
         queue=queue,
         dry_run=dry_run,
-        choice=BrokerChoice(cluster_name=cluster_name, broker_names=broker_names),
+        choice=choice,
         as_json=as_json,
     )
 

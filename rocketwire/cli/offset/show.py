@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
@@ -26,8 +26,7 @@ def command(
     *,
     group: str,
     topic: str | None,
-    cluster_name: str | None,
-    broker_names: tuple[str, ...],
+    choice: BrokerChoice,
     as_json: bool,
 ) -> int:
     """Print the committed offset of GROUP in each queue, beside the queue's first and next offset.
@@ -35,7 +34,6 @@ def command(
     `-` stands for none; brokers of 4.x say 0 in its place where the queue's messages are all in memory.
     """
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.found import check_group, topic_brokers
     from rocketwire.cli.offset.queues import queues_of
@@ -45,7 +43,6 @@ def command(
     attempts = ServerAttempts()
     rows: list[dict[str, Any]] = []
     with endpoint.connected() as cluster:
-        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         brokers = choice.of(cluster.info()) if topic is None else topic_brokers(cluster, topic, choice)
         for broker in check_group(cluster, group, brokers, attempts):
             with attempts.at(f"broker {broker.name}"):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
@@ -28,12 +28,10 @@ def command(
     group: str,
     topic: str,
     dry_run: bool,
-    cluster_name: str | None,
-    broker_names: tuple[str, ...],
+    choice: BrokerChoice,
     as_json: bool,
 ) -> int:
     """Skip all messages of a topic that GROUP has not consumed yet: the same as offset reset --to latest."""
-    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.offset.reset import reset
     from rocketwire.cli.offset.target import ResetPoint, ResetTarget
 
@@ -44,6 +42,6 @@ def command(
         ResetTarget(where=ResetPoint.LATEST),
         queue=None,
         dry_run=dry_run,
-        choice=BrokerChoice(cluster_name=cluster_name, broker_names=broker_names),
+        choice=choice,
         as_json=as_json,
     )

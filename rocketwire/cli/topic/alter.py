@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
@@ -27,8 +27,7 @@ def command(
     /,
     *,
     topic: str,
-    cluster_name: str | None,
-    broker_names: tuple[str, ...],
+    choice: BrokerChoice,
     as_json: bool,
     **settings: Any,  # noqa: ANN401 - of `TopicSettings`
 ) -> int:
@@ -38,7 +37,7 @@ def command(
     beyond are consumed.
     """
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice, master
+    from rocketwire.cli.brokers import master
     from rocketwire.cli.errors import CommandError, CommandFailed
     from rocketwire.cli.found import topic_brokers
     from rocketwire.cli.topic.order import keep_order
@@ -52,7 +51,7 @@ def command(
     attempts = ServerAttempts()
     changed: list[Row] = []
     with endpoint.connected() as cluster:
-        for broker in topic_brokers(cluster, topic, BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)):
+        for broker in topic_brokers(cluster, topic, choice):
             with attempts.at(f"broker {broker.name}"):
                 connection = master(cluster, broker)
                 wanted.check(connection)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
@@ -33,14 +33,13 @@ def command(
     /,
     *,
     topic: str,
-    cluster_name: str | None,
-    broker_names: tuple[str, ...],
+    choice: BrokerChoice,
     as_json: bool,
     **settings: Any,  # noqa: ANN401 - of `TopicSettings`
 ) -> int:
     """Create TOPIC on the brokers of a cluster. A broker that has it already keeps it as it is, which is an error."""
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice, master
+    from rocketwire.cli.brokers import master
     from rocketwire.cli.errors import CommandError, CommandFailed
     from rocketwire.cli.topic.order import keep_order
     from rocketwire.cli.topic.settings import TopicSettings
@@ -56,7 +55,6 @@ def command(
     attempts = ServerAttempts()
     created: list[Row] = []
     with endpoint.connected() as cluster:
-        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         for broker in choice.of_one_cluster(cluster.info()):
             with attempts.at(f"broker {broker.name}"):
                 connection = master(cluster, broker)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.confirmation import yes_option
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
@@ -26,8 +26,7 @@ def command(
     endpoint: ClusterAccess,
     *,
     topic: str,
-    cluster_name: str | None,
-    broker_names: tuple[str, ...],
+    choice: BrokerChoice,
     yes: bool,
     as_json: bool,
 ) -> int:
@@ -37,7 +36,6 @@ def command(
     keep the topic or one failed.
     """
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.confirmation import confirm
     from rocketwire.cli.deletion import delete_everywhere, write
     from rocketwire.cli.found import topic_brokers
@@ -46,7 +44,7 @@ def command(
     attempts = ServerAttempts()
     with endpoint.connected() as cluster:
         every = topic_brokers(cluster, topic, BrokerChoice(cluster_name=None, broker_names=()))
-        brokers = topic_brokers(cluster, topic, BrokerChoice(cluster_name=cluster_name, broker_names=broker_names))
+        brokers = topic_brokers(cluster, topic, choice)
         names = ", ".join(broker.name for broker in brokers)
         confirm(f"Delete topic {topic} with its messages on {names}?", yes=yes)
         deleted = delete_everywhere(cluster, topic, brokers, attempts, route=len(brokers) == len(every))

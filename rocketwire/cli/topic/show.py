@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
@@ -20,12 +20,9 @@ if TYPE_CHECKING:
 @broker_options
 @json_option
 @online
-def command(
-    endpoint: ClusterAccess, *, topic: str, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
-) -> int:
+def command(endpoint: ClusterAccess, *, topic: str, choice: BrokerChoice, as_json: bool) -> int:
     """Print the configuration of TOPIC on each broker that has it: queues, permission, order and attributes."""
     from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.found import topic_brokers
     from rocketwire.cli.topic.shown import Row, write
@@ -34,7 +31,7 @@ def command(
     attempts = ServerAttempts()
     rows: list[Row] = []
     with endpoint.connected() as cluster:
-        for broker in topic_brokers(cluster, topic, BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)):
+        for broker in topic_brokers(cluster, topic, choice):
             with attempts.at(f"broker {broker.name}"):
                 config = topic_config(cluster.connection(broker.address), topic)
                 if config is None:

@@ -10,13 +10,23 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any, Self
 
 import pytest
 
+from tests.cli.store.support import Ran
 from tests.server.processes import ROOT
 
 SECONDS = 120.0
+Rocketwire = Callable[..., Ran]
+
+
+def exported(run: Rocketwire, topic: str) -> list[dict[str, Any]]:
+    """The messages of a topic."""
+    ran = run("message", "export", "--topic", topic)
+    assert ran.code == 0
+    return ran.objects
 
 
 def give_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:

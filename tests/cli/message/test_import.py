@@ -3,44 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.endpoint import Addresses, Command, real_endpoint
-from tests.cli.message.support import give_stdin
+from tests.cli.endpoint import Addresses
+from tests.cli.message.support import Rocketwire, exported, give_stdin
 from tests.cli.store.support import Ran
 from tests.server.processes import Caller
-
-Rocketwire = Callable[..., Ran]
-
-
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
-    with real_endpoint(tmp_path_factory.mktemp("send")) as addresses:
-        yield addresses
-
-
-@pytest.fixture
-def run(endpoint: Addresses, capsys: pytest.CaptureFixture[str]) -> Rocketwire:
-    return Command(capsys, str(endpoint.name_server))
-
-
-@pytest.fixture
-def topic(endpoint: Addresses, request: pytest.FixtureRequest) -> str:
-    """A topic of two queues of the test's own."""
-    name = str(request.node.name).partition("[")[0][:100]
-    with Caller(str(endpoint.broker)) as caller:
-        caller.create_topic(name, 2)
-    return name
-
-
-def exported(run: Rocketwire, topic: str) -> list[dict[str, Any]]:
-    ran = run("message", "export", "--topic", topic)
-    assert ran.code == 0
-    return ran.objects
 
 
 def kept(one: dict[str, Any]) -> tuple[Any, ...]:

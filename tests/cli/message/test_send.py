@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,38 +14,10 @@ import pytest
 from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.wire.facts.codes import RequestCode
 from tests.cli.endpoint import Addresses, Answers, Command, Told, fake_server, real_endpoint
-from tests.cli.message.support import SECONDS, Running, give_stdin
+from tests.cli.message.support import SECONDS, Rocketwire, Running, exported, give_stdin
 from tests.cli.store.support import Ran
 from tests.cli.store.terminal import Terminal
 from tests.server.processes import Caller, eventually
-
-Rocketwire = Callable[..., Ran]
-
-
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
-    with real_endpoint(tmp_path_factory.mktemp("send")) as addresses:
-        yield addresses
-
-
-@pytest.fixture
-def run(endpoint: Addresses, capsys: pytest.CaptureFixture[str]) -> Rocketwire:
-    return Command(capsys, str(endpoint.name_server))
-
-
-@pytest.fixture
-def topic(endpoint: Addresses, request: pytest.FixtureRequest) -> str:
-    """A topic of two queues of the test's own."""
-    name = str(request.node.name).partition("[")[0][:100]
-    with Caller(str(endpoint.broker)) as caller:
-        caller.create_topic(name, 2)
-    return name
-
-
-def exported(run: Rocketwire, topic: str) -> list[dict[str, Any]]:
-    ran = run("message", "export", "--topic", topic)
-    assert ran.code == 0
-    return ran.objects
 
 
 def test_bodies_with_all_that_they_can_have(run: Rocketwire, topic: str) -> None:
