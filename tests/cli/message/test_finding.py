@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,12 +13,11 @@ from rocketwire.wire.bodies.online import ConsumeMessageDirectlyResult, ConsumeR
 from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
-from tests.cli.endpoint import Addresses, Command, real_endpoint
+from tests.cli.endpoint import Addresses, real_endpoint
+from tests.cli.message.support import Rocketwire
 from tests.cli.store.support import Ran
 from tests.server.harness import consumer, heartbeat, subscription
 from tests.server.processes import Caller, eventually
-
-Rocketwire = Callable[..., Ran]
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +30,6 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
                 text = f"UNIQ_KEY\x01U{number:07d}\x02TAGS\x01t\x02KEYS\x01k{number} all\x02own\x01{number}"
                 caller.send("T", (b"one\ntwo", b"\xff\x00")[number % 2], properties=text)
         yield addresses
-
-
-@pytest.fixture
-def run(endpoint: Addresses, capsys: pytest.CaptureFixture[str]) -> Rocketwire:
-    return Command(capsys, str(endpoint.name_server))
 
 
 @pytest.fixture

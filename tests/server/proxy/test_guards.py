@@ -10,8 +10,11 @@ import pytest
 from rocketwire.server.faults.grammar import parse_rule
 from rocketwire.server.faults.keys import FaultKeys
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
+from rocketwire.wire.frame import Frame
 from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, SecretKey, signed_content
 from tests.server.harness import (
+    Client,
+    Server,
     consumer,
     heartbeat,
     mock_clock,
@@ -98,17 +101,40 @@ async def test_faults_of_a_proxy(tmp_path: Path, rule: str) -> None:
                 assert not client.sock.recv(65536).endswith(b"}")  # the header's last byte
 
 
-async def test_only_accounts_of_the_file_get_through(tmp_path: Path) -> None:
-    accounts = tmp_path / "plain_acl.yml"
-    accounts.write_text(
+SECRETS = {"sending-account": "sender-secret", "other-account": "other-secret"}
+
+
+@pytest.fixture
+def accounts(tmp_path: Path) -> dict[str, Any]:
+    """The settings of a proxy with two accounts, of which one may send to T."""
+    path = tmp_path / "plain_acl.yml"
+    path.write_text(
         "accounts:\n"
         "- accessKey: sending-account\n  secretKey: sender-secret\n  topicPerms:\n  - T=PUB\n"
         "- accessKey: other-account\n  secretKey: other-secret\n"
     )
+    return {"acl_enable": True, "acl_file": str(path)}
+
+
+async def join(client: Client, key: str, client_id: str) -> Frame:
+    """Be a producer of the group P."""
+    body = heartbeat(client_id, producers=["P"])
+    ext = {ACCESS_KEY: key, SIGNATURE: SecretKey(SECRETS[key]).sign(key.encode(), body).decode()}
+    return await client.ask(RequestCode.HEART_BEAT, ext, body)
+
+
+async def send_half(server: Server) -> None:
+    """Send a message of a transaction past the proxy, and pass time until it has been checked."""
+    half = send_ext("T", producer_group="P", sys_flag=4, properties=properties_text(TRAN_MSG="true", PGROUP="P"))
+    assert (await server.broker().ask(310, half, b"half")).header.code == 0
+    for _ in range(8):
+        await server.pass_time(10)
+
+
+async def test_only_accounts_of_the_file_get_through(tmp_path: Path, accounts: dict[str, Any]) -> None:
     async with serving(tmp_path / "store") as server:
         await server.broker().create_topic("T")
-        own: dict[str, Any] = {"acl_enable": True, "acl_file": str(accounts)}
-        async with proxying(tmp_path / "p", server.name_server_address, **own) as proxy:
+        async with proxying(tmp_path / "p", server.name_server_address, **accounts) as proxy:
             client = proxy.broker()
             assert "No accessKey" in str((await client.send("T")).header.remark)
 
@@ -130,70 +156,36 @@ async def test_only_accounts_of_the_file_get_through(tmp_path: Path) -> None:
             assert "Exception" not in str((await client.ask(37, ending)).header.remark)
 
 
-async def test_strangers_use_up_no_checks_of_a_transaction(tmp_path: Path) -> None:
-    accounts = tmp_path / "plain_acl.yml"
-    accounts.write_text(
-        "accounts:\n"
-        "- accessKey: sending-account\n  secretKey: sender-secret\n  topicPerms:\n  - T=PUB\n"
-        "- accessKey: other-account\n  secretKey: other-secret\n"
-    )
+async def test_strangers_use_up_no_checks_of_a_transaction(tmp_path: Path, accounts: dict[str, Any]) -> None:
     times: dict[str, Any] = {"transaction_time_out": 1000, "transaction_check_interval": 1000}
     async with serving(tmp_path / "store", transaction_check_max=3, **times) as server:
         await server.broker().create_topic("T")
-        own: dict[str, Any] = {"acl_enable": True, "acl_file": str(accounts)}
-        async with proxying(tmp_path / "p", server.name_server_address, **own) as proxy:
+        async with proxying(tmp_path / "p", server.name_server_address, **accounts) as proxy:
             strangers = [proxy.broker() for _ in range(3)]
             owner = proxy.broker()
             for number, client in enumerate((*strangers, owner)):
-                is_owner = client is owner
-                key = "sending-account" if is_owner else "other-account"
-                body = heartbeat(f"c{number}", producers=["P"])
-                secret = SecretKey("sender-secret" if is_owner else "other-secret")
-                ext = {ACCESS_KEY: key, SIGNATURE: secret.sign(key.encode(), body).decode()}
-                assert (await client.ask(RequestCode.HEART_BEAT, ext, body)).header.code == 0
-            half = send_ext(
-                "T", producer_group="P", sys_flag=4, properties=properties_text(TRAN_MSG="true", PGROUP="P")
-            )
-            assert (await server.broker().ask(310, half, b"half")).header.code == 0
-            for _ in range(8):
-                await server.pass_time(10)
+                key = "sending-account" if client is owner else "other-account"
+                assert (await join(client, key, f"c{number}")).header.code == 0
+            await send_half(server)
             assert [await client.arrived() for client in (*strangers, owner)] == [[], [], [], []]
             assert [frame.header.code for frame in owner.pushes] == [RequestCode.CHECK_TRANSACTION_STATE] * 3
             assert [client.pushes for client in strangers] == [[], [], []]
 
 
-async def test_a_check_of_a_transaction_goes_to_no_account_that_may_not_know_the_message(tmp_path: Path) -> None:
+async def test_a_check_of_a_transaction_goes_to_no_account_that_may_not_know_the_message(
+    tmp_path: Path, accounts: dict[str, Any]
+) -> None:
     """A broker behind a proxy knows the proxy's account only, and asks any producer of the group."""
-    accounts = tmp_path / "plain_acl.yml"
-    accounts.write_text(
-        "accounts:\n"
-        "- accessKey: sending-account\n  secretKey: sender-secret\n  topicPerms:\n  - T=PUB\n"
-        "- accessKey: other-account\n  secretKey: other-secret\n"
-    )
     async with serving(tmp_path / "store", transaction_time_out=1000, transaction_check_interval=1000) as server:
         await server.broker().create_topic("T")
-        own: dict[str, Any] = {"acl_enable": True, "acl_file": str(accounts)}
-        async with proxying(tmp_path / "p", server.name_server_address, **own) as proxy:
+        async with proxying(tmp_path / "p", server.name_server_address, **accounts) as proxy:
             owner, other = proxy.broker(), proxy.broker()
-            for client, key, secret in (
-                (other, "other-account", "other-secret"),
-                (owner, "sending-account", "sender-secret"),
-            ):
-                body = heartbeat(key, producers=["P"])
-                ext = {ACCESS_KEY: key, SIGNATURE: SecretKey(secret).sign(key.encode(), body).decode()}
-                assert (await client.ask(RequestCode.HEART_BEAT, ext, body)).header.code == 0
-            half = send_ext(
-                "T", producer_group="P", sys_flag=4, properties=properties_text(TRAN_MSG="true", PGROUP="P")
-            )
-            assert (await server.broker().ask(310, half, b"half")).header.code == 0
-            for _ in range(8):
-                await server.pass_time(10)
+            for client, key in ((other, "other-account"), (owner, "sending-account")):
+                assert (await join(client, key, key)).header.code == 0
+            await send_half(server)
             for client in (owner, other):
                 assert await client.arrived() == []
             assert {frame.header.code for frame in owner.pushes} == {RequestCode.CHECK_TRANSACTION_STATE}
             assert other.pushes == []
-            taken = heartbeat("sending-account", producers=["P"])
-            ext = {ACCESS_KEY: "other-account"}
-            ext[SIGNATURE] = SecretKey("other-secret").sign(b"other-account", taken).decode()
-            refused = await other.ask(RequestCode.HEART_BEAT, ext, taken)
+            refused = await join(other, "other-account", "sending-account")
             assert "client id sending-account belongs to another account" in str(refused.header.remark)
