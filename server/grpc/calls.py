@@ -20,7 +20,7 @@ from rocketwire.server.core.request import NOT_A_FRAME, CallSignature, ClientAns
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_proof
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.fast_headers import SendFields
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader
 

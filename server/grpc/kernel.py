@@ -26,9 +26,8 @@ from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.codes import Permission, RequestCode
-from rocketwire.wire.grpc.checks import check_topic
-from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.grpc.limits import CallLimits
+from rocketwire.wire.grpc.checks import CallLimits, check_topic
+from rocketwire.wire.grpc.codes import CallInvalid
 from rocketwire.wire.grpc.property_names import RESERVED, TRACE_CONTEXT
 from rocketwire.wire.http2.events import Event
 

@@ -8,7 +8,7 @@ from typing import Final
 from rocketwire.server.core.request import CallSignature
 from rocketwire.wire.facts.codes import LANGUAGE_CODES, LANGUAGE_OTHER
 from rocketwire.wire.grpc.authorization import AUTHORIZATION, DATE_TIME, parse_authorization
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid
 from rocketwire.wire.grpc.times import timeout_ms
 
 CLIENT_ID: Final = "x-mq-client-id"

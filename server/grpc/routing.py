@@ -24,7 +24,7 @@ from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.facts.codes import Permission as Bits
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.checks import check_group, check_topic
-from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.grpc.definition_pb2 import (
     Broker,
     Endpoints,
@@ -32,7 +32,6 @@ from rocketwire.wire.grpc.definition_pb2 import (
     Permission,
     Resource,
 )
-from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.queue_lists import QueueRun, listed_assignment, listed_assignments, listed_queues
 from rocketwire.wire.grpc.service_pb2 import (
     QueryAssignmentRequest,

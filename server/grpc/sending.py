@@ -22,11 +22,9 @@ from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.timer.sends import ILLEGAL_TIME
 from rocketwire.wire.facts.codes import Permission, RequestCode, ResponseCode
 from rocketwire.wire.grpc.answers import make_status
-from rocketwire.wire.grpc.checks import check_topic
-from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.checks import CallLimits, check_topic
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.grpc.definition_pb2 import Status
-from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.grpc.limits import CallLimits
 from rocketwire.wire.grpc.queue_choice import queue_of_group
 from rocketwire.wire.grpc.sending import Send, read_send
 from rocketwire.wire.grpc.service_pb2 import (

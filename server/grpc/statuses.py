@@ -12,9 +12,8 @@ from rocketwire.store.errors import StoreError
 from rocketwire.wire.errors import PopHandleInvalid, WireError
 from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.grpc.answers import make_status
-from rocketwire.wire.grpc.codes import Code, code_of_response
+from rocketwire.wire.grpc.codes import CallInvalid, Code, code_of_response
 from rocketwire.wire.grpc.definition_pb2 import Status
-from rocketwire.wire.grpc.errors import CallInvalid
 
 log = logging.getLogger(__name__)
 

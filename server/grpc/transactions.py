@@ -14,9 +14,8 @@ from rocketwire.server.grpc.statuses import status_of_reply
 from rocketwire.server.grpc.tables.topics import TopicDirectory
 from rocketwire.wire.facts.codes import RequestCode, SysFlag
 from rocketwire.wire.grpc.checks import check_topic, check_transaction_id
-from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.grpc.definition_pb2 import TransactionResolution, TransactionSource
-from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.service_pb2 import EndTransactionRequest, EndTransactionResponse
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 

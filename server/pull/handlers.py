@@ -11,9 +11,8 @@ from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pull.answers import PullSpec
-from rocketwire.server.pull.checks import filter_of_pull
 from rocketwire.server.pull.long_poll import HeldPull
-from rocketwire.server.pull.services import PullServices
+from rocketwire.server.pull.services import PullServices, filter_of_pull
 from rocketwire.wire.facts.codes import PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
 

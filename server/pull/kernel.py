@@ -18,9 +18,8 @@ from rocketwire.server.core.request import Peer, Reply, held_request
 from rocketwire.server.filters import EVERYTHING, MessageFilter
 from rocketwire.server.offsets.consumed import may_commit
 from rocketwire.server.pull.answers import PullAnswers, PullSpec
-from rocketwire.server.pull.checks import filter_of_pull
 from rocketwire.server.pull.long_poll import HeldPull
-from rocketwire.server.pull.services import PullServices
+from rocketwire.server.pull.services import PullServices, filter_of_pull
 from rocketwire.store.errors import StoreError
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.read.fetch import FetchResult, FetchStatus

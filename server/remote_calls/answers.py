@@ -15,8 +15,7 @@ from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader, decode_ext
 from rocketwire.wire.headers.pop import ChangeInvisibleTimeResponseHeader, PopMessageResponseHeader

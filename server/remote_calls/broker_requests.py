@@ -30,8 +30,7 @@ from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.facts.properties import NAME_SEP, TIMER_DELIVER_MS
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.frame import Buffer
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.pop import (

@@ -36,10 +36,9 @@ from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.wire import names
 from rocketwire.wire.facts.codes import VERSION_4_9_7, Permission, RequestCode, SerializeType
-from rocketwire.wire.grpc.checks import check_topic
-from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.grpc.limits import CallLimits
-from rocketwire.wire.grpc.message_types import NORMAL
+from rocketwire.wire.grpc.checks import CallLimits, check_topic
+from rocketwire.wire.grpc.codes import CallInvalid
+from rocketwire.wire.grpc.property_names import NORMAL
 from rocketwire.wire.grpc.sending import Send
 from rocketwire.wire.header import Header, encode_header_around_opaque
 from rocketwire.wire.http2.events import Event

@@ -28,8 +28,7 @@ from rocketwire.server.upstream.broker_connection import BrokerAnswer
 from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import ResponseCode
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.grpc.receipt import parse_receipt_handle
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pop import ChangeInvisibleTimeRequestHeader, ChangeInvisibleTimeResponseHeader

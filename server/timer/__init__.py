@@ -1,7 +1,7 @@
 """Timer messages: delivered at a set time, by five stages.
 
 Messages wait in the timer's topic. The first two stages put them into the timer's index (`rocketwire.store.timer`):
-`enqueue_get` reads the topic, `enqueue_put` writes units. The other three deliver: `dequeue_get` loads
-slots that are due soon into memory (`loaded`) and passes on messages that are due, `dequeue_message` fetches their
-records, `dequeue_put` stores them in their topics. The stages are tasks, with short channels between them.
+`EnqueueGet` reads the topic, `EnqueuePut` writes units. The other three deliver: `DequeueGet` loads
+slots that are due soon into memory (`loaded`) and passes on messages that are due, `DequeueMessage` fetches their
+records, `DequeuePut` stores them in their topics. The stages are tasks, with short channels between them.
 """

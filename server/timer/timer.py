@@ -15,11 +15,9 @@ from rocketwire.server.core.threads import RunSync
 from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.timer.counts import TimerCounts, TopicNames
 from rocketwire.server.timer.progress import TimerProgress
-from rocketwire.server.timer.stages.dequeue_get import DequeueGet
-from rocketwire.server.timer.stages.dequeue_message import DequeueMessage
+from rocketwire.server.timer.stages.dequeue import DequeueGet, DequeueMessage
 from rocketwire.server.timer.stages.dequeue_put import DequeuePut
-from rocketwire.server.timer.stages.enqueue_get import EnqueueGet
-from rocketwire.server.timer.stages.enqueue_put import EnqueuePut
+from rocketwire.server.timer.stages.enqueue import EnqueueGet, EnqueuePut
 from rocketwire.server.timer.tasks import JobFaults, WakeSignal
 from rocketwire.server.timer.topic import QUEUE, TimerEntries, TimerTopicReader
 from rocketwire.server.timer.wheel.loaded import DueCopy, DueRun

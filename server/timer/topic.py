@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, TypeVar
 
-from rocketwire.server.timer.groups import GROUP_BYTES
 from rocketwire.server.timer.records import CancelledMessage, cancelled_message, index_entries
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.protocol import StoreProtocol
@@ -70,3 +70,26 @@ def _first_of(entries: bytes) -> bytes:
         if left < 0:
             return entries[: max(1, number) * ENTRY_SIZE]
     return entries
+
+
+GROUP_BYTES: Final = 512 << 10
+"""Most bytes of a group's records, unless it is a single one."""
+
+T = TypeVar("T")
+
+
+def split_into_groups(items: list[T], sizes: Iterable[int]) -> Iterator[list[T]]:
+    """Divide items, in their order, into as few groups as possible; see `GROUP_BYTES`.
+
+    Args:
+        items: Any number of them.
+        sizes: How many bytes each takes.
+    """
+    first = together = 0
+    for number, size in enumerate(sizes):
+        together += size
+        if together > GROUP_BYTES and number > first:
+            yield items[first:number]
+            first, together = number, size
+    if items:
+        yield items[first:]

@@ -13,10 +13,9 @@ from rocketwire.wire.batch import decode_batch
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.grpc import definition_pb2, service_pb2
 from rocketwire.wire.grpc.authorization import authorization, parse_authorization
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.checks import CallLimits
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.grpc.filters import read_filter
-from rocketwire.wire.grpc.limits import CallLimits
 from rocketwire.wire.grpc.message_id import ClientMessageId
 from rocketwire.wire.grpc.queue_choice import queue_of_group
 from rocketwire.wire.grpc.receipt import parse_receipt_handle

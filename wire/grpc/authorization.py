@@ -9,8 +9,7 @@ from binascii import a2b_base64, b2a_base64
 from hmac import compare_digest
 from typing import Final, NamedTuple
 
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.signature import SecretKey
 
 AUTHORIZATION: Final = "authorization"

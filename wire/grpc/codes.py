@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import IntEnum, unique
 from typing import Final
 
+from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import ResponseCode
 
 
@@ -138,3 +139,16 @@ def joint_code(codes: set[Code]) -> Code:
 def stream_status(code: Code) -> GrpcStatus:
     """With which gRPC status a telemetry stream ends after an error; all other calls end with `OK`."""
     return GrpcStatus.INVALID_ARGUMENT if Code.BAD_REQUEST <= code < Code.INTERNAL_ERROR else GrpcStatus.INTERNAL
+
+
+class CallInvalid(WireError):
+    """A call, or an entry of one, that is not what the protocol says.
+
+    Attributes:
+        code: The code of the answer; the text is its message.
+    """
+
+    def __init__(self, code: Code, text: str) -> None:
+        """Take both."""
+        super().__init__(text)
+        self.code = code

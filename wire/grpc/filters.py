@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from rocketwire.wire.grpc import definition_pb2
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 
 TAG: Final = "TAG"
 SQL92: Final = "SQL92"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 
 LEAST_POLLING_MS: Final = 5_000
 MOST_POLLING_MS: Final = 20_000

@@ -1,5 +1,6 @@
-"""The names of properties in messages of 5.x clients, and which of all names are no user's."""
+"""The properties of messages of 5.x clients: which names are no user's, and which type a message has by them."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from rocketwire.wire.facts import properties as names
@@ -90,3 +91,23 @@ RARE_NAMES: Final = frozenset(
     }
 )
 """What changes the type of a delivered message, or becomes a field that few have: the kernel leaves these to Python."""
+
+
+NORMAL: Final = "NORMAL"
+FIFO: Final = "FIFO"
+_DELAYING: Final = frozenset(
+    {names.DELAY, names.TIMER_DELIVER_MS, names.TIMER_DELAY_SEC, names.TIMER_DELAY_MS, names.START_DELIVER_TIME}
+)
+
+
+def type_of(properties: Mapping[str, str]) -> str:
+    """The name of a message's type, as in `definition.proto`: the first that a property gives it."""
+    if properties.get(names.TRANSACTION_PREPARED, "").lower() == "true":
+        return "TRANSACTION"
+    if not _DELAYING.isdisjoint(properties):
+        return "DELAY"
+    if names.SHARDING_KEY in properties:
+        return FIFO
+    if PRIORITY in properties:
+        return "PRIORITY"
+    return "LITE" if LITE_TOPIC in properties else NORMAL

@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.java import INT32_MAX, parse_natural_number
 from rocketwire.wire.names import MAX_BROKER_NAME_LENGTH
 

@@ -12,7 +12,6 @@ from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.properties import KEY_SEP
 from rocketwire.wire.grpc import definition_pb2
-from rocketwire.wire.grpc.message_types import type_of
 from rocketwire.wire.grpc.property_names import (
     BORN_HOST,
     DLQ_ORIGIN_MESSAGE_ID,
@@ -21,6 +20,7 @@ from rocketwire.wire.grpc.property_names import (
     PRIORITY,
     RESERVED,
     TRACE_CONTEXT,
+    type_of,
 )
 from rocketwire.wire.grpc.times import put_timestamp
 from rocketwire.wire.hosts import encode_host

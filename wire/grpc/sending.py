@@ -18,11 +18,18 @@ from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.properties import KEY_SEP
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.grpc import checks, definition_pb2, service_pb2
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.grpc.limits import CallLimits
-from rocketwire.wire.grpc.message_types import FIFO, NORMAL, type_of
-from rocketwire.wire.grpc.property_names import BORN_HOST, BORN_TIMESTAMP, PRIORITY, RESERVED, TRACE_CONTEXT
+from rocketwire.wire.grpc.checks import CallLimits
+from rocketwire.wire.grpc.codes import CallInvalid, Code
+from rocketwire.wire.grpc.property_names import (
+    BORN_HOST,
+    BORN_TIMESTAMP,
+    FIFO,
+    NORMAL,
+    PRIORITY,
+    RESERVED,
+    TRACE_CONTEXT,
+    type_of,
+)
 from rocketwire.wire.grpc.times import duration_ms, timestamp_ms
 from rocketwire.wire.java import hash_map_order
 

@@ -15,10 +15,8 @@ from rocketwire.server.grpc.consuming.handles import DeliveryHandle, HeldDeliver
 from rocketwire.server.grpc.statuses import code_of_handle, code_of_reply, status_of_reply
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.answers import joint_status, make_status
-from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.grpc.limits import CallLimits
+from rocketwire.wire.grpc.checks import CallLimits, check_group, check_invisible_ms, check_topic
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.grpc.service_pb2 import (
     AckMessageEntry,
     AckMessageRequest,

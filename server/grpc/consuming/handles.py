@@ -17,8 +17,7 @@ from rocketwire.server.pop.renewals import MOST_MS, invisible_ms
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.pop import MAX_ACK_BITS, BatchAck, BatchAckMessageRequestBody, encode_bit_set
 from rocketwire.wire.facts.codes import RequestCode
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.grpc.receipt import ReceiptHandle, parse_receipt_handle
 from rocketwire.wire.headers.pop import (
     AckMessageRequestHeader,

@@ -35,10 +35,9 @@ from rocketwire.server.pop.renewals import STEP_MS, RenewedPopRequest
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.facts.properties import UNIQ_KEY
 from rocketwire.wire.grpc.answers import delivered_response, message_response, status_response
-from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
+from rocketwire.wire.grpc.checks import CallLimits, check_group, check_invisible_ms, check_topic
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.filters import EVERYTHING, TAG, Filter, read_filter
-from rocketwire.wire.grpc.limits import CallLimits
 from rocketwire.wire.grpc.polling import polling_ms
 from rocketwire.wire.grpc.receiving import delivered_message, offset_id
 from rocketwire.wire.grpc.service_pb2 import ReceiveMessageRequest, ReceiveMessageResponse

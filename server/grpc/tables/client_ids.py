@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 
 ALIVE_SECONDS: Final = 15.0
 """So long after its last call a client counts as alive at its address: SDKs send heartbeats every 10 s."""

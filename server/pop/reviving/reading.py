@@ -6,7 +6,6 @@ from typing import Final
 
 from rocketwire.server.messages.loss_log import LossLog
 from rocketwire.server.messages.stored_message import stored_message
-from rocketwire.server.pop.reviving.counts import PopCounts
 from rocketwire.server.pop.reviving.pending_check_points import PendingCheckPoints
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.protocol import StoreProtocol
@@ -15,6 +14,30 @@ from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.java import parse_natural_number
 from rocketwire.wire.pop_records import ACK_TAG, BATCH_ACK_TAG, CHECK_POINT_TAG, decode_ack, decode_check_point
 from rocketwire.wire.properties import property_reader
+
+
+class PopCounts:
+    """What the reviver did since the start.
+
+    Attributes:
+        revived: Messages that were redelivered.
+        renewed: Check points that were written again, because their client is still here.
+        settled: Check points that are done.
+        unreadable: Records that are neither check points nor acknowledgements.
+        lost: Messages that could not be redelivered: they are not in the log any more, or can never be stored.
+        lateness: How late the last messages were redelivered, in ms.
+    """
+
+    __slots__ = ("lateness", "lost", "renewed", "revived", "settled", "unreadable")
+
+    def __init__(self) -> None:
+        self.revived = 0
+        self.renewed = 0
+        self.settled = 0
+        self.unreadable = 0
+        self.lost = 0
+        self.lateness = 0
+
 
 _tags: Final = property_reader(property_names.TAGS.encode())
 _deliver_at: Final = property_reader(property_names.TIMER_DELIVER_MS.encode())

@@ -20,10 +20,10 @@ from rocketwire.server.messages.loss_log import LossLog
 from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.messages.restoring import DestinationInvalid
 from rocketwire.server.timer.counts import TimerCounts
-from rocketwire.server.timer.groups import split_into_groups
 from rocketwire.server.timer.records import CancelledMessage, NotYetDue, RecordLost
-from rocketwire.server.timer.stages.enqueue_get import MANY_BEHIND
+from rocketwire.server.timer.stages.enqueue import MANY_BEHIND
 from rocketwire.server.timer.tasks import RETRY_SECONDS, JobFaults
+from rocketwire.server.timer.topic import split_into_groups
 from rocketwire.server.timer.wheel.loaded import DueCopy
 from rocketwire.server.timer.wheel.markers import CancelMarkers
 from rocketwire.server.timer.wheel.wheel import NearWheel

@@ -18,10 +18,8 @@ from rocketwire.server.grpc.kernel import PYTHON_PROPERTIES
 from rocketwire.wire.bodies.pop import MAX_ACK_BITS
 from rocketwire.wire.grpc import service_pb2
 from rocketwire.wire.grpc.answers import make_status, message_response
-from rocketwire.wire.grpc.checks import check_topic
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.grpc.limits import CallLimits
+from rocketwire.wire.grpc.checks import CallLimits, check_topic
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.grpc.methods import METHODS
 from rocketwire.wire.grpc.queue_choice import queue_of_group
 from rocketwire.wire.grpc.receipt import parse_receipt_handle

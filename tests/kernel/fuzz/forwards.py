@@ -23,7 +23,7 @@ from rocketwire.wire.facts.codes import FLAG_RESPONSE, VERSION_4_9_7, RequestCod
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.grpc import definition_pb2, service_pb2
 from rocketwire.wire.grpc.checks import check_topic
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid
 from rocketwire.wire.grpc.queue_choice import queue_of_group
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.http2.events import CALL

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
 from rocketwire.wire.grpc import definition_pb2, service_pb2
-from rocketwire.wire.grpc.limits import CallLimits
+from rocketwire.wire.grpc.checks import CallLimits
 from rocketwire.wire.grpc.property_names import RESERVED
 from rocketwire.wire.grpc.queue_choice import queue_of_group
 from tests.kernel.fuzz.calls import HASHES, NOW, assert_sent, read_call, send_twin

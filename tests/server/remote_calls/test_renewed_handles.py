@@ -12,8 +12,7 @@ from rocketwire.server.grpc.clients import GrpcClient
 from rocketwire.server.grpc.consuming.handles import RENEWED_MARK
 from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.remote_calls.renewed_handles import RenewedHandles
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from tests.server.grpc.test_clients import Connection, InFlight
 from tests.server.harness import NOW, Clock, mock_clock
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.timer.stages.enqueue_get import MANY_BEHIND
+from rocketwire.server.timer.stages.enqueue import MANY_BEHIND
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.names import TIMER_TOPIC

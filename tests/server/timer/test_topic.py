@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.timer.topic import TimerEntries, TimerTopicReader
+from rocketwire.server.timer.topic import GROUP_BYTES, TimerEntries, TimerTopicReader, split_into_groups
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.units import due_time
@@ -94,3 +94,11 @@ def test_records_that_say_no_time_are_counted(store: MessageStore) -> None:
     put(store, timer_draft(b"", DUE, key="a"), bad, timer_draft(b"", DUE, key="b"))
     group = TimerTopicReader(store).read(0, 10)
     assert (len(group.waiting), group.end, group.unreadable) == (2, 3, 1)
+
+
+def test_a_group_has_as_many_as_are_not_too_large_together() -> None:
+    sizes = [0, GROUP_BYTES - 1, 1, 1, 3 * GROUP_BYTES, 5, GROUP_BYTES]
+    items = list("abcdefg")
+    assert [*map("".join, split_into_groups(items, sizes))] == ["abc", "d", "e", "f", "g"]
+    assert list(split_into_groups(items, [1] * 7)) == [items]
+    assert list(split_into_groups([], [])) == []

@@ -4,9 +4,8 @@ from typing import Any
 import pytest
 
 from rocketwire.wire.grpc import checks
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.grpc.limits import CallLimits
+from rocketwire.wire.grpc.checks import CallLimits
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from tests.wire import golden
 
 _LIMITS = CallLimits()

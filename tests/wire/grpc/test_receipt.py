@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.grpc.receipt import RETRY_TOPIC_V1, ReceiptHandle, parse_receipt_handle
 from tests.wire import golden
 

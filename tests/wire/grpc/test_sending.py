@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from rocketwire.wire.batch import decode_batch
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.grpc import definition_pb2, service_pb2
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.grpc.limits import CallLimits
+from rocketwire.wire.grpc.checks import CallLimits
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.grpc.property_names import RESERVED
 from rocketwire.wire.grpc.sending import Send, read_send
 from rocketwire.wire.properties import decode_properties

@@ -7,8 +7,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.grpc.times import duration_ms, put_duration, put_timestamp, timeout_ms, timestamp_ms
 from tests.wire import golden
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.timer.stages.dequeue_message import DequeueMessage
+from rocketwire.server.timer.stages.dequeue import DequeueMessage
 from rocketwire.server.timer.wheel.loaded import DueCopy
 from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.timer_log import UNIT

@@ -1,4 +1,4 @@
-"""The fourth stage: fetches the records of messages that are due, in the order of the log."""
+"""The third and fourth stages: units that are due are taken out of the wheel, and their records fetched."""
 
 from __future__ import annotations
 
@@ -13,14 +13,61 @@ import trio
 from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.messages.restoring import DestinationInvalid
-from rocketwire.server.timer.groups import split_into_groups
 from rocketwire.server.timer.records import NotYetDue, RecordLost, drafts_to_store
-from rocketwire.server.timer.tasks import JobFaults
+from rocketwire.server.timer.tasks import JobFaults, WakeSignal
+from rocketwire.server.timer.topic import split_into_groups
 from rocketwire.server.timer.wheel.loaded import DueCopy, DueRun, LoadedSlot
+from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.append.drafts import Draft
+from rocketwire.store.errors import StoreError
 from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.timer.timer_index import TimerIndex
 from rocketwire.store.timer.units import DueTimerUnit
+
+#: Most messages of a group; of one that is overdue, while requests come.
+GROUP: Final = 256
+_SMALL_GROUP: Final = 16
+
+
+class DequeueGet:
+    """Sends groups of messages that are due to the next stage."""
+
+    def __init__(self, wheel: NearWheel, bell: WakeSignal, budget: BackgroundBudget) -> None:
+        self._wheel = wheel
+        self._bell = bell
+        self._budget = budget
+        self._faults = JobFaults("reading the timer's wheel")
+
+    async def run(self, groups: trio.MemorySendChannel[Sequence[DueRun]]) -> None:
+        """Send groups for ever."""
+        while True:
+            async with self._faults.log_and_pause():
+                await self._step(groups)
+
+    async def _step(self, groups: trio.MemorySendChannel[Sequence[DueRun]]) -> None:
+        wheel = self._wheel
+        now = wheel.now()
+        overdue = wheel.lag(now) > OVERDUE_MS
+        more, runs = await self._budget.call(partial(self._take, now, overdue=overdue), overdue=overdue)
+        try:
+            more |= await self._budget.call(partial(wheel.read, now), overdue=overdue)
+        except (OSError, StoreError):
+            while runs:  # messages in memory do not wait for the reading
+                await groups.send(runs)
+                runs = wheel.take(wheel.now(), GROUP)
+            raise
+        if runs:
+            await groups.send(runs)
+        elif more:
+            await trio.lowlevel.checkpoint()
+        else:
+            await self._bell.wait(wheel.pause_seconds(now))
+
+    def _take(self, now: int, *, overdue: bool) -> tuple[bool, list[DueRun]]:
+        """Pass slots that are over, and take out messages that are due; also whether there are more such slots."""
+        more = self._wheel.pass_slots(now)
+        return more, self._wheel.take(now, _SMALL_GROUP if overdue and self._budget.is_busy() else GROUP)
+
 
 log = logging.getLogger(__name__)
 
