@@ -66,7 +66,7 @@ async def serve(
     run_flush: RunBlocking | None = None,
     ready: Ready,
 ) -> None:
-    """Serve until cancelled. `ready` is told the addresses clients use once all listen.
+    """Serve until cancelled. `ready` is called with the addresses that clients use once all listen.
 
     Flushes that somebody waits for go to `run_flush`, other blocking calls to `run_sync`, which takes both without it.
 
@@ -142,7 +142,7 @@ async def serve(
 async def serve_name_server(
     config: ServerConfig, *, clock: Clock, run_sync: RunSync, ready: Callable[[Address], None]
 ) -> None:
-    """Serve as a name server alone until cancelled; `ready` is told its address once it listens.
+    """Serve as a name server alone until cancelled; `ready` is called with its address once it listens.
 
     Raises:
         AddressInUse, DescriptorsTooFew, TlsInvalid: as with `serve`.
@@ -218,7 +218,7 @@ class _Ports(NamedTuple):
 
 
 def _advertised(sockets: ServerSockets) -> Address:
-    """The broker's address as clients are told it."""
+    """The broker's address that clients are given."""
     config = sockets.config
     return Address(host=config.broker.advertised_host, port=config.advertised_port or sockets.port)
 

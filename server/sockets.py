@@ -26,7 +26,7 @@ class ServerSockets:
     """What is listened on; None: nothing of that kind.
 
     Attributes:
-        config: Where it was asked for.
+        config: Where to listen.
         name_server: For clients that ask a name server.
         broker: For clients of the broker; the first has its port.
         http: For operators.

@@ -34,7 +34,7 @@ class BrokerAdministration:
         lifetime: Removes expired files.
         queue_removal: Removes queues without messages.
         topic_removal: Removes topics.
-        runtime_info: What operators are told of the broker.
+        runtime_info: The broker's state, for operators.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ class BrokerCluster:
     """What a broker has to do with name servers.
 
     Attributes:
-        address: The broker's address as clients are told it.
+        address: The broker's address that clients are given.
         elsewhere: Its registration at other name servers.
         assignments: Which queues each consumer of a group gets.
     """

@@ -103,11 +103,11 @@ class BrokerSends:
 
     @property
     def others_are_due(self) -> bool:
-        """Whether other tasks have to do what clients wait for: a flush is to begin, or its end to be told."""
+        """Whether other tasks have to do what clients wait for: to begin a flush, or to answer after one."""
         return self.page_cache.is_busy or (self.flush is not None and self.flush.has_waiters)
 
     def time_flushes(self, note: Callable[[float], None]) -> None:
-        """Have told how many seconds each flush takes that somebody waits for."""
+        """Call `note` with the seconds of each flush that somebody waits for."""
         if self.flush is not None:
             self.flush.flushed.subscribe(note)
 

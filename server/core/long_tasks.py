@@ -168,19 +168,19 @@ class LongTaskScheduler:
     def _step(self, work: Steps[T], resume: Callable[[], ThreadCall | None]) -> T | PausedTask:
         until = self._now() + STEP_SECONDS
         try:
-            asked = resume()
-            while self._run_sync is None if asked is not None else self._now() <= until:
-                asked = work.send(None) if asked is None else _called(work, asked)()
+            call = resume()
+            while self._run_sync is None if call is not None else self._now() <= until:
+                call = work.send(None) if call is None else _called(work, call)()
         except StopIteration as end:
             result: T = end.value
             return result
-        return PausedTask(asked)
+        return PausedTask(call)
 
-    async def _in_thread(self, work: Steps[T], asked: ThreadCall) -> Callable[[], ThreadCall | None]:
+    async def _in_thread(self, work: Steps[T], call: ThreadCall) -> Callable[[], ThreadCall | None]:
         """Make the call in a thread, one at a time: the event loop would compete with each of two threads."""
         async with self._thread:
             run_sync = self._run_sync or _run_inline
-            resume: Callable[[], ThreadCall | None] = await run_sync(_called, work, asked)
+            resume: Callable[[], ThreadCall | None] = await run_sync(_called, work, call)
             return resume
 
 
@@ -188,10 +188,10 @@ async def _run_inline(sync_fn: Callable[..., Any], *args: Any) -> Any:  # noqa: 
     return sync_fn(*args)
 
 
-def _called(work: Steps[T], asked: ThreadCall) -> Callable[[], ThreadCall | None]:
+def _called(work: Steps[T], call: ThreadCall) -> Callable[[], ThreadCall | None]:
     """Make the call; return how the work continues with its result or error."""
     try:
-        value = asked()
+        value = call()
     except Exception as error:  # noqa: BLE001 - it is the work's
         return partial(work.throw, error)
     return partial(work.send, value)

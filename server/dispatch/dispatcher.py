@@ -43,7 +43,7 @@ _START_LENGTH: Final = 12
 
 
 CallerT = TypeVar("CallerT", bound=Caller)
-AskedT = TypeVar("AskedT")
+ItemT = TypeVar("ItemT")
 
 
 class _Frequent(NamedTuple):
@@ -126,14 +126,14 @@ class FrameDispatcher:
     def _serve_all(
         self,
         caller: CallerT,
-        asked: Sequence[AskedT],
-        serve_one: Callable[[CallerT, AskedT, tuple[RequestGuard, ...]], None],
+        items: Sequence[ItemT],
+        serve_one: Callable[[CallerT, ItemT, tuple[RequestGuard, ...]], None],
     ) -> int:
         guards = self._guards and self._active_guards()
         handled = 0
         until = self.now() + MAX_SERVE_SECONDS
         try:
-            for each in asked:
+            for each in items:
                 serve_one(caller, each, guards)
                 handled += 1
                 if self.now() > until:

@@ -1,6 +1,6 @@
 """Checks once a second that the files of the store still exist.
 
-The log says when a file is gone, and when it is back, each once, however many requests meet it.
+The log says when a file is gone, and when it is back, each once, however many requests fail because of it.
 """
 
 from __future__ import annotations

@@ -66,9 +66,9 @@ def bind(host: str, port: int, *, option: str) -> socket.socket:
     return sock
 
 
-def listened_address(sock: socket.socket, asked: Address) -> Address:
-    """Where a socket listens: the host as it was asked for."""
-    return Address(host=asked.host, port=sock.getsockname()[1])
+def listened_address(sock: socket.socket, wanted: Address) -> Address:
+    """Where a socket listens: the host as it was configured."""
+    return Address(host=wanted.host, port=sock.getsockname()[1])
 
 
 class OpenConnection(ByteHolder, Protocol):

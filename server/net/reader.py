@@ -145,7 +145,7 @@ class Reader:
             if size:
                 self._several = size > _LONE_BYTES
                 receiver.receive(_read_buffer[:size])
-                return True  # after an error of the client's, too: it is told, and the connection closed
+                return True  # after an error of the client's, too: it gets the error, and the connection is closed
             receiver.disconnected()
         except (BlockingIOError, InterruptedError):
             pass

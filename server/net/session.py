@@ -129,7 +129,7 @@ class Session:
             in_flight: The bytes in flight of all connections.
             linger_budget: The descriptors reserved for answering refusals; None: not limited.
             on_tls: Takes the socket over when the client begins TLS; None: such a client is closed.
-            on_http2: The same for a client that begins HTTP/2; None: it is told that this is no frame.
+            on_http2: The same for a client that begins HTTP/2; None: its input is no frame, and the connection ends.
         """
         host, port = self.remote = remote
         self.host = host

@@ -128,7 +128,7 @@ class TlsConnection:
             self._inner.shutdown(socket.SHUT_WR)
         except TlsFault as fault:
             self._fault = fault
-            with contextlib.suppress(OSError):  # who has left need not be told why
+            with contextlib.suppress(OSError):  # a client that has left needs no alert
                 self._send()
             scope.cancel()
         except OSError:  # either side broke the connection: not logged, as with plain connections
