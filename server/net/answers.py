@@ -22,7 +22,7 @@ class Answers:
 
     def __init__(self, remote_text: str) -> None:
         self._remote_text = remote_text
-        self._intercepted: dict[tuple[int, int], Callable[[bytes], None]] = {}
+        self._intercepted: dict[tuple[int, int], Callable[[bytes], None]] | None = None
 
     def encode(self, request: Header, serialize_type: int, reply: Reply) -> Sequence[Buffer]:
         """The answer to a request in its own serialisation; empty: nothing is to be written.
@@ -57,16 +57,19 @@ class Answers:
 
     def intercept(self, request: Header, take: Callable[[bytes], None]) -> None:
         """Pass the whole frame of the answer to one request to `take` instead of the client."""
+        if self._intercepted is None:
+            self._intercepted = {}
         self._intercepted[request.code, request.opaque] = take
 
     def take_intercepted(self, opaque: int, frame: bytes) -> bool:
         """Pass the whole frame of an answer on if it is intercepted; return whether it is."""
-        key = next((each for each in self._intercepted if each[1] == opaque), None)
+        intercepted = self._intercepted or {}
+        key = next((each for each in intercepted if each[1] == opaque), None)
         if key is None:
             return False
-        self._intercepted.pop(key)(frame)
+        intercepted.pop(key)(frame)
         return True
 
     def forget(self) -> None:
         """Intercept nothing any more."""
-        self._intercepted.clear()
+        self._intercepted = None

@@ -60,7 +60,7 @@ class Output:
         self._outbox = Outbox(sock)
         self._counted = 0  # bytes of the outbox that are counted as in flight
         self._kept = 0
-        self._drained = trio.Event()
+        self._drained: trio.Event | None = None  # most connections are never congested
 
     @property
     def size(self) -> int:
@@ -123,10 +123,15 @@ class Output:
         trio.lowlevel.notify_closing(self.sock)
         self.sock.close()
         self._outbox.clear()
-        self._drained.set()
+        self._wake()
         self._in_flight.add(-self._counted - self._kept)
         self._counted = self._kept = 0
         del self._owner  # a cycle, which only the collector would find
+
+    def _wake(self) -> None:
+        """Wake who waits until it is no longer congested."""
+        if self._drained is not None:
+            self._drained.set()
 
     async def _write_rest(self, owner: OutputOwner) -> None:
         try:
@@ -136,7 +141,7 @@ class Output:
                 self._count()
                 owner.output_progressed()
                 if not self.congested:
-                    self._drained.set()
+                    self._wake()
             owner.output_sent()
         except (OSError, trio.ClosedResourceError):
             owner.close()
