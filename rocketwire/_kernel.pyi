@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from mmap import mmap
-from typing import Any, Literal, Self, TypeAlias, TypeVar
+from typing import Any, Literal, Self, TypeAlias
 
 from typing_extensions import Buffer
 
@@ -367,31 +367,8 @@ def settle_units(
     mapping: mmap | bytearray, low: int, outcomes: list[tuple[int, int]], first: int, counts: dict[int, int], /
 ) -> int: ...
 
-# records_module.c, heads.c, picks.c, columns.c: positions are buffers of 64-bit numbers
-_Memory = TypeVar("_Memory", bound=Buffer)
-
+# json_lines.c: positions are a buffer of 64-bit numbers
 def record_lines(buffer: Buffer, positions: Buffer, /) -> tuple[int, bytes]: ...
-def walk_records(
-    buffer: Buffer, base: int | None, position: int, end: int, positions: Buffer, /
-) -> tuple[int, int]: ...
-def check_records(buffer: Buffer, positions: Buffer, sizes: Buffer, base: int | None, good: Buffer, /) -> None: ...
-def check_bodies(buffer: Buffer, positions: Buffer, good: Buffer, /) -> None: ...
-def read_heads(buffer: Buffer, positions: Buffer, names: tuple[str, ...], numbers: tuple[Buffer, ...], /) -> None: ...
-def topics_of_records(buffer: Buffer, positions: Buffer, codes: Buffer, /) -> list[bytes]: ...
-def tags_of_records(buffer: Buffer, positions: Buffer, wanted: frozenset[bytes], found: Buffer, /) -> None: ...
-def record_columns(
-    buffer: Buffer,
-    positions: Buffer,
-    names: tuple[str, ...],
-    allocate: Callable[[int], _Memory],
-    host_text: Callable[[bytes], bytes],
-    /,
-) -> tuple[_Memory, tuple[tuple[int, ...], ...]]: ...
-
-# arrow.c
-def arrow_of_columns(
-    names: tuple[str, ...], count: int, memory: Buffer, places: tuple[tuple[int, ...], ...], /
-) -> int: ...
 
 # nghttp2_library.c, http2_type.c
 def nghttp2_version() -> str | None: ...

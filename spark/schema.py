@@ -57,8 +57,6 @@ DEFAULT_COLUMNS: Final = ("topic", "queue_id", "queue_offset", "store_timestamp"
 QUEUE_COLUMNS: Final = frozenset(
     {"topic", "queue_id", "queue_offset", "physical_offset", "store_size", "broker", "file"}
 )
-#: Columns that columns beside a store have (`rocketwire store columns`).
-CACHED_COLUMNS: Final = QUEUE_COLUMNS | {"tags", "born_timestamp", "store_timestamp"}
 #: Columns that are not in records.
 PLACE_COLUMNS: Final = frozenset({"broker", "file", CORRUPT_RECORD})
 

@@ -67,7 +67,7 @@ class RocketMQDataSource(DataSource):
         elif is_of_endpoint(self.options):
             name, kind = "endpoint.reading", "EndpointReader"
         else:
-            name, kind = "read.batch", "StoreBatchReader"
+            name, kind = "read.reading", "StoreBatchReader"
         found: DataSourceReader = getattr(import_module(f"rocketwire.spark.{name}"), kind)(self.options, schema)
         return found
 

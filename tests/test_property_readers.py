@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rocketwire.spark.columns.twin.texts import texts_of
 from rocketwire.store.index.key_column import positive_hash
 from rocketwire.store.records.property_columns import hashed_properties, index_hashes
 from rocketwire.store.records.walk import walk
@@ -36,24 +34,12 @@ texts = st.builds(
 )
 
 
-def by_sparks_twin(text: bytes) -> Mapping[str, str | None]:
-    found = texts_of(b"\0" + text, np.array([1]), np.array([1 + len(text)]))
-    _, keys, values = found.map()
-    every = dict(zip(keys.to_pylist(), values.to_pylist(), strict=True))
-    for name in NAMES:
-        _, begin, end = found.last_of(name)
-        last = [found.octets[a:b].tobytes().decode() for a, b in zip(begin.tolist(), end.tolist(), strict=True)]
-        assert last == [value for key, value in every.items() if key == name]
-    return {name: every.get(name) for name in EVERY_NAME}
-
-
 @given(texts)
 @example(b"TAGS\x01a\x02TAGS\x01b\x02TAGS\x01")
 @example(b"UNIQ_KEY\x01own\x02UNIQ_KEY\x01batch\x02CLUSTER\x01C")
 @example(b"KEYS\x01\x02KEYS\x01a\x02KEYS")
 def test_all_readers_in_python_see_the_same(text: bytes) -> None:
     check(text)
-    check(text, {"spark.twin": by_sparks_twin})
 
 
 @given(st.lists(texts, min_size=1, max_size=6))

@@ -32,18 +32,14 @@ PLACES: Final = {
         begin="<!-- bench-spark-small:begin (written by python -m bench.spark --only small --markdown) -->",
         end="<!-- bench-spark-small:end -->",
     ),
-    "counts": Markers(
-        begin="<!-- bench-spark-counts:begin (written by python -m bench.spark --only counts --markdown) -->",
-        end="<!-- bench-spark-counts:end -->",
-    ),
     "kafka": Markers(
         begin="<!-- bench-spark-kafka:begin (written by python -m bench.spark --only kafka --markdown) -->",
         end="<!-- bench-spark-kafka:end -->",
     ),
 }
-PARTS: Final = ("kernels", "reads", "twin", "export", "queues", "memory", "stream", "small", "counts", "kafka")
+PARTS: Final = ("reads", "queues", "memory", "stream", "small", "kafka")
 #: Those that take minutes, and are measured only when they are named.
-NAMED: Final = frozenset({"twin", "stream", "counts", "kafka"})
+NAMED: Final = frozenset({"stream", "kafka"})
 
 
 def _parser() -> argparse.ArgumentParser:

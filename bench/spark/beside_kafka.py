@@ -23,7 +23,6 @@ from rocketwire.store.settings import StoreSettings
 from rocketwire.testing import endpoint
 
 JAR: Final = "io.github.rocketwire.spark.RocketMQProvider"
-PYTHON: Final = "rocketmq"
 #: What the others are held to.
 BASE: Final = "Kafka's"
 #: The six columns that both have, by their names here and there.
@@ -43,7 +42,6 @@ class SparkSource:
     six: tuple[str, ...]
     body: str
     every: Mapping[str, str]
-    named: bool = False
 
     def read(
         self,
@@ -52,9 +50,7 @@ class SparkSource:
         more: Mapping[str, str] = MappingProxyType({}),
     ) -> DataFrame:
         """The messages; without columns those by default."""
-        # The Python source reads the columns of its option, the others those that a query uses.
-        named = {"columns": ",".join(columns)} if columns and self.named else {}
-        frame: DataFrame = reader.format(self.format).options(**{**self.options, **named, **more}).load()
+        frame: DataFrame = reader.format(self.format).options(**{**self.options, **more}).load()
         return frame.select(*columns) if columns else frame
 
 
@@ -64,9 +60,8 @@ def _kafkas(what: str, address: str, more: Mapping[str, str]) -> SparkSource:
     return SparkSource(what=what, format="kafka", options=options, six=KAFKAS, body="value", every=every)
 
 
-def _of_ours(what: str, kind: str, options: Mapping[str, str], *, named: bool = False) -> SparkSource:
-    every = {"columns": "*"}
-    return SparkSource(what=what, format=kind, options=options, six=OURS, body="body", every=every, named=named)
+def _of_ours(what: str, options: Mapping[str, str]) -> SparkSource:
+    return SparkSource(what=what, format=JAR, options=options, six=OURS, body="body", every={"columns": "*"})
 
 
 @contextmanager
@@ -84,9 +79,8 @@ def sources(spark: SparkSession, store: Path, folder: Path) -> Iterator[list[Spa
         yield [
             _kafkas("Kafka's, its defaults", address, {}),
             _kafkas(BASE, address, BRISK),
-            _of_ours("jar, endpoint", JAR, {"namesrv": ours.namesrv}),
-            _of_ours("jar, store", JAR, {"path": str(store)}),
-            _of_ours("Python, store", PYTHON, {"path": str(store)}, named=True),
+            _of_ours("jar, endpoint", {"namesrv": ours.namesrv}),
+            _of_ours("jar, store", {"path": str(store)}),
         ]
     for path in (served, folder / "kafka"):
         shutil.rmtree(path)

@@ -21,6 +21,8 @@ from rocketwire.wire.message import MessageRecord, encode_record
 
 MIB: Final = 1 << 20
 GIB: Final = 1 << 30
+#: Bytes of the bodies in the stores that are measured.
+BODIES: Final = (1024, 100)
 PATTERN: Final = 8 * MIB
 TOPICS: Final = 4
 QUEUES: Final = 8

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench.spark import beside_kafka, counts, kafka, kernels, reads, small, streams, tables
-from bench.spark.kernels import BODIES
-from bench.spark.made_store import GIB, MIB, make_store
+from bench.spark import beside_kafka, kafka, reads, small, streams, tables
+from bench.spark.made_store import BODIES, GIB, MIB, make_store
 from bench.spark.session import session
 from bench.spark.usage import Peaks, peaks
-from bench.table import render
 from bench.wide_store import WideStore
 from rocketwire.spark.schema import DEFAULT_COLUMNS
 from tools import build_spark_jar
@@ -31,55 +28,23 @@ class Bench:
     def part(self, name: str) -> Iterator[str]:
         """The text of a part, piece by piece."""
         parts: dict[str, Callable[[], Iterator[str]]] = {
-            "kernels": self._kernels,
             "reads": self._reads,
-            "twin": lambda: self._reads("python"),
-            "export": self._export,
             "queues": self._queues,
             "memory": self._memory,
             "stream": self._stream,
             "small": self._small,
-            "counts": self._counts,
             "kafka": self._kafka,
         }
         yield from parts[name]()
 
-    def _kernels(self) -> Iterator[str]:
-        for body in BODIES:
-            path = self._root / "log"
-            log = kernels.MadeLog(path, body, min(self._size, GIB))
-            found = kernels.measured(log, self._turns.counted)
-            path.unlink()
-            bases = (kernels.CAT, kernels.MEMCPY)
-            lines = [
-                [
-                    name,
-                    f"{min(rates):,.0f} / {statistics.median(rates):,.0f} / {max(rates):,.0f}",
-                    *(f"{_part(rates, found[base]):.1%}" for base in bases),
-                ]
-                for name, rates in found.items()
-            ]
-            yield f"Bodies of {body} B, {log.size / GIB:.2f} GiB, without Spark, MiB a CPU-second:"
-            yield render(["what", "min / median / max", *(f"of {base}" for base in bases)], lines)
-
-    def _reads(self, kernel: str = "") -> Iterator[str]:
+    def _reads(self) -> Iterator[str]:
         for body in BODIES:
             store = self._store(body, self._size)
-            with session(self._root / "spark", kernel=kernel) as spark:
+            with session(self._root / "spark", jars=[build_spark_jar.build()]) as spark:
                 rows = reads.measure_reads(spark, store, self._turns)
             shutil.rmtree(store)
-            twin = ", with the numpy twin" if kernel else ""
-            yield f"Bodies of {body} B, {self._size / GIB:g} GiB, through Spark{twin}:"
+            yield f"Bodies of {body} B, {self._size / GIB:g} GiB, through Spark with the jar:"
             yield tables.rates(rows)
-
-    def _export(self) -> Iterator[str]:
-        for body in BODIES:
-            store = self._store(body, self._size // 8)
-            with session(self._root / "spark") as spark:
-                rows = reads.measure_exports(spark, store, self._turns)
-            shutil.rmtree(store)
-            yield f"Bodies of {body} B, {self._size / 8 / GIB:g} GiB, to Parquet by topic and day:"
-            yield tables.times(rows)
 
     def _queues(self) -> Iterator[str]:
         store = self._root / "wide"
@@ -94,7 +59,7 @@ class Bench:
         found: list[tuple[int, Peaks]] = []
         for size in (GIB, self._most):
             store = self._store(1024, size)
-            with session(self._root / "spark") as spark:
+            with session(self._root / "spark", jars=[build_spark_jar.build()]) as spark:
                 for _ in range(2):
                     reads.counted(spark, store, DEFAULT_COLUMNS).collect()
                 found.append((size, peaks()))
@@ -103,11 +68,9 @@ class Bench:
         yield tables.memory(found)
 
     def _stream(self) -> Iterator[str]:
-        found = []
-        for what, jars in (("Python", []), ("jar", [build_spark_jar.build()])):
-            with session(self._root / "spark", jars=jars) as spark:
-                found.append(streams.measure(spark, what, self._root / "fed"))
-            shutil.rmtree(self._root / "fed")
+        with session(self._root / "spark", jars=[build_spark_jar.build()]) as spark:
+            found = streams.measure(spark, self._root / "fed")
+        shutil.rmtree(self._root / "fed")
         queues = f"{streams.BROKERS * streams.QUEUES:,} queues of {streams.BROKERS} brokers"
         load = f"{streams.RATE:,} messages of 100 B a second for {streams.SECONDS} s, a trigger of a second, to nothing"
         yield f"{queues}, {load} (min / median / max of the batches):"
@@ -139,22 +102,7 @@ class Bench:
             yield f"{messages:,} messages with bodies of {body} B, {messages * body / MIB:.0f} MiB:"
             yield tables.sources(rows, messages, beside_kafka.BASE)
 
-    def _counts(self) -> Iterator[str]:
-        store, columns = self._root / "counted", self._root / "columns"
-        counts.make(store, columns)
-        with session(self._root / "spark") as spark:
-            rows = counts.measure(spark, store, columns, self._turns)
-        for made in (store, columns):
-            shutil.rmtree(made)
-        pairs = counts.TOPICS * counts.TAGS
-        yield f"{counts.MESSAGES:,} messages of a week, of {pairs} pairs of topic and tags, `table` = `counts`:"
-        yield tables.times(rows)
-
     def _store(self, body: int, size: int) -> Path:
         store = self._root / "store"
         make_store(store, body=body, size=size)
         return store
-
-
-def _part(rates: Sequence[float], base: Sequence[float]) -> float:
-    return statistics.median(rate / other for rate, other in zip(rates, base, strict=True))

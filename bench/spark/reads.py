@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -17,14 +16,13 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from bench.spark.kernels import CAT, MEMCPY
 from bench.spark.made_store import MIB
 from bench.spark.tables import BenchRow
 from bench.spark.usage import ActionCost, cost_of
-from rocketwire.spark.export.exporting import export
-from rocketwire.spark.request.option_parsing import read_options
 from rocketwire.spark.schema import COLUMNS, DEFAULT_COLUMNS
 
+CAT: Final = "cat"
+MEMCPY: Final = "copy out of a mapping"
 _BLOCK: Final = 2 * MIB
 #: What is counted, and its bar as a ratio to `cat`.
 COUNTS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
@@ -108,53 +106,6 @@ def streamed(spark: SparkSession, store: Path) -> None:
     query = read.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
     query.start().awaitTermination()
     shutil.rmtree(checkpoint)
-
-
-def measure_exports(spark: SparkSession, store: Path, turns: RoundCounts) -> list[BenchRow]:
-    """An export to Parquet by topic and day, beside Spark's own of the same rows from files of other kinds."""
-    work, size = store.parent, log_size(store)
-    json, parquet, to = work / "json", work / "parquet", work / "written"
-    read = spark.read.format("rocketmq").option("columns", "*").load(str(store))
-    dated = read.withColumn("day", F.to_date("store_timestamp"))
-    dated.write.json(str(json))
-    dated.write.parquet(str(parquet))
-
-    def written(kind: str, path: Path) -> None:
-        found = spark.read.format(kind).schema(dated.schema).load(str(path))
-        found.write.partitionBy("topic", "day").option("compression", "zstd").parquet(str(to))
-
-    def exported() -> None:
-        export(lambda: spark, read_options({"path": str(store), "columns": "*"}), str(to), bar=_no_bar)
-
-    rows = [
-        BenchRow(what="export", size=size),
-        BenchRow(what="from JSON lines", size=size, base="export", bar="1 or more"),
-        BenchRow(what="from Parquet", size=size, base="export", bar="0.33 or more"),
-    ]
-
-    def cost(action: Callable[[], None]) -> ActionCost:
-        shutil.rmtree(to, ignore_errors=True)
-        return cost_of(action)
-
-    actions = [
-        lambda: cost(exported),
-        lambda: cost(lambda: written("json", json)),
-        lambda: cost(lambda: written("parquet", parquet)),
-    ]
-    go_round(rows, actions, turns)
-    for path in (json, parquet, to):
-        shutil.rmtree(path)
-    return rows
-
-
-class _NoBar:
-    def advance(self, count: int) -> None:
-        """Show nothing."""
-
-
-@contextlib.contextmanager
-def _no_bar(_: int) -> Iterator[_NoBar]:
-    yield _NoBar()
 
 
 def measure_queues(spark: SparkSession, store: Path, turns: RoundCounts) -> list[BenchRow]:

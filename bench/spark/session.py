@@ -15,12 +15,11 @@ LOOPBACK = "127.0.0.1"
 
 
 @contextmanager
-def session(folder: Path, *, kernel: str = "", memory: str = "1g", jars: Sequence[Path] = ()) -> Iterator[SparkSession]:
+def session(folder: Path, *, memory: str = "1g", jars: Sequence[Path] = ()) -> Iterator[SparkSession]:
     """A session of its own, with a JVM of its own, which ends with it.
 
     Args:
         folder: for its temporary files.
-        kernel: its workers' ROCKETWIRE_KERNEL; empty for the kernel if there is one.
         memory: of the JVM's heap.
         jars: on its class path; that of the data source takes the place of the Python source.
     """
@@ -39,9 +38,6 @@ def session(folder: Path, *, kernel: str = "", memory: str = "1g", jars: Sequenc
         settings["spark.jars"] = ",".join(map(str, jars))
     saved = dict(os.environ)
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK}
-    os.environ.pop("ROCKETWIRE_KERNEL", None)
-    if kernel:
-        os.environ["ROCKETWIRE_KERNEL"] = kernel
     try:
         builder: Any = SparkSession.builder
         for key, value in settings.items():

@@ -10,14 +10,13 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from bench.spark.beside_kafka import JAR, PYTHON
+from bench.spark.beside_kafka import JAR
 from bench.spark.reads import RoundCounts, go_round
 from bench.spark.tables import BenchRow
 from bench.spark.usage import cost_of
 from rocketwire.store.offline.columns.extend import extend
 from rocketwire.store.offline.read.directory import discover
 
-SOURCES: Final = {"jar": JAR, "Python": PYTHON}
 NEWEST: Final = 10
 _GROUPED: Final = ("topic", "tags", "store_timestamp")
 _ORDERED: Final = ("topic", "queue_id", "queue_offset", "store_timestamp", "physical_offset")
@@ -40,23 +39,19 @@ class QueryStores:
 
     def queries(self) -> Iterator[tuple[str, str | None, Query]]:
         """Each query: its name, that of another that it is held to, and how it is made."""
-        for what, source in SOURCES.items():
-            read = partial(self._read, source)
-            yield f"{what}: counts in an empty store", None, partial(_by_hour, partial(read, self._empty, _GROUPED))
-            log = f"{what}: counts of the log"
-            yield log, None, partial(_by_hour, partial(read, self._store, _GROUPED))
-            cached = partial(read, self._store, _GROUPED, columnCache=str(self._cache))
-            yield f"{what}: counts with columnCache", log, partial(_by_hour, cached)
-            frame = partial(read, self._store, _ORDERED)
-            # Spark pushes columns into a source, no expressions.
-            whole = f"{what}: newest {NEWEST}, not pushed"
-            yield whole, None, partial(_first, frame, (-F.col("physical_offset")).asc())
-            if source == JAR:
-                yield f"{what}: newest {NEWEST}, pushed", whole, partial(_first, frame, F.desc("physical_offset"))
+        yield "counts in an empty store", None, partial(_by_hour, partial(self._read, self._empty, _GROUPED))
+        log = "counts of the log"
+        yield log, None, partial(_by_hour, partial(self._read, self._store, _GROUPED))
+        cached = partial(self._read, self._store, _GROUPED, columnCache=str(self._cache))
+        yield "counts with columnCache", log, partial(_by_hour, cached)
+        frame = partial(self._read, self._store, _ORDERED)
+        # Spark pushes columns into a source, no expressions.
+        whole = f"newest {NEWEST}, not pushed"
+        yield whole, None, partial(_first, frame, (-F.col("physical_offset")).asc())
+        yield f"newest {NEWEST}, pushed", whole, partial(_first, frame, F.desc("physical_offset"))
 
-    def _read(self, source: str, path: Path, columns: tuple[str, ...], **options: str) -> DataFrame:
-        reader = self._spark.read.format(source).options(columns=",".join(columns), **options)
-        return reader.load(str(path))
+    def _read(self, path: Path, columns: tuple[str, ...], **options: str) -> DataFrame:
+        return self._spark.read.format(JAR).options(columns=",".join(columns), **options).load(str(path))
 
 
 def _by_hour(read: Query) -> DataFrame:

@@ -41,7 +41,6 @@ class MicroBatch:
 class StreamMeasurement:
     """What a stream did: `late` is the feed's own delay, in s, `cpu` CPU seconds a second, the feed's left out."""
 
-    what: str
     batches: list[MicroBatch]
     seconds: float
     cpu: float
@@ -94,7 +93,7 @@ def fed(folder: Path) -> Iterator[Feed]:
         feed.kill()
 
 
-def measure(spark: SparkSession, what: str, folder: Path, seconds: int = SECONDS) -> StreamMeasurement:
+def measure(spark: SparkSession, folder: Path, seconds: int = SECONDS) -> StreamMeasurement:
     """Read a minute of the load with a trigger of a second, into nothing."""
     spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "1000")
     with fed(folder) as feed:
@@ -114,7 +113,6 @@ def measure(spark: SparkSession, what: str, folder: Path, seconds: int = SECONDS
         _, late = feed.end()
     there = BROKERS * QUEUES * max(1, RATE // BROKERS // QUEUES)
     return StreamMeasurement(
-        what=what,
         batches=[batch for batch in _batches(progress, begun, there) if start <= batch.ended <= end],
         seconds=end - start,
         cpu=cpu / (end - start),
@@ -122,17 +120,15 @@ def measure(spark: SparkSession, what: str, folder: Path, seconds: int = SECONDS
     )
 
 
-def table(found: list[StreamMeasurement]) -> str:
-    """The figures of some streams, side by side."""
-    lines = []
-    for one in found:
-        rows = sum(batch.rows for batch in one.batches)
-        steps = ("latestOffset", "queryPlanning", "addBatch", "triggerExecution")
-        times = [_spread([batch.steps.get(step, 0) / 1000 for batch in one.batches], "{:.2f}") for step in steps]
-        lags = _spread([batch.lag for batch in one.batches], "{:.1f}")
-        lines.append([one.what, f"{rows / one.seconds:,.0f}", lags, *times, f"{one.cpu:.2f}", f"{one.late:.1f}"])
-    head = ["source", "rows a second", "lag, triggers", "latestOffset, s", "planning, s", "tasks, s", "batch, s"]
-    return render([*head, "CPU-s a second", "feed late, s"], lines)
+def table(found: StreamMeasurement) -> str:
+    """The figures of a stream."""
+    rows = sum(batch.rows for batch in found.batches)
+    steps = ("latestOffset", "queryPlanning", "addBatch", "triggerExecution")
+    times = [_spread([batch.steps.get(step, 0) / 1000 for batch in found.batches], "{:.2f}") for step in steps]
+    lags = _spread([batch.lag for batch in found.batches], "{:.1f}")
+    head = ["rows a second", "lag, triggers", "latestOffset, s", "planning, s", "tasks, s", "batch, s"]
+    line = [f"{rows / found.seconds:,.0f}", lags, *times, f"{found.cpu:.2f}", f"{found.late:.1f}"]
+    return render([*head, "CPU-s a second", "feed late, s"], [line])
 
 
 def _wait_for_rows(query: Any) -> None:  # noqa: ANN401 - Spark's query

@@ -2,7 +2,7 @@
  *
  * The twin is rocketwire/cli/store/json_lines.py, which gives the meaning of each member and has msgspec write it. */
 
-#include "records/records_module.h"
+#include "core/kernel.h"
 
 #include <stdlib.h>
 
@@ -18,7 +18,49 @@ enum { LINE_FIXED = 1024 };
 /* Properties may stand in a line twice, the second time as tags, id or keys; a property has at least three bytes, and
  * six more around its name and value; a key two, and three around it. */
 enum { PROPERTIES_FACTOR = 2 * JSON_TEXT_MOST + 4 };
-enum { SYS_FLAG_COMPRESSED = 1, QUEUE_ID_AT = 12 };
+enum { SYS_FLAG_COMPRESSED = 1, SYS_FLAG_IPV6 = 0x30, QUEUE_ID_AT = 12, SYS_FLAG_END = 39, BORN_HOST_AT = 48 };
+enum { HEAD_SIZE = 88 };       /* of a record with hosts of IPv4, up to its body; the last four bytes are its length */
+enum { RECORD_SMALLEST = 91 }; /* store.layout.record.SMALLEST: no body, a topic and properties of no bytes */
+enum { MAGIC_V1 = (int32_t)0xDAA320A7, MAGIC_V2 = (int32_t)0xDAA320AB }; /* a topic's length has one byte, or two */
+
+typedef struct {
+    const uint8_t *at;
+    bool plain;                   /* its hosts are IPv4: only then the parts below are set */
+    span body, topic, properties; /* the properties as they are stored */
+} record_parts;
+
+/* The parts of a record of some size with hosts of IPv4; false: its lengths do not fit together. */
+static bool parts_within(int64_t size, size_t topic_length, record_parts *found)
+{
+    int64_t left = size - (int64_t)(HEAD_SIZE + topic_length + 2); /* for body, topic and properties */
+    if (left < 0) return false;
+    const uint8_t *body_at = found->at + HEAD_SIZE;
+    int64_t body = get32(body_at - 4); /* a negative one is larger than any record */
+    left -= body;
+    if (left < 0) return false;
+    const uint8_t *topic = body_at + body;
+    int64_t length = topic_length == 1 ? (int8_t)*topic : (int16_t)get16(topic);
+    left -= length;
+    topic += topic_length;
+    if (length < 0 || left < 0 || (int16_t)get16(topic + length) != left) return false;
+    found->body = span_of(body_at, (size_t)body);
+    found->topic = span_of(topic, (size_t)length);
+    found->properties = span_of(topic + length + 2, (size_t)left);
+    return true;
+}
+
+/* The record at a position of a buffer, as far as its lengths fit together; false: there is none. */
+static bool record_there(span buffer, int64_t position, record_parts *found)
+{
+    if (position < 0 || (uint64_t)position >= buffer.len) return false;
+    size_t room = buffer.len - (size_t)position;
+    if (room < RECORD_SMALLEST) return false;
+    found->at = buffer.at + position;
+    int32_t size = (int32_t)get32(found->at), magic = (int32_t)get32(found->at + 4);
+    if (size < RECORD_SMALLEST || (size_t)size > room || (magic != MAGIC_V1 && magic != MAGIC_V2)) return false;
+    found->plain = (found->at[SYS_FLAG_END] & SYS_FLAG_IPV6) == 0;
+    return !found->plain || parts_within(size, magic == MAGIC_V1 ? 1 : 2, found);
+}
 
 typedef struct {
     uint8_t *start, *end;
@@ -129,7 +171,7 @@ static uint8_t *put_properties(uint8_t *p, const pieces *items)
 /* One line; there is room for it. */
 static uint8_t *put_line(uint8_t *p, const record_parts *record, const properties_known *known, const pieces *items)
 {
-    const uint8_t *at = record->at, *head = at + head_size(0);
+    const uint8_t *at = record->at, *head = at + HEAD_SIZE;
     bool text = utf8_valid(record->body);
     p = put_string(PUT_TEXT(p, "{\"topic\":"), record->topic);
     p = put_decimal(PUT_TEXT(p, ",\"queue_id\":"), (int32_t)get32(at + QUEUE_ID_AT));
@@ -167,21 +209,21 @@ static uint8_t *put_line(uint8_t *p, const record_parts *record, const propertie
 static Py_ssize_t lines_write(lines *of, span buffer, const int64_t *positions, size_t count)
 {
     kept *mended = NULL;
-    properties_reader reader = {.all = true, .kept = &mended};
+    properties_reader reader = {.kept = &mended};
     Py_ssize_t done = 0;
     for (; (size_t)done < count && of->end - of->start < LINES_MOST; done++) {
         record_parts record;
         properties_known known;
         if (!record_there(buffer, positions[done], &record)) {
-            no_record(positions[done]);
+            PyErr_Format(PyExc_ValueError, "no whole record at %lld", (long long)positions[done]);
             done = -1;
             break;
         }
-        if (record.hosts != 0 || record.at[SYS_FLAG_END] & SYS_FLAG_COMPRESSED || !utf8_valid(record.topic)) break;
+        if (!record.plain || record.at[SYS_FLAG_END] & SYS_FLAG_COMPRESSED || !utf8_valid(record.topic)) break;
         reader.items.count = reader.before = 0;
-        size_t most =
-            LINE_FIXED + JSON_TEXT_MOST * (record.topic.len + record.body.len) + PROPERTIES_FACTOR * record.text.len;
-        if (!properties_read(&reader, record.text, &known) || !lines_room(of, most)) {
+        size_t most = LINE_FIXED + JSON_TEXT_MOST * (record.topic.len + record.body.len) +
+                      PROPERTIES_FACTOR * record.properties.len;
+        if (!properties_read(&reader, record.properties, &known) || !lines_room(of, most)) {
             PyErr_NoMemory();
             done = -1;
             break;
@@ -200,7 +242,10 @@ static PyObject *record_lines(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "y*y*:record_lines", &buffer, &places)) return NULL;
     PyObject *result = NULL;
     lines of = {NULL, NULL, 0};
-    if (positions_aligned(&places)) {
+    bool aligned = places.len == 0 || (uintptr_t)places.buf % sizeof(int64_t) == 0; /* an empty one may be anywhere */
+    if (!aligned || places.len % (Py_ssize_t)sizeof(int64_t) != 0) {
+        PyErr_SetString(PyExc_ValueError, "positions are 64-bit numbers");
+    } else {
         span all = span_of(buffer.buf, (size_t)buffer.len);
         Py_ssize_t done = lines_write(&of, all, places.buf, (size_t)places.len / sizeof(int64_t));
         const uint8_t *start = of.start == NULL ? all.at : of.start; /* "y#" makes None of NULL */

@@ -1,7 +1,6 @@
 /* Property texts of records: see texts.h. The twin is wire.properties.decode_properties.
  *
- * Not by next_item of message/properties.h: whole windows at once, and from the end where names are known, take 10 ns a
- * record for its tags in place of 30 to 60 ns, and 30 ns in place of 50 ns for all properties. */
+ * Not by next_item of message/properties.h: whole windows at once take 30 ns in place of 50 ns for all properties. */
 
 #include "records/texts.h"
 
@@ -26,89 +25,6 @@ static inline window last_window(span text, const uint8_t *at)
     memcpy(whole, text.at, text.len);
     return window_at(whole);
 }
-
-/* --- those of a known name --- */
-
-typedef struct {
-    span text;
-    const bool *wanted;
-    properties_known *known;
-    int left; /* so many wanted ones were not found yet */
-    bool odd; /* a value may not be ASCII */
-} searching;
-
-static inline span value_at(searching *of, const uint8_t *value)
-{
-    const uint8_t *end = of->text.at + of->text.len;
-    if (end - value >= WINDOW) {
-        window in = window_at(value);
-        window_mask ends = window_either(in, ITEM_SEP, ITEM_SEP);
-        of->odd |= (window_high(in) & (ends - 1)) != 0;
-        if (ends) return span_of(value, window_before(ends));
-    }
-    of->odd = true;
-    const uint8_t *behind = memchr(value, ITEM_SEP, (size_t)(end - value));
-    return span_of(value, (size_t)((behind == NULL ? end : behind) - value));
-}
-
-/* A name that ends at `p` has the last letter of a known one: check whether it is that one, and has a value. */
-static inline void known_look(searching *of, const uint8_t *p)
-{
-    span text = of->text;
-    size_t before = (size_t)(p - text.at), length = before > 0 && p[-1] == 'Y' ? 8 : 4;
-    if (before < length || (before > length && p[-1 - (ptrdiff_t)length] != ITEM_SEP)) return;
-    if (p + 1 == text.at + text.len || p[1] == ITEM_SEP) return;
-    known_name name = name_of(span_of(p - length, length));
-    if (!of->wanted[name] || of->known->values[name].at != NULL) return;
-    of->known->values[name] = value_at(of, p + 1);
-    of->left--;
-}
-
-static inline void window_look(searching *of, window in, const uint8_t *at, window_mask fresh)
-{
-    window_mask letters = window_either(in, 'S', 'Y'), first = (window_mask)1 << (STEP - 1);
-    /* What is before the window may end such a name. */
-    window_mask names = window_either(in, NAME_SEP, NAME_SEP) & (letters << STEP | first) & fresh;
-    while (names) {
-        size_t last = window_last(names);
-        known_look(of, at + last);
-        names &= ~((window_mask)1 << (last * STEP + STEP - 1));
-    }
-}
-
-/* Search from the end: the last item of a name counts, and when all are found the rest need not be read. Returns
- * whether any value may not be ASCII. */
-static bool known_read(span text, const bool *wanted, properties_known *known)
-{
-    searching of = {text, wanted, known, 0, false};
-    for (int i = 0; i < KNOWN_NAMES; i++) of.left += wanted[i];
-    const uint8_t *p = text.at + text.len;
-    for (; of.left > 0 && p - text.at >= WINDOW; p -= WINDOW) {
-        window_look(&of, window_at(p - WINDOW), p - WINDOW, ~(window_mask)0);
-    }
-    size_t rest = (size_t)(p - text.at);
-    if (of.left > 0 && rest > 0) {
-        window_look(&of, last_window(text, text.at), text.at, ((window_mask)1 << rest * STEP) - 1);
-    }
-    return of.odd;
-}
-
-/* Replace bytes of the values found that are not UTF-8. */
-static bool known_mend(properties_known *known, kept **kept)
-{
-    for (int i = 0; i < KNOWN_NAMES; i++) {
-        span value = known->values[i];
-        if (value.at == NULL || utf8_valid(value)) continue;
-        size_t length = mended_length(value);
-        uint8_t *room = kept_room(kept, length);
-        if (room == NULL) return false;
-        mended_write(value, room);
-        known->values[i] = span_of(room, length);
-    }
-    return true;
-}
-
-/* --- all --- */
 
 typedef struct {
     pieces *items;
@@ -210,9 +126,6 @@ bool properties_read(properties_reader *reader, span text, properties_known *kno
 {
     size_t first = reader->items.count;
     *known = (properties_known){{{NULL, 0}}};
-    if (!reader->all) {
-        return !known_read(text, reader->wanted, known) || known_mend(known, reader->kept);
-    }
     if (!pieces_room(&reader->items, text.len / 4 + 1)) return false;
     if (items_read(text, &reader->items, known) && !utf8_valid(text)) {
         size_t length = mended_length(text);

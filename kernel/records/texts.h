@@ -19,10 +19,6 @@ typedef struct {
 static inline bool pieces_fit(pieces *list, size_t more) { return list->room - list->count >= more; }
 bool pieces_grow(pieces *list, size_t more);
 static inline bool pieces_room(pieces *list, size_t more) { return pieces_fit(list, more) || pieces_grow(list, more); }
-static inline void pieces_put(pieces *list, const uint8_t *at, size_t len)
-{
-    list->at[list->count++] = (piece){at, (uint32_t)len, 0};
-}
 
 /* Memory for texts, which do not move until all are freed. */
 typedef struct kept kept;
@@ -38,9 +34,8 @@ typedef enum { NAMELESS, TAGS, KEYS, UNIQUE_KEY, KNOWN_NAMES } known_name;
 
 /* Property texts, many of them. */
 typedef struct {
-    bool wanted[KNOWN_NAMES];
-    bool all;      /* whether `items` are wanted: each name once, with its last value, in the order of the first */
-    pieces items;  /* of all texts, one behind the other */
+    pieces
+        items; /* of all texts, one behind the other: each name once, with its last value, in the order of the first */
     size_t before; /* how many names the text before had; the same ones need no second look */
     kept **kept;
     uint16_t *slots; /* a table of the names of one text */
@@ -53,13 +48,6 @@ typedef struct {
 
 bool properties_read(properties_reader *reader, span text, properties_known *known); /* false: there is no memory */
 void properties_done(properties_reader *reader);
-
-/* A cache of results for recent texts. */
-#define LATELY_COUNT 256
-typedef struct {
-    span text;
-    int32_t found;
-} lately_one;
 
 static inline uint64_t text_hash(span text)
 {
@@ -78,12 +66,5 @@ static inline uint64_t text_hash(span text)
 }
 
 static inline bool same_text(span a, span b) { return a.len == b.len && memcmp(a.at, b.at, a.len) == 0; }
-
-/* The place of a text in the cache. */
-static inline lately_one *lately(lately_one *all, span text) { return &all[text_hash(text) >> 56]; }
-static inline bool lately_is(const lately_one *one, span text)
-{
-    return one->text.at != NULL && same_text(one->text, text);
-}
 
 #endif

@@ -10,10 +10,10 @@ from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.connection import BlockingConnection, Response
 from rocketwire.remoting.errors import NoSuchTopic
 from rocketwire.remoting.pulls import pull_header
-from rocketwire.spark.columns import kernel
 from rocketwire.spark.errors import OptionInvalid, TopicUnknown
 from rocketwire.spark.request.request import ReadRequest
 from rocketwire.spark.stream.offsets import BrokerQueue, Offsets, Ranges
+from rocketwire.store.records.walk import walk
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.offset import (
     GetMaxOffsetRequestHeader,
@@ -154,11 +154,8 @@ def _search(time: int, first: int, end: int, hint: int) -> Generator[int, int | 
 def _store_time(answer: Response) -> int | None:
     """When the first message of an answer was stored; None when there is none, or it is damaged."""
     body = answer.body if answer.code == ResponseCode.SUCCESS else b""
-    positions = kernel.walk(body, base=None, position=0, end=len(body), whole=False, most=1).positions
-    if not len(positions):
-        return None
-    [times] = kernel.heads(body, positions, ["store_timestamp"])
-    return int(times[0])
+    times = walk(body, base=None, whole=False, check_crc=False, most=1).records.store_timestamp
+    return int(times[0]) if len(times) else None
 
 
 def mean_size(cluster: BlockingCluster, ranges: Ranges, *, group: str) -> int:
@@ -176,9 +173,7 @@ def mean_size(cluster: BlockingCluster, ranges: Ranges, *, group: str) -> int:
             body = answer.body
             if answer.code == ResponseCode.SUCCESS:
                 size += len(body)
-                count += len(
-                    kernel.walk(body, base=None, position=0, end=len(body), whole=False, most=_SAMPLE).positions
-                )
+                count += len(walk(body, base=None, whole=False, check_crc=False, most=_SAMPLE).records.position)
     return max(1, size // count) if count else _USUAL_SIZE
 
 

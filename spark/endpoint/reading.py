@@ -6,30 +6,26 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from rocketwire.remoting.cluster import BlockingCluster
-from rocketwire.spark.columns import kernel
-from rocketwire.spark.columns.kernel import Positions
 from rocketwire.spark.endpoint.options import EndpointOptions, endpoint_options
 from rocketwire.spark.endpoint.planning import BrokerPart, plan
 from rocketwire.spark.endpoint.pulling import PulledMessages, Puller
 from rocketwire.spark.endpoint.queues import at_time, bounds, check_offsets, mean_size, requested_queues
 from rocketwire.spark.endpoint.session import RetryPauses, Sleep, asked, source_errors
-from rocketwire.spark.read.rows import DamagedPlace, Rows
-from rocketwire.spark.read.selecting import RowConditions
+from rocketwire.spark.read.conditions import RowConditions
+from rocketwire.spark.read.rows import DamagedPlace, Rows, record_in
+from rocketwire.spark.request.filters import NarrowedReader
 from rocketwire.spark.request.option_parsing import options_for
-from rocketwire.spark.request.pushing import NarrowedReader
 from rocketwire.spark.request.ranges import lost, requested_range
 from rocketwire.spark.request.request import FOREVER, ReadRequest, request_of
 from rocketwire.spark.stream.offsets import Ranges
-from rocketwire.store.records.walk import WalkEnd
+from rocketwire.store.offline.read.selected import SelectedMessage
+from rocketwire.store.records.walk import WalkEnd, walk
 
-_TOGETHER: Final = 2 << 20
-"""Bytes of records that become one batch, about."""
 _SIZE: Final = 4  # bytes at the beginning of a record
 
 
@@ -112,30 +108,29 @@ def read(
 
 
 class _PulledRows:
-    """Makes batches of pulled messages, each of several answers, since answers are small."""
+    """Makes rows of pulled messages."""
 
     def __init__(self, request: ReadRequest, broker: str) -> None:
         self._fail = request.options.fail_on_data_loss
-        self._has_ids = request.has_ids
-        self._wanted = RowConditions(request, broker)
+        conditions = RowConditions(request, broker)
+        self._fits = conditions.fits if request.has_ids else conditions.fits_entry
         self._rows = Rows(request, broker)
-        self._pulled: list[PulledMessages] = []
-        self._size = 0
         self._gone: PulledMessages | None = None
 
     def take(self, pulled: PulledMessages) -> Iterator[pa.RecordBatch]:
-        """Batches, now or later."""
+        """Take the messages of an answer; batches when there are enough rows."""
         if pulled.records is None:
             self._note_gone(pulled)
             return
-        if self._pulled and self._size + len(pulled.records) > _TOGETHER:
-            yield from self._flush()
-        self._pulled.append(pulled)
-        self._size += len(pulled.records)
+        records, is_whole = self._records_of(pulled, pulled.records)
+        if not is_whole or len(records) < pulled.end - pulled.first:
+            # Some are damaged, or there are gaps between their offsets.
+            records = [one for one in records if pulled.first <= one.message.queue_offset < pulled.end]
+        for record in filter(self._fits, records):
+            yield from self._rows.of(record, None)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """What is left at the end."""
-        yield from self._flush()
         yield from self._rows.rest()
         self._tell_gone()
 
@@ -155,47 +150,23 @@ class _PulledRows:
         if gone is not None:
             lost(f"{gone.queue}: the messages from offset {gone.first} to {gone.end - 1} are gone", fail=self._fail)
 
-    def _flush(self) -> Iterator[pa.RecordBatch]:
-        taken, self._pulled, self._size = self._pulled, [], 0
-        buffer = b"".join([each.records for each in taken if each.records is not None])
-        count = sum(each.end - each.first for each in taken)
-        walked = kernel.walk(buffer, base=None, position=0, end=len(buffer), whole=True, most=max(1, count))
-        places = walked.positions
-        if walked.next < len(buffer) or len(places) < count:
-            places = self._one_by_one(buffer, taken)
-        select = self._wanted.of_log if self._has_ids else self._wanted.of_entries
-        yield from self._rows.of(buffer, select(buffer, places), None)
-
-    def _one_by_one(self, buffer: bytes, taken: list[PulledMessages]) -> Positions:
-        """The places of the records, answer by answer: some are damaged, or there are gaps between their offsets."""
-        found: list[Positions] = []
-        start = 0
-        for pulled in taken:
-            end = start + len(pulled.records or b"")
-            places = self._of_answer(buffer, start, end, pulled)
-            if len(places):
-                [offsets] = kernel.heads(buffer, places, ["queue_offset"])
-                places = places[(offsets >= pulled.first) & (offsets < pulled.end)]
-            found.append(places)
-            start = end
-        return np.concatenate(found) if found else np.empty(0, np.int64)
-
-    def _of_answer(self, buffer: bytes, start: int, end: int, pulled: PulledMessages) -> Positions:
-        found: list[Positions] = []
-        while start < end:
-            most = pulled.end - pulled.first
-            walked = kernel.walk(buffer, base=None, position=start, end=end, whole=True, most=most)
-            found.append(walked.positions)
-            start = walked.next
-            if start >= end or walked.stop is WalkEnd.FULL:
+    def _records_of(self, pulled: PulledMessages, data: memoryview) -> tuple[list[SelectedMessage], bool]:
+        """The whole records of an answer, and whether it has nothing else."""
+        found: list[SelectedMessage] = []
+        position, is_whole = 0, True
+        while position < len(data):
+            records, position, stop, reason = walk(data, base=None, position=position, whole=True, check_crc=False)
+            for place, size in zip(records.position.tolist(), records.size.tolist(), strict=True):
+                record = record_in(data, place, size)
+                found += () if record is None else (record,)
+            if position >= len(data) or stop is WalkEnd.FULL:
                 continue
-            reason = walked.reason if walked.stop is WalkEnd.DAMAGED else "it is cut short"
-            size = int.from_bytes(buffer[start : start + _SIZE], "big", signed=True)
-            queue = pulled.queue
-            offset = pulled.first + sum(map(len, found))
-            what = f"{queue}, near offset {offset}: {reason}"
-            self._rows.damaged(DamagedPlace(None, None, what, queue.topic, queue.queue_id))
+            is_whole = False
+            what = f"{pulled.queue}, near offset {pulled.first + len(found)}: "
+            what += reason if stop is WalkEnd.DAMAGED else "it is cut short"
+            self._rows.damaged(DamagedPlace(None, None, what, pulled.queue.topic, pulled.queue.queue_id))
+            size = int.from_bytes(data[position : position + _SIZE], "big", signed=True)
             if size <= 0:
                 break
-            start += size
-        return np.concatenate(found) if found else np.empty(0, np.int64)
+            position += size
+        return found, is_whole

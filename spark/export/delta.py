@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rocketwire.spark.errors import ExportImpossible, PackageMissing
+from rocketwire.spark.export.ledger import TableCommit
 from rocketwire.spark.export.places import values
-from rocketwire.spark.export.table import TableCommit
 from rocketwire.spark.schema import arrow_schema
 
 _PARTITIONS: Final = ["topic", "day"]

@@ -17,9 +17,7 @@ from rocketwire.spark.errors import ExportImpossible, OptionInvalid, SparkSource
 from rocketwire.spark.export.delta import DeltaTable
 from rocketwire.spark.export.iceberg import NEEDED as IN_ICEBERG
 from rocketwire.spark.export.iceberg import IcebergTable
-from rocketwire.spark.export.ledger import ExportedSpan, ExportLedger
-from rocketwire.spark.export.ranges import missing
-from rocketwire.spark.export.table import ExportTable
+from rocketwire.spark.export.ledger import ExportedSpan, ExportLedger, ExportTable, missing
 from rocketwire.spark.export.writing import NEEDED, RESULT_SCHEMA, ExportTask, told, write_span
 from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.plan.planning import plan

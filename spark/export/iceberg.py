@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire.spark.errors import ExportImpossible, PackageMissing
-from rocketwire.spark.export.table import TableCommit
+from rocketwire.spark.export.ledger import TableCommit
 from rocketwire.spark.schema import arrow_schema
 
 if TYPE_CHECKING:

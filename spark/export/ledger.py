@@ -17,14 +17,12 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from rocketwire.spark.errors import ExportImpossible
-from rocketwire.spark.export.ranges import Range, merged
-from rocketwire.spark.export.table import ExportTable, TableCommit
 from rocketwire.store.disk.replacing import replace_file, sync_folder
 
 _NAME: Final = "_rocketwire"
@@ -32,6 +30,35 @@ _DONE: Final = "done.json"
 _COMMIT: Final = "commit.json"
 _RUN: Final = "run-"
 _VERSION: Final = 1
+Range = tuple[int, int]
+"""The first physical offset, and the one behind the last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableCommit:
+    """Files that come into a table together.
+
+    Attributes:
+        export: The id of the export.
+        number: Of the commit in it, counted from 1.
+        files: Their places below the export's folder; they are there, complete and flushed.
+    """
+
+    export: str
+    number: int
+    files: tuple[str, ...]
+
+
+class ExportTable(Protocol):
+    """A table, open."""
+
+    def add(self, commit: TableCommit) -> None:
+        """Add the files, unless the table has this commit already.
+
+        Raises:
+            ExportImpossible: the table does not take them.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,3 +231,26 @@ class ExportLedger:
     def _write(self, name: str, value: Mapping[str, Any]) -> None:
         """Replace a file atomically, and flush it."""
         replace_file(self._folder / name, json.dumps(value).encode())
+
+
+def merged(ranges: Iterable[Range]) -> list[Range]:
+    """The same offsets in as few ranges as can be, in order."""
+    found: list[Range] = []
+    for start, end in sorted(ranges):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+def missing(start: int, end: int, done: Iterable[Range]) -> list[Range]:
+    """The parts of `start` to `end` that are in none of the merged ranges."""
+    found: list[Range] = []
+    for first, last in done:
+        if last <= start or first >= end:
+            continue
+        if first > start:
+            found.append((start, first))
+        start = last
+    return [*found, (start, end)] if start < end else found

@@ -1,5 +1,5 @@
 """Remote stores: object stores, HDFS, anything that `pyarrow.fs` or fsspec reaches.
 
-`roots` makes store directories of the option `path`. `store.offline` reads them through `far`; `read_ahead` keeps the
-number of requests low. `arrow` and `generic` do the requests, by the URL's scheme (`schemes`).
+`roots` makes store directories of the option `path`. `store.offline` reads them through `far`. `arrow` and
+`generic` do the requests, by the URL's scheme (`schemes`).
 """

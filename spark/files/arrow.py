@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 
 from pyarrow import fs
 
-from rocketwire.spark.files.arguments import arguments
-from rocketwire.spark.files.remote import FoundFile
+from rocketwire.spark.files.remote import FoundFile, arguments
 
 #: Set if the user has chosen an S3.
 _REGION_VARIABLES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")

@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
-from rocketwire.spark.files.idle import BorrowedFile, IdleFiles
-from rocketwire.spark.files.read_ahead import ReadAhead
-from rocketwire.spark.files.remote import FoundFile, RemoteFileSystem
+from rocketwire.spark.files.remote import FoundFile, RemoteFile, RemoteFileSystem
 from rocketwire.spark.files.schemes import connect
 from rocketwire.store.disk.input_files import DirectoryEntry
-from rocketwire.store.offline.read.file_system import Listing
+from rocketwire.store.offline.read.file_system import Listing, ReadableFileSystem
 
-#: Bytes prefetched for a sequential reader: the option `prefetchBytes`.
+#: Bytes that a request fetches at least: a request's delay is worth more than that.
+_BLOCK: Final = 128 << 10
+#: Bytes that a request of a sequential reader fetches at least: the option `prefetchBytes`.
 PREFETCH: Final = 8 << 20
+#: Queues of a remote store are queried in parallel, because each answer takes a while. Requests in flight: fewer than
+#: the connections that implementations keep.
+AT_ONCE: Final = 16
+#: Slices for each thread, so that none gets all the slow ones.
+_SLICES: Final = 4
+T = TypeVar("T")
+R = TypeVar("R")
 #: Number of file systems that a process keeps connected, for a worker's next task.
 _MOST_CONNECTED: Final = 8
 
@@ -32,17 +41,12 @@ class RemoteFiles:
     Attributes:
         base: The URL.
         options: Arguments of the scheme's implementation. Not in the repr: they may contain secrets.
-        prefetch: Bytes that are prefetched.
+        prefetch: Bytes that a request of a sequential reader fetches at least.
     """
 
     base: str
     options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     prefetch: int = PREFETCH
-    _idle: IdleFiles = field(default_factory=IdleFiles, init=False, repr=False, compare=False)
-
-    def __reduce__(self) -> tuple[type[RemoteFiles], tuple[str, tuple[tuple[str, str], ...], int]]:
-        """Pickled without its caches."""
-        return RemoteFiles, (self.base, self.options, self.prefetch)
 
     def remote(self) -> RemoteFileSystem:
         """The connected file system; equal ones share it within this process.
@@ -54,14 +58,12 @@ class RemoteFiles:
         return _connected(os.getpid(), self.base, self.options)
 
     def listing(self, root: str) -> Listing:
-        """See `FileSystem.listing`: a snapshot of everything below the root; files are opened again after it."""
-        self._idle.clear()
+        """See `FileSystem.listing`: a snapshot of everything below the root."""
         return ListingSnapshot(root, self.remote().below(root)).entries
 
-    def open(self, path: str) -> BorrowedFile:
-        """See `FileSystem.open`: as it was the last time, until the next listing."""
-        file = self._idle.borrow(path) or ReadAhead(path, self.remote().open(path), self.prefetch)
-        return BorrowedFile(file, self._idle)
+    def open(self, path: str) -> RangeReader:
+        """See `FileSystem.open`."""
+        return RangeReader(path, self.remote().open(path), self.prefetch)
 
     def locked(self, path: str) -> bool:
         """See `FileSystem.locked`: it cannot be known."""
@@ -71,6 +73,59 @@ class RemoteFiles:
 @lru_cache(_MOST_CONNECTED)
 def _connected(process: int, base: str, options: tuple[tuple[str, str], ...]) -> RemoteFileSystem:  # noqa: ARG001 - a key only
     return connect(base, dict(options))
+
+
+class RangeReader:
+    """A remote file that is read in ranges, as `store.offline.read.file_system.ReadableFile` has it.
+
+    The bytes of the last request are kept: a bisection ends within them, and a reader in order continues there.
+    """
+
+    def __init__(self, path: str, file: RemoteFile, prefetch: int) -> None:
+        """Read an open file; a reader in order gets `prefetch` bytes a request."""
+        self._path = path
+        self._file: RemoteFile | None = file
+        self._size = file.size
+        self._prefetch = prefetch
+        self._start = 0
+        self._kept = b""
+
+    def close(self) -> None:
+        """See `ReadableFile.close`."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def size(self) -> int:
+        """Size in bytes when it was opened, or found to be cut since."""
+        return self._size
+
+    def read(self, offset: int, length: int) -> bytes:
+        """See `ReadableFile.read`."""
+        if self._file is None or offset < 0:
+            number = errno.EBADF if self._file is None else errno.EINVAL
+            raise OSError(number, os.strerror(number), self._path)
+        end = min(offset + length, self._size)
+        kept_end = self._start + len(self._kept)
+        if offset < end and not self._start <= offset < end <= kept_end:
+            is_next = bool(self._kept) and self._start < offset <= kept_end
+            wanted = max(end - offset, self._prefetch if is_next else 0, _BLOCK)
+            self._kept = self._fetch(self._file, offset, min(offset + wanted, self._size))
+            self._start = offset
+        return self._kept[offset - self._start : end - self._start] if offset < end else b""
+
+    def _fetch(self, file: RemoteFile, start: int, end: int) -> bytes:
+        try:
+            data = file.fetch(start, end - start)
+        except OSError:
+            # If it was removed or cut, report that instead of the failed request.
+            now = file.size_now()
+            if now >= end:
+                raise
+            data = file.fetch(start, now - start) if now > start else b""
+        if len(data) < end - start:
+            self._size = min(self._size, start + len(data))
+        return data
 
 
 class ListingSnapshot:
@@ -102,3 +157,22 @@ class ListingSnapshot:
             self._add(FoundFile(parent, directory=True, size=0, modified=0))
         size = 0 if found.directory else found.size
         siblings[name] = DirectoryEntry(name, found.directory, not found.directory, size, size, found.modified)
+
+
+def in_slices(files: ReadableFileSystem, ask: Callable[[Sequence[T]], Iterable[R]], items: Sequence[T]) -> list[R]:
+    """The results of `ask` for items, in their order; for a remote store several threads call it, each for a few items.
+
+    Args:
+        files: The file system of the items. A local one has one slice, and no thread.
+        ask: Returns the answers for a slice. It must not share open files.
+        items: The arguments of `ask`.
+
+    Raises:
+        Exception: what `ask` raised first, by the order of items; the others are not started then.
+    """
+    if not isinstance(files, RemoteFiles) or not items[1:]:
+        return [*ask(items)]
+    size = max(1, len(items) // (AT_ONCE * _SLICES))
+    slices = [items[at : at + size] for at in range(0, len(items), size)]
+    with ThreadPoolExecutor(AT_ONCE, "rocketmq-planning") as pool:
+        return [answer for answers in pool.map(lambda some: [*ask(some)], slices) for answer in answers]

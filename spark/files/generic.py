@@ -14,8 +14,7 @@ from urllib.parse import quote, unquote
 from fsspec import AbstractFileSystem
 from fsspec.core import url_to_fs
 
-from rocketwire.spark.files.arguments import arguments
-from rocketwire.spark.files.remote import FoundFile
+from rocketwire.spark.files.remote import FoundFile, arguments
 
 _HTTP: Final = ("http://", "https://")
 

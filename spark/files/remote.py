@@ -5,7 +5,10 @@ Answers may take long and fail in many ways; each failure is an OSError here, Fi
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+import json
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, Final, NamedTuple, Protocol
 
 
 class FoundFile(NamedTuple):
@@ -70,3 +73,30 @@ class RemoteFileSystem(Protocol):
             OSError: there is none, or it may not be read.
         """
         ...
+
+
+_NUMBERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "connect_timeout": float,
+    "request_timeout": float,
+    "load_frequency": int,
+    "port": int,
+    "buffer_size": int,
+    "retry_time_limit": lambda text: timedelta(seconds=float(text)),
+}
+
+
+def arguments(options: Mapping[str, str]) -> dict[str, Any]:
+    """Options by name: numbers where one is due, true and false, JSON objects, else text.
+
+    Raises:
+        ValueError: a value is invalid.
+    """
+    found: dict[str, Any] = {}
+    for name, text in options.items():
+        if name in _NUMBERS:
+            found[name] = _NUMBERS[name](text)
+        elif text.lower() in {"true", "false"}:
+            found[name] = text.lower() == "true"
+        else:
+            found[name] = json.loads(text) if text.startswith("{") else text
+    return found

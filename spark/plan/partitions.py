@@ -28,22 +28,6 @@ class QueueRange(NamedTuple):
     files: tuple[RowFile, ...]
 
 
-class Cache(NamedTuple):
-    """Columns beside a store, as they were when the read was planned.
-
-    Attributes:
-        folder: Where they are.
-        last: Physical offset of the record that they end with.
-        end: Where that ends.
-        witness: Its crc32c.
-    """
-
-    folder: str
-    last: int
-    end: int
-    witness: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSpan(InputPartition):
     """A part of one store's commit log, and the way to find the messages in it.
@@ -57,7 +41,6 @@ class LogSpan(InputPartition):
         queues: The entries of consume queues that point to the messages; None: the log itself is walked.
         places: Physical offsets of the messages, in place of `queues`; None: unknown.
         entries_only: The entries contain all requested values, so the log is not read.
-        cache: Columns that have the messages of the span; None: none.
         clipped: Entries of `queues` that point outside the span are ignored: they belong to another span.
     """
 
@@ -69,7 +52,6 @@ class LogSpan(InputPartition):
     queues: tuple[QueueRange, ...] | None = None
     places: tuple[int, ...] | None = None
     entries_only: bool = False
-    cache: Cache | None = None
     clipped: bool = False
 
     def clip(self, start: int, end: int) -> Self:

@@ -2,7 +2,6 @@
 
 - message ids: the physical offsets in them or in the index (`id_plan`)
 - all columns are among those of consume queues: their entries, and not the log
-- columns beside the store have all columns: these, and the log behind their end (`cache_plan`)
 - topics, queues, offsets or tags are restricted: the entries give the positions to read in the log
 - else a walk over the log, of a time range over the part that can hold it (`walk_plan`)
 
@@ -19,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from rocketwire.spark.files.together import in_slices
+from rocketwire.spark.files.far import in_slices
 from rocketwire.spark.plan.entries import Entries, range_of
 from rocketwire.spark.plan.id_plan import plan_ids
 from rocketwire.spark.plan.partitions import LogSpan, QueueRange
@@ -56,13 +55,13 @@ def plan(stores: Sequence[StoreSnapshot], request: ReadRequest) -> list[LogSpan]
 
 
 def plan_counts(stores: Sequence[StoreSnapshot], request: ReadRequest) -> list[LogSpan]:
-    """The tasks that count messages of whole logs, from columns beside them where these fit.
+    """The tasks that walk whole logs.
 
     Raises:
         StoreUnreadable: a file cannot be read.
         DataLost: a part of a log is missing, and options make this an error.
     """
-    return _of_stores(stores, request, partial(_cached_or_walked, counts=True))
+    return _of_stores(stores, request, plan_walk)
 
 
 def _of_stores(
@@ -85,7 +84,7 @@ def _plan_store(store: StoreSnapshot, request: ReadRequest, least: int) -> list[
     by_queues = request.needs_no_log or _worth_queues(request)
     topics = _topics_by_queues(store, request) if by_queues else None
     if topics is None:
-        return _cached_or_walked(store, request, least)
+        return plan_walk(store, request, least)
     ranges = {
         (topic, queue_id): found
         for (topic, queue_id), found in store.selected(request.options).items()
@@ -93,26 +92,10 @@ def _plan_store(store: StoreSnapshot, request: ReadRequest, least: int) -> list[
     }
     entries_only = request.needs_no_log and not any(topic.startswith(LIGHT_QUEUE_PREFIX) for topic, _ in ranges)
     if not entries_only and not _worth_queues(request):
-        return _cached_or_walked(store, request, least)
-    if not entries_only and (cached := _cached(store, request, least)) is not None:
-        return cached
+        return plan_walk(store, request, least)
     max_bytes = request.options.max_bytes_per_partition
     narrowed = narrowed_ranges(store, request, ranges)
     return plan_ranges(store, narrowed, max_bytes=max_bytes, min_partitions=least, entries_only=entries_only)
-
-
-def _cached_or_walked(store: StoreSnapshot, request: ReadRequest, least: int, *, counts: bool = False) -> list[LogSpan]:
-    cached = _cached(store, request, least, counts=counts)
-    return plan_walk(store, request, least) if cached is None else cached
-
-
-def _cached(store: StoreSnapshot, request: ReadRequest, least: int, *, counts: bool = False) -> list[LogSpan] | None:
-    """The tasks that read columns beside the store; None if there are none that fit."""
-    if not request.may_use_cache:
-        return None
-    from rocketwire.spark.plan.cache_plan import plan_cached
-
-    return plan_cached(store, request, least, counts=counts)
 
 
 def _worth_queues(request: ReadRequest) -> bool:

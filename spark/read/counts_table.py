@@ -6,6 +6,7 @@ of messages takes a row of each. The messages counted are those of a walk over t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
@@ -15,11 +16,10 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType, TimestampType
 
-from rocketwire.spark.columns.plain_arrays import of_numbers, repeated
 from rocketwire.spark.errors import OptionInvalid
 from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.plan.planning import plan_counts
-from rocketwire.spark.read.counting import COUNTED, MINUTE_US, counted
+from rocketwire.spark.read.reading import read
 from rocketwire.spark.request.option_parsing import read_options
 from rocketwire.spark.request.options import DamageMode
 from rocketwire.spark.request.request import request_of
@@ -27,6 +27,7 @@ from rocketwire.spark.request.table_columns import check_table, schema_of, witho
 from rocketwire.spark.request.values import text_of
 from rocketwire.spark.stores.opening import open_stores, source_error
 from rocketwire.store.errors import StoreError
+from rocketwire.wire.java import INT32_MAX
 from rocketwire.wire.names import LIGHT_QUEUE_PREFIX
 
 #: The columns, in the order of the schema.
@@ -38,6 +39,9 @@ COLUMNS: Final[dict[str, DataType]] = {
     "messages": LongType(),
 }
 _PER: Final = "countsPer"
+#: Columns of messages that are counted by.
+_COUNTED: Final = ("topic", "tags", "store_timestamp")
+_MINUTE_US: Final = 60_000_000
 #: The units of time, in minutes.
 _UNITS: Final = {"minute": 1, "hour": 60, "day": 24 * 60}
 _OPTIONS: Final = (
@@ -94,8 +98,8 @@ class CountsReader(DataSourceReader):
             if topic.startswith(LIGHT_QUEUE_PREFIX):
                 what = f"messages of the light topic {topic} are stored, and counted, with other topics"
                 raise OptionInvalid(what, "Count the rows of its messages: leave out the option table")
-        # Damage is no message, and where columns are read it is not looked for.
-        self.request = request_of(replace(found, columns=COUNTED, mode=DamageMode.DROPMALFORMED))
+        # Damage is no message.
+        self.request = request_of(replace(found, columns=_COUNTED, mode=DamageMode.DROPMALFORMED))
 
     def partitions(self) -> list[InputPartition]:
         """Examine the stores, and split their logs into tasks.
@@ -116,15 +120,22 @@ class CountsReader(DataSourceReader):
         """
         if not isinstance(partition, LogSpan):  # Spark's own, for a plan without tasks
             return
-        counts = counted(partition, self.request, self.unit)
-        if counts is None:
-            return
-        values = {
-            "broker": repeated(partition.broker, len(counts.messages)),
-            "topic": counts.topics,
-            "tags": counts.tags,
-            "time": of_numbers(counts.minutes * MINUTE_US),
-            "messages": of_numbers(counts.messages),
-        }
-        kinds = to_arrow_schema(StructType([StructField(name, COLUMNS[name]) for name in self.columns]), timezone="UTC")
-        yield pa.RecordBatch.from_arrays([values[kind.name].cast(kind.type) for kind in kinds], schema=kinds)
+        found: Counter[tuple[str, str | None, int]] = Counter()
+        for batch in read(partition, self.request):
+            times = batch.column("store_timestamp").cast(pa.int64())
+            for topic, tags, time in zip(batch.column("topic"), batch.column("tags"), times, strict=True):
+                minute = max(-INT32_MAX, min(time.as_py() // _MINUTE_US, INT32_MAX))
+                found[topic.as_py(), tags.as_py(), minute // self.unit * self.unit] += 1
+        rows = [
+            {
+                "broker": partition.broker,
+                "topic": topic,
+                "tags": tags,
+                "time": minute * _MINUTE_US,
+                "messages": messages,
+            }
+            for (topic, tags, minute), messages in found.items()
+        ]
+        if rows:
+            columns = StructType([StructField(name, COLUMNS[name]) for name in self.columns])
+            yield pa.RecordBatch.from_pylist(rows, schema=to_arrow_schema(columns, timezone="UTC"))

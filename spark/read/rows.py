@@ -1,26 +1,82 @@
-"""Makes batches of rows of the records in a buffer, and handles damaged places by the option `mode`."""
+"""Makes rows of records, and handles damaged places by the option `mode`.
+
+The values are those of `rocketwire store cat --json`: `VALUES` says how each column is made of a record.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from rocketwire.spark.columns import kernel
-from rocketwire.spark.columns.kernel import Positions
-from rocketwire.spark.columns.plain_arrays import repeated
-from rocketwire.spark.errors import RecordMalformed
+from rocketwire.spark.errors import PackageMissing, RecordMalformed
 from rocketwire.spark.request.options import DamageMode
 from rocketwire.spark.request.ranges import log
 from rocketwire.spark.request.request import ReadRequest
 from rocketwire.spark.schema import CORRUPT_RECORD, arrow_schema
+from rocketwire.store.offline.read.selected import SelectedMessage, with_properties
 from rocketwire.store.records.columns import Buffer
+from rocketwire.wire.compression import decompress
+from rocketwire.wire.errors import CompressionUnavailable, WireError
+from rocketwire.wire.java import INT64_MAX, INT64_MIN
+from rocketwire.wire.message import MessageRecord, body_crc, decode_record
 
+#: A batch is complete with so many rows, or so many bytes of bodies and properties.
+MOST_ROWS: Final = 4096
+_MOST_BYTES: Final = 1 << 20
+#: A body that inflates to more counts as damaged, as in `rocketwire store cat`: by default brokers accept 4 MiB.
+_MOST_INFLATED: Final = 256 << 20
 _REMEDY: Final = "Set mode to PERMISSIVE or DROPMALFORMED to read on past damage"
 _CRC: Final = "its body has another CRC than its record says"
 _INFLATE: Final = "its body cannot be inflated"
-_FIELDS: Final = ("queue_id", "queue_offset", "physical_offset", "store_size")
+
+
+def microseconds(ms: int) -> int:
+    """A time in ms as Arrow's microseconds; what is out of their range becomes the first or the last."""
+    return max(INT64_MIN, min(ms * 1000, INT64_MAX))
+
+
+def _host(host: tuple[str, int]) -> str:
+    address, port = host
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+#: The value of each column that is made of a record, except for the body.
+VALUES: Final[Mapping[str, Callable[[SelectedMessage], object]]] = {
+    "topic": lambda one: one.message.topic,
+    "queue_id": lambda one: one.message.queue_id,
+    "queue_offset": lambda one: one.message.queue_offset,
+    "message_id": lambda one: one.message_id,
+    "offset_message_id": lambda one: one.offset_message_id,
+    "born_timestamp": lambda one: microseconds(one.message.born_timestamp),
+    "store_timestamp": lambda one: microseconds(one.message.store_timestamp),
+    "born_host": lambda one: _host(one.message.born_host),
+    "store_host": lambda one: _host(one.message.store_host),
+    "tags": lambda one: one.tags,
+    "keys": lambda one: one.keys,
+    "properties": lambda one: list(one.properties.items()),
+    "sys_flag": lambda one: one.message.sys_flag,
+    "flag": lambda one: one.message.flag,
+    "reconsume_times": lambda one: one.message.reconsume_times,
+    "prepared_transaction_offset": lambda one: one.message.prepared_transaction_offset,
+    "body_crc": lambda one: one.message.body_crc,
+    "physical_offset": lambda one: one.message.physical_offset,
+    "store_size": lambda one: one.size,
+}
+
+
+def record_in(buffer: Buffer, position: int, size: int) -> SelectedMessage | None:
+    """The record of a size at a position of a buffer, whatever the CRC of its body; None when there is none."""
+    if not 0 <= position <= len(buffer) - size:
+        return None
+    try:
+        with memoryview(buffer) as view, view[position : position + size] as record:
+            if int.from_bytes(record[:4], "big") != size:
+                return None
+            return with_properties(decode_record(record, check_crc=False), size)
+    except WireError:
+        return None
 
 
 class DamagedPlace(NamedTuple):
@@ -39,113 +95,83 @@ class Rows:
     """Makes the batches of one task."""
 
     def __init__(self, request: ReadRequest, broker: str) -> None:
-        self.schema = arrow_schema(request.columns)
-        self._columns = request.columns
+        self._schema = arrow_schema(request.columns)
         self._options = request.options
         self._broker = broker
-        self._of_records = [name for name in request.columns if name in kernel.RECORD_COLUMNS]
-        self._damaged: list[DamagedPlace] = []
+        self._values = [(name, VALUES[name]) for name in request.columns if name in VALUES]
+        self._has_bodies = "body" in request.columns
+        self._rows: list[dict[str, Any]] = []
+        self._size = 0
         self._passed_over = 0
 
-    def of(self, buffer: Buffer, positions: Positions, file: str | None) -> Iterator[pa.RecordBatch]:
-        """Batches of the records at some places, which are whole and of one file (None: of an endpoint).
+    def of(self, record: SelectedMessage, file: str | None) -> Iterator[pa.RecordBatch]:
+        """Take a whole record of a file (None: of an endpoint); a batch when there are enough rows.
 
         Raises:
-            RecordMalformed: a body is damaged, and `mode` makes this an error.
+            RecordMalformed: its body is damaged, and `mode` makes this an error.
+            PackageMissing: a package that inflates its body is not installed.
         """
-        if self._options.verify_checksums and "body" in self._columns and len(positions):
-            good = kernel.bodies_good(buffer, positions)
-            if not good.all():
-                self._note(buffer, positions[~good], file, _CRC)
-                positions = positions[good]
-        if len(positions):
-            yield from self._batches(buffer, positions, file)
-        yield from self._of_damaged()
+        message = record.message
+        row: dict[str, Any] = {"file": file}
+        if self._has_bodies:
+            body, reason = self._body(message)
+            if body is None:
+                place, queue = message.physical_offset, (message.topic, message.queue_id, message.queue_offset)
+                self.damaged(DamagedPlace(file, place, reason, *queue, record.size))
+                return
+            row["body"] = body
+            self._size += len(body)
+        self._size += len(message.properties)
+        for name, value in self._values:
+            row[name] = value(record)
+        yield from self.take(row)
+
+    def take(self, row: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        """Take the values of a row, by column; a batch when there are enough rows."""
+        self._rows.append({"broker": self._broker} | row)
+        if len(self._rows) >= MOST_ROWS or self._size >= _MOST_BYTES:
+            yield self._batch()
 
     def damaged(self, place: DamagedPlace) -> None:
-        """Remember a damaged place: its row comes with the next batches, or at `rest`.
+        """Take a damaged place: its row comes with a later batch, or at `rest`.
 
         Raises:
             RecordMalformed: `mode` makes this an error.
         """
         if self._options.mode is DamageMode.FAILFAST:
-            raise RecordMalformed(self._told(place), _REMEDY)
+            raise RecordMalformed(self._text_of(place), _REMEDY)
         if self._options.mode is DamageMode.PERMISSIVE:
-            self._damaged.append(place)
+            self._rows.append({"broker": self._broker, CORRUPT_RECORD: place.reason} | place._asdict())
             return
         self._passed_over += 1
         if self._passed_over == 1:
-            log.warning("passed over: %s", self._told(place))
+            log.warning("passed over: %s", self._text_of(place))
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """What is left at the end."""
-        yield from self._of_damaged()
+        if self._rows:
+            yield self._batch()
         if self._passed_over > 1:
             log.warning("%d damaged places of %s were passed over", self._passed_over, self._broker)
 
-    def made_of(self, columns: dict[str, pa.Array], count: int) -> pa.RecordBatch:
-        """A batch of so many rows with the given columns; the other columns are null."""
-        arrays = [
-            columns[field.name] if field.name in columns else self._constant(field, None, count)
-            for field in self.schema
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-    def _batches(self, buffer: Buffer, positions: Positions, file: str | None) -> Iterator[pa.RecordBatch]:
+    def _body(self, message: MessageRecord) -> tuple[bytes | None, str]:
+        """A body as the producer's application had it; None, and what is wrong with it, where it is damaged."""
+        body = message.body
+        if self._options.verify_checksums and body and body_crc(body) != message.body_crc:
+            return None, _CRC
+        if not self._options.decompress:
+            return body, ""
         try:
-            found = kernel.arrays(buffer, positions, self._of_records, decompress=self._options.decompress)
-        except ValueError:
-            # Too large for one batch when inflated.
-            if len(positions) == 1:
-                self._note(buffer, positions, file, _INFLATE)
-                return
-            half = len(positions) // 2
-            yield from self._batches(buffer, positions[:half], file)
-            yield from self._batches(buffer, positions[half:], file)
-            return
-        batch = found.batch
-        if found.bad is not None and found.bad.any():
-            self._note(buffer, positions[found.bad], file, _INFLATE)
-            batch, positions = batch.filter(pa.array(~found.bad)), positions[~found.bad]
-        count = len(positions)
-        if count and len(self._of_records) == len(self._columns):
-            yield batch
-            return
-        columns = dict(zip(self._of_records, batch.columns, strict=True))
-        for field in self.schema:
-            if field.name == "broker":
-                columns["broker"] = self._constant(field, self._broker, count)
-            elif field.name == "file":
-                columns["file"] = self._constant(field, file, count)
-        if count:
-            yield self.made_of(columns, count)
+            return decompress(body, message.sys_flag, max_size=_MOST_INFLATED), ""
+        except CompressionUnavailable as missing:
+            raise PackageMissing(str(missing), f"pip install {missing.package} where Spark's workers run") from missing
+        except WireError:
+            return None, _INFLATE
 
-    def _note(self, buffer: Buffer, positions: Positions, file: str | None, reason: str) -> None:
-        """Remember records of which only the body is damaged."""
-        heads = kernel.heads(buffer, positions, _FIELDS)
-        codes, topics = kernel.topics(buffer, positions)
-        for code, queue_id, queue_offset, place, size in zip(
-            codes.tolist(), *(head.tolist() for head in heads), strict=True
-        ):
-            topic = topics[code].decode("utf-8", "replace")
-            self.damaged(DamagedPlace(file, place, reason, topic, queue_id, queue_offset, size))
+    def _batch(self) -> pa.RecordBatch:
+        rows, self._rows, self._size = self._rows, [], 0
+        return pa.RecordBatch.from_pylist(rows, schema=self._schema)
 
-    def _told(self, place: DamagedPlace) -> str:
+    def _text_of(self, place: DamagedPlace) -> str:
         at = "" if place.physical_offset is None else f" at physical offset {place.physical_offset}"
         return f"{place.file or self._broker}{at}: {place.reason}"
-
-    def _of_damaged(self) -> Iterator[pa.RecordBatch]:
-        if not self._damaged:
-            return
-        places, self._damaged = self._damaged, []
-        columns: dict[str, pa.Array] = {}
-        for field in self.schema:
-            if field.name == "broker":
-                columns["broker"] = self._constant(field, self._broker, len(places))
-            elif field.name in (*DamagedPlace._fields, CORRUPT_RECORD):
-                name = "reason" if field.name == CORRUPT_RECORD else field.name
-                columns[field.name] = pa.array([getattr(place, name) for place in places], field.type)
-        yield self.made_of(columns, len(places))
-
-    def _constant(self, field: pa.Field, value: str | None, count: int) -> pa.Array:
-        return pa.nulls(count, field.type) if value is None else repeated(value, count)

@@ -11,10 +11,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from rocketwire.spark.columns import kernel
 from rocketwire.spark.plan.partitions import LogSpan
-from rocketwire.spark.read.rows import DamagedPlace, Rows
-from rocketwire.spark.read.selecting import RowConditions
+from rocketwire.spark.read.conditions import RowConditions
+from rocketwire.spark.read.rows import DamagedPlace, Rows, record_in
 from rocketwire.spark.request.options import DamageMode
 from rocketwire.spark.request.ranges import lost
 from rocketwire.spark.request.request import ReadRequest
@@ -23,12 +22,10 @@ from rocketwire.store.offline.read.log import LogFileReader
 from rocketwire.store.offline.read.opening import FileGone
 from rocketwire.store.offline.read.salvage import next_record
 from rocketwire.store.offline.read.scan import next_place
-from rocketwire.store.records.walk import WalkEnd
+from rocketwire.store.records.walk import WalkEnd, walk
 
-#: Bytes read at once: few enough to stay in the processor's cache until they are rows, and enough for thousands of
-#: these.
+#: Bytes read at once.
 BLOCK: Final = 2 << 20
-MOST_ROWS: Final = 32_768
 #: A record ends with its topic, of a character at least, the length of its properties, and these.
 _RECORDS_END: Final = 3
 _LENGTHS: Final = "its lengths do not fit together"
@@ -43,18 +40,12 @@ def walked(span: LogSpan, request: ReadRequest, rows: Rows) -> Iterator[pa.Recor
         DataLost: a file was removed or cut, and options make this an error.
         RecordMalformed: something is damaged, and options make this an error.
     """
-    yield from walked_part(span, request, rows, RowConditions(request, span.broker))
-    yield from rows.rest()
-
-
-def walked_part(span: LogSpan, request: ReadRequest, rows: Rows, wanted: RowConditions) -> Iterator[pa.RecordBatch]:
-    """The same of a span that is a part of a task's: the caller asks `rows` for the rest at the end."""
+    conditions = RowConditions(request, span.broker)
     for file in span.files:
         start, end = max(span.start, file.start), min(span.end, file.end)
         try:
             with LogFileReader(file) as opened:
-                opened.expect([(start, end - start)])
-                yield from _Walk(opened, request, rows, wanted).run(start, end)
+                yield from _Walk(opened, request, rows, conditions).run(start, end)
         except FileGone:
             what = f"{file.path} was removed since the read was planned"
             lost(what, fail=request.options.fail_on_data_loss)
@@ -63,12 +54,11 @@ def walked_part(span: LogSpan, request: ReadRequest, rows: Rows, wanted: RowCond
 class _Walk:
     """The walk over one file."""
 
-    def __init__(self, file: LogFileReader, request: ReadRequest, rows: Rows, wanted: RowConditions) -> None:
+    def __init__(self, file: LogFileReader, request: ReadRequest, rows: Rows, conditions: RowConditions) -> None:
         self._file = file
         self._request = request
         self._rows = rows
-        self._wanted = wanted
-        self._buffer = bytearray(BLOCK)
+        self._conditions = conditions
         #: The size of the record to be read next, where that is more than a block, or than the rest of the part.
         self._size = 0
 
@@ -76,32 +66,29 @@ class _Walk:
         at: int | None = start
         while at is not None and at < end:
             length = min(self._file.end - at, max(min(BLOCK, end - at), self._size, LARGEST_HEAD))
-            if length > len(self._buffer):
-                self._buffer = bytearray(length)
-            with memoryview(self._buffer) as view:
-                filled = self._file.read_into(at, view[:length])
-                whole = filled < length or at + length == self._file.end
-                position, stop, reason = 0, WalkEnd.FULL, ""
-                while stop is WalkEnd.FULL:
-                    positions, position, stop, reason = kernel.walk(
-                        view, base=at, position=position, end=filled, whole=whole, most=MOST_ROWS
-                    )
-                    positions = positions[positions < end - at]
-                    yield from self._rows.of(view, self._wanted.of_log(view, positions), self._file.path)
+            data = self._file.read(at, length)
+            whole = len(data) < length or at + length == self._file.end
+            position, stop, reason = 0, WalkEnd.FULL, ""
+            while stop is WalkEnd.FULL:
+                records, position, stop, reason = walk(data, base=at, position=position, whole=whole, check_crc=False)
+                for place, size in zip(records.position.tolist(), records.size.tolist(), strict=True):
+                    record = record_in(data, place, size)
+                    if record is not None and at + place < end and self._conditions.fits(record):
+                        yield from self._rows.of(record, self._file.path)
             if stop is WalkEnd.MORE:
-                at = self._more(at, position, end)
+                at = self._more(data, at, position, end)
             elif stop is WalkEnd.BLANK or at + position >= end:
                 at = None
             else:
-                at = self._past(at + position, end, stop, reason, short=filled < length)
+                at = self._past(at + position, end, stop, reason, short=len(data) < length)
 
-    def _more(self, at: int, position: int, end: int) -> int | None:
+    def _more(self, data: bytes, at: int, position: int, end: int) -> int | None:
         """Where to continue when a block ends inside a record."""
         if position:
             self._size = 0
             return at + position
         # Not even one fits: room for it is made only if its head is valid.
-        size = promised_size(bytes(self._buffer[:LARGEST_HEAD]), 0, at)
+        size = promised_size(data, 0, at)
         if size is None or size == self._size:
             return self._past(at, end, WalkEnd.DAMAGED, _LENGTHS, short=False)
         self._size = size

@@ -6,12 +6,22 @@ import enum
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from rocketwire.spark.files.far import PREFETCH
-from rocketwire.spark.request.topics import is_hidden
 from rocketwire.spark.request.values import RequestedOffsets
 from rocketwire.spark.schema import DEFAULT_COLUMNS
-from rocketwire.wire.names import LIGHT_QUEUE_PREFIX
+from rocketwire.wire.names import DEAD_LETTER_PREFIX, LIGHT_QUEUE_PREFIX, RETRY_PREFIX, is_system_topic_of_any_version
+
+_OF_GROUPS: Final = (RETRY_PREFIX, DEAD_LETTER_PREFIX, LIGHT_QUEUE_PREFIX)
+
+
+def is_hidden(topic: str) -> bool:
+    """Whether a topic is one of RocketMQ's own, or holds what it keeps for groups: retries, dead letters.
+
+    Such a topic is read when it is named, and with `includeSystemTopics`.
+    """
+    return topic.startswith(_OF_GROUPS) or is_system_topic_of_any_version(topic)
 
 
 class DamageMode(enum.Enum):
@@ -40,7 +50,7 @@ class ReadOptions:
         min_partitions: The plan has no fewer, if there is so much to split.
         max_bytes_per_partition: Bytes of log that a partition reads, roughly.
         max_offsets_per_trigger, max_bytes_per_trigger: Limits of a micro-batch; None for no limit.
-        column_cache: Folders of columns beside stores, which are read in place of the log where they have all columns.
+        column_cache: Folders of columns beside stores. The jar reads them in place of the log; here the log is read.
         mode: How damaged places are handled.
         fail_on_data_loss: Whether missing messages are an error, or only cause a warning.
         decompress: Whether compressed bodies are inflated.

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rocketwire.spark.request.options import ReadOptions
-from rocketwire.spark.schema import CACHED_COLUMNS, CORRUPT_RECORD, QUEUE_COLUMNS
+from rocketwire.spark.schema import QUEUE_COLUMNS
 from rocketwire.wire.java import INT64_MAX
-from rocketwire.wire.names import LIGHT_QUEUE_PREFIX
 
 FOREVER: Final = INT64_MAX
 #: Store times rise along the log, but for a clock that was set back by so much (ms).
@@ -109,17 +108,6 @@ class ReadRequest:
         """Whether consume queues contain all requested values."""
         return QUEUE_COLUMNS.issuperset(self.columns) and not (
             self.has_times or self.has_ids or self.narrowed.tags is not None
-        )
-
-    @property
-    def may_use_cache(self) -> bool:
-        """Whether columns beside the store, which options name, contain all requested values."""
-        return (
-            bool(self.options.column_cache)
-            and CACHED_COLUMNS.issuperset({*self.columns} - {CORRUPT_RECORD})
-            and not self.has_ids
-            # The messages of light queues are stored with other topics.
-            and not any(topic.startswith(LIGHT_QUEUE_PREFIX) for topic in self.topics or ())
         )
 
 

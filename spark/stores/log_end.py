@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from typing import Final, NamedTuple
 
-from rocketwire.spark.files.together import in_slices
+from rocketwire.spark.files.far import in_slices
 from rocketwire.store.offline.read.directory import QueueFiles, RowFile, StoreDirectory, StoreState
 from rocketwire.store.offline.read.log import LogFileReader, RecordBlock
 from rocketwire.store.offline.read.opening import FileGone

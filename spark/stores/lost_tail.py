@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rocketwire.spark.files.together import in_slices
+from rocketwire.spark.files.far import in_slices
 from rocketwire.spark.request.ranges import lost
 from rocketwire.spark.request.request import CLOCK_MARGIN, ReadRequest
 from rocketwire.spark.stores.log_end import LogEnd

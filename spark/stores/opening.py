@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from rocketwire.spark.errors import NotAStore, OptionInvalid, PathUnreadable, SparkSourceError, TopicUnknown
+from rocketwire.spark.files.roots import canonical, resolve
 from rocketwire.spark.files.schemes import unreadable
-from rocketwire.spark.request.options import ReadOptions
-from rocketwire.spark.request.topics import is_hidden
+from rocketwire.spark.request.options import ReadOptions, is_hidden
 from rocketwire.spark.request.values import RequestedOffsets, nearest
-from rocketwire.spark.stores.roots import StoreRoot, open_roots
 from rocketwire.spark.stores.snapshot import StoreSnapshot
 from rocketwire.store.errors import StoreError, StoreForeign, StoreUnreadable
 from rocketwire.store.layout.record import SMALLEST
 from rocketwire.store.offline.read.config import table
 from rocketwire.store.offline.read.directory import RowFile, StoreDirectory, discover
+from rocketwire.store.offline.read.file_system import ReadableFileSystem
 from rocketwire.store.offline.read.log import LogFileReader
 from rocketwire.store.offline.read.opening import FileGone
 from rocketwire.store.offline.read.queues import QueueReader
@@ -192,3 +192,28 @@ def _queues_of(store: StoreSnapshot) -> dict[str, set[int]] | None:
 def _count(config: object, name: str) -> int:
     count = config.get(name) if isinstance(config, dict) else None
     return count if isinstance(count, int) and 0 <= count <= 1 << 16 else 0
+
+
+class StoreRoot(NamedTuple):
+    """A store's directory, by which file system it is reached, and its broker's name."""
+
+    broker: str
+    root: str
+    files: ReadableFileSystem
+
+
+def open_roots(options: ReadOptions) -> list[StoreRoot]:
+    """The stores of the option `path`, with names by the option `brokers`, else by their paths.
+
+    Raises:
+        PathUnreadable: a path or pattern names nothing, or cannot be reached.
+        PackageMissing: a package that a URL needs is not installed.
+        OptionInvalid: `brokers` names a path that is not one of the stores; or a file system does not take the options.
+    """
+    roots = resolve(options.paths, options.files, options.prefetch_bytes)
+    names = {canonical(path): broker for path, broker in options.brokers.items()}
+    unknown = names.keys() - {root.path for root in roots}
+    if unknown:
+        what = f"option brokers names {min(unknown)}, which is none of the stores"
+        raise OptionInvalid(what, f"The stores are {', '.join(root.path for root in roots)}")
+    return [StoreRoot(names.get(root.path, root.path), root.path, root.files) for root in roots]

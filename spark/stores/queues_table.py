@@ -26,12 +26,11 @@ from pyspark.sql.types import (
 )
 
 from rocketwire.spark.errors import TopicUnknown
-from rocketwire.spark.files.together import in_slices
+from rocketwire.spark.files.far import in_slices
 from rocketwire.spark.request.option_parsing import read_options
 from rocketwire.spark.request.table_columns import check_table, schema_of, without
 from rocketwire.spark.request.values import nearest
-from rocketwire.spark.stores.opening import source_error
-from rocketwire.spark.stores.roots import open_roots
+from rocketwire.spark.stores.opening import open_roots, source_error
 from rocketwire.store.errors import StoreError
 from rocketwire.store.offline.read.config import offsets
 from rocketwire.store.offline.read.directory import QueueFiles, RowFile, StoreDirectory, discover

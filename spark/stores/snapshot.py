@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from rocketwire.spark.files.together import in_slices
+import numpy as np
+
+from rocketwire.spark.files.far import in_slices
 from rocketwire.spark.request.options import ReadOptions
 from rocketwire.spark.request.ranges import requested_range
 from rocketwire.spark.stores.log_end import log_end
@@ -17,6 +19,7 @@ from rocketwire.spark.stores.lost_tail import LostTail, lost_tail
 from rocketwire.store.errors import StoreUnreadable
 from rocketwire.store.offline.read.config import topic_names
 from rocketwire.store.offline.read.directory import QueueFiles, StoreDirectory, StoreState
+from rocketwire.store.offline.read.log import LogFileReader, RecordBlock
 from rocketwire.store.offline.read.opening import FileGone
 from rocketwire.store.offline.read.queues import BLANK_SIZE, QueueReader
 
@@ -149,3 +152,45 @@ class StoreSnapshot:
         found = in_slices(self.directory.files, lambda some: [self._bounds_of(*key) for key in some], new)
         self._bounds.update(zip(new, found, strict=True))
         return {key: self._bounds[key] for key in wanted}
+
+
+def is_lagging(store: StoreSnapshot, topic: str, queue_id: int) -> bool:
+    """Whether the log has messages of a queue behind that of its last entry.
+
+    A broker that starts after a crash clears queues and fills them again. Meanwhile a queue has fewer entries than
+    before; the messages are not lost as long as the log has them. The log is walked from the queue's last message on.
+
+    Raises:
+        StoreUnreadable: a file cannot be read.
+    """
+    most = store.bounds(topic, queue_id)[1]
+    start = _last_place(store, topic, queue_id)
+    for file in store.directory.commit_log:
+        if file.end <= start or file.start >= store.end:
+            continue
+        try:
+            with LogFileReader(file) as log:
+                blocks = log.blocks(max(start, file.start), check_crc=False)
+                if any(_has(block, topic.encode(), queue_id, most) for block in blocks):
+                    return True
+        except FileGone:
+            continue
+    return False
+
+
+def _last_place(store: StoreSnapshot, topic: str, queue_id: int) -> int:
+    first, end = store.bounds(topic, queue_id)
+    if first == end:
+        return store.start
+    with store.queue(topic, queue_id) as queue:
+        try:
+            return max(store.start, queue.entry(end - 1)[0])
+        except FileGone:
+            return store.start
+
+
+def _has(block: RecordBlock, topic: bytes, queue_id: int, least: int) -> bool:
+    records = block.records
+    chosen = np.flatnonzero((records.queue_id == queue_id) & (records.queue_offset >= least))
+    places = zip(records.topic_position[chosen].tolist(), records.topic_length[chosen].tolist(), strict=True)
+    return any(block.buffer[at : at + length] == topic for at, length in places)

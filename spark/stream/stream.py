@@ -16,9 +16,8 @@ from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.plan.planning import narrowed_ranges, plan_ranges
 from rocketwire.spark.read.reading import read
 from rocketwire.spark.request.ranges import REMOVED, lost
-from rocketwire.spark.stores.lagging import is_lagging
 from rocketwire.spark.stores.opening import open_stores, source_error
-from rocketwire.spark.stores.snapshot import StoreSnapshot
+from rocketwire.spark.stores.snapshot import StoreSnapshot, is_lagging
 from rocketwire.spark.stream.admission import admitted
 from rocketwire.spark.stream.last_read import newest, replaced_stores
 from rocketwire.spark.stream.offsets import BrokerQueue, Offsets, Ranges, last_read, parse_offsets

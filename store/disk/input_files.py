@@ -9,7 +9,6 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterable
 from typing import Final, NamedTuple, Self
 
 from rocketwire.store.disk.files import FLOCK
@@ -68,22 +67,6 @@ class InputFile:
                 break
             data += more
         return data
-
-    def read_into(self, offset: int, buffer: bytearray | memoryview) -> int:
-        """Read from an offset on into a writable buffer of bytes; how many came, fewer only where the file ends."""
-        done = os.preadv(self._fd, [buffer], offset)
-        if done == len(buffer):
-            return done
-        # One call gives 2 GiB at most, and less when a signal comes; the file ends where one gives nothing.
-        with memoryview(buffer) as view:
-            more = done
-            while more and done < len(view):
-                more = os.preadv(self._fd, [view[done:]], offset + done)
-                done += more
-        return done
-
-    def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Does nothing: the kernel reads ahead by itself."""
 
 
 class DirectoryEntry(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from array import array
 from collections.abc import Mapping
 from typing import Final
 
@@ -9,7 +11,6 @@ from hypothesis import example, given
 
 from rocketwire import _kernel as kernel
 from rocketwire.wire.message import MessageRecord, encode_record
-from tests.kernel.records.record_rows import rows_of
 from tests.property_readers import CLUSTER, Reader, check
 from tests.test_property_readers import EVERY_NAME, texts
 
@@ -28,12 +29,10 @@ def by_kernel_in_a_batch(text: bytes) -> Mapping[str, str | None]:
     return _three(*found)
 
 
-def by_kernel_of_records(text: bytes) -> Mapping[str, str | None]:
-    (alone,) = rows_of(record_of(text), [0], ("tags",))
-    (row,) = rows_of(record_of(text), [0], ("properties", "tags"))
-    assert row["tags"] == alone["tags"]
-    found = dict(row["properties"])
-    return {**{name: found.get(name) for name in EVERY_NAME}, "TAGS": row["tags"]}
+def by_kernel_of_a_line(text: bytes) -> Mapping[str, str | None]:
+    _, line = kernel.record_lines(record_of(text), array("q", [0]))
+    row = json.loads(line)
+    return {name: row["properties"].get(name) for name in EVERY_NAME} | {"TAGS": row["tags"]}
 
 
 def _three(unique_key: bytes | None, keys: bytes | None, tags: bytes | None) -> dict[str, str | None]:
@@ -44,7 +43,7 @@ def _three(unique_key: bytes | None, keys: bytes | None, tags: bytes | None) -> 
 IN_C: Final[Mapping[str, Reader]] = {
     "of a send": by_kernel_of_a_send,
     "in a batch": by_kernel_in_a_batch,
-    "of records": by_kernel_of_records,
+    "of a line": by_kernel_of_a_line,
 }
 
 

@@ -1,4 +1,4 @@
-"""Records for the kernels: odd ones, made by construct, and what their columns must be by construct and `store cat`."""
+"""Odd records, made by construct, and what their columns must be by construct and `store cat`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import lz4.frame
-import numpy as np
-import pyarrow as pa
 import zstandard
 from hypothesis import strategies as st
 
-from rocketwire import native
 from rocketwire.cli.shown_message import json_object
-from rocketwire.spark.columns import kernel, twin
+from rocketwire.spark.schema import COLUMNS, PLACE_COLUMNS
 from rocketwire.store.offline.read.selected import with_properties
 from rocketwire.wire.compression import decompress
 from rocketwire.wire.errors import WireError
@@ -24,12 +21,8 @@ from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, RECORD
 from rocketwire.wire.message import body_crc, decode_record
 
-#: Both kernels, by name.
-KERNELS: dict[str, Any] = {"twin": twin}
-if native.kernel is not None:
-    from rocketwire.spark.columns import native_kernel
-
-    KERNELS["native"] = native_kernel
+#: The columns that come out of a record.
+RECORD_COLUMNS = tuple(name for name in COLUMNS if name not in PLACE_COLUMNS)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 _INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -119,13 +112,13 @@ def stored(fields: Sequence[dict[str, Any]], base: int = 0) -> bytes:
     return bytes(log)
 
 
-def positions_in(log: bytes) -> np.ndarray[Any, np.dtype[np.int64]]:
+def positions_in(log: bytes) -> list[int]:
     """Where the records of a log begin, by their sizes."""
     found, at = [], 0
     while at < len(log):
         found.append(at)
         at += int.from_bytes(log[at : at + 4])
-    return np.array(found, np.int64)
+    return found
 
 
 def cat(log: bytes, at: int, *, decompressed: bool = True) -> dict[str, Any]:
@@ -144,14 +137,4 @@ def cat(log: bytes, at: int, *, decompressed: bool = True) -> dict[str, Any]:
             row["body"] = None
     for name in ("born_timestamp", "store_timestamp"):
         row[name] = EPOCH + timedelta(milliseconds=row[name])
-    return {name: row[name] for name in kernel.RECORD_COLUMNS}
-
-
-def rows_of(columns: Sequence[pa.Array], names: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of some columns, as Python has them."""
-    lists = []
-    for name, column in zip(names, columns, strict=True):
-        column.validate(full=True)
-        values = column.to_pylist()
-        lists.append([dict(value) for value in values] if name == "properties" else values)
-    return [dict(zip(names, values, strict=True)) for values in zip(*lists, strict=True)]
+    return {name: row[name] for name in RECORD_COLUMNS}

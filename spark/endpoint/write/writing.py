@@ -9,29 +9,24 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from rocketwire.remoting.clock import Clock, system_clock
 from rocketwire.remoting.cluster import BlockingCluster
+from rocketwire.remoting.core.unique_ids import UniqueIds
 from rocketwire.remoting.errors import RemotingError
 from rocketwire.spark.endpoint.options import WriteOptions, write_options
 from rocketwire.spark.endpoint.session import RetryPauses, Sleep, opened, source_errors
 from rocketwire.spark.endpoint.write import columns
-from rocketwire.spark.endpoint.write.ids import UniqueKeys
-from rocketwire.spark.endpoint.write.messages import SendableRows, sendable_rows
+from rocketwire.spark.endpoint.write.messages import messages_of
 from rocketwire.spark.endpoint.write.routing import WritableQueues
-from rocketwire.spark.endpoint.write.sending import EndpointSender, OutgoingBatch
+from rocketwire.spark.endpoint.write.sending import EndpointSender, outgoing_batches
 from rocketwire.spark.errors import WriteUnsupported
 
 log = logging.getLogger(__name__)
-
-_MOST_OF_A_BATCH: Final = 512
-"""Messages: a task with few rows uses more than one queue nevertheless."""
 
 
 @dataclass(frozen=True)
@@ -123,14 +118,13 @@ def write(
     if first is None:
         return WrittenMessages(0)
     with source_errors(options.endpoint), _cluster(options, sleep) as cluster:
-        keys = UniqueKeys(cluster.own_host, os.getpid(), entropy, clock)
+        ids = UniqueIds(cluster.own_host, os.getpid(), entropy(4), clock)
         routes = WritableQueues(cluster, first=int.from_bytes(entropy(2), "big"))
         sender = EndpointSender(cluster, routes, retries=options.retries, clock=clock, sleep=sleep)
-        for batch in chain([first], rows):
-            for run in list(sendable_rows(batch, topic=options.topic, most=options.max_message_size, keys=keys)):
-                for parcel in outgoing_batches(run, options.max_batch_bytes):
-                    sender.send(parcel)
-        sender.finish()
+        for some in chain([first], rows):
+            messages = messages_of(some, topic=options.topic, most=options.max_message_size, ids=ids)
+            for batch in outgoing_batches(messages, options.max_batch_bytes):
+                sender.send(batch)
         return WrittenMessages(sender.acknowledged)
 
 
@@ -145,23 +139,3 @@ def _cluster(options: WriteOptions, sleep: Sleep) -> Iterator[BlockingCluster]:
             patience.wait_after(error)
     with cluster:
         yield cluster
-
-
-def outgoing_batches(run: SendableRows, most_bytes: int) -> Iterator[OutgoingBatch]:
-    """The requests that send a run: batches, and messages by themselves where there is one, or they are delayed."""
-    start, count = 0, len(run.bodies)
-    while start < count:
-        end = int(np.searchsorted(run.bounds, run.bounds[start] + most_bytes, "right")) - 1
-        end = start + 1 if run.delayed else min(max(end, start + 1), start + _MOST_OF_A_BATCH)
-        if end - start > 1:
-            items = bytes(run.items[run.bounds[start] : run.bounds[end]])
-            yield OutgoingBatch(topic=run.topic, queue_id=run.queue_id, body=items, count=end - start)
-        else:
-            yield OutgoingBatch(
-                topic=run.topic,
-                queue_id=run.queue_id,
-                body=run.bodies[start].as_py(),
-                properties=run.properties[start].as_py().decode(),
-                flag=int(run.flags[start]),
-            )
-        start = end

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.offline.columns.extend import fit, remake
-from rocketwire.store.offline.columns.grouping import grouped
 from rocketwire.store.offline.columns.manifest import ColumnsUnusable, Manifest, load
-from rocketwire.store.offline.columns.segment import BLOCK, OpenSegment, SegmentDamaged
+from rocketwire.store.offline.columns.segment import BLOCK, OpenSegment, SegmentDamaged, grouped
 from rocketwire.store.offline.plan.select import MessageConditions
 from rocketwire.store.offline.read.directory import StoreDirectory
 from rocketwire.store.offline.read.log import CommitLogReader, RecordPlace

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,6 @@ from mmap_ninja import numpy as maps
 from numpy.typing import NDArray
 
 from rocketwire.store.disk.replacing import sync_folder
-from rocketwire.store.offline.columns.grouping import grouped
 from rocketwire.store.offline.columns.manifest import CHECKSUM, KEY, ColumnSegment, ColumnsUnusable
 
 #: Rows of a block, and items of a block of anything but keys.
@@ -243,3 +243,30 @@ class OpenSegment:
             return None
         table = self.whole("group").reshape(-1, len(GROUP))
         return {name: table[:, number] for number, name in enumerate(GROUP)}
+
+
+#: Cells a row at which counting in a table of all combinations costs more than sorting.
+_SPARSE: Final = 16
+
+
+def grouped(
+    columns: Sequence[NDArray[Any]], weights: NDArray[Any] | None = None
+) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+    """The combinations that occur, as columns, and how many rows have each: or the sum of its rows' weights.
+
+    There is one column at least, and one row.
+    """
+    lows = [int(column.min()) for column in columns]
+    widths = [int(column.max()) - low + 1 for column, low in zip(columns, lows, strict=True)]
+    if np.prod(widths, dtype=np.float64) > len(columns[0]) * _SPARSE:
+        found, places = np.unique(np.stack(columns).astype(np.int64), axis=1, return_inverse=True)
+        return list(found), np.bincount(places.ravel(), weights).astype(np.int64)
+    cell = np.zeros(len(columns[0]), np.int64)
+    for column, low, width in zip(columns, lows, widths, strict=True):
+        cell *= width
+        cell += column
+        cell -= low
+    counts = np.bincount(cell, weights).astype(np.int64)
+    cells = np.flatnonzero(counts)
+    parts = np.unravel_index(cells, widths)
+    return [part + low for part, low in zip(parts, lows, strict=True)], counts[cells]

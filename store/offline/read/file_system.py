@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -36,21 +36,6 @@ class ReadableFile(Protocol):
 
         Raises:
             OSError: they cannot be read.
-        """
-        ...
-
-    def read_into(self, offset: int, buffer: bytearray | memoryview) -> int:
-        """Read from an offset on into a writable buffer of bytes; how many came, fewer only where the file ends.
-
-        Raises:
-            OSError: they cannot be read. Some may be in the buffer already.
-        """
-        ...
-
-    def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Announce the next reads: offsets and lengths, by offset. A remote file prefetches them.
-
-        Other reads are possible as well; a second call replaces the first.
         """
         ...
 

@@ -101,22 +101,6 @@ class LogFileReader:
         """
         return self._file.read(offset - self.start, max(0, min(length, self.start + self.size - offset)))
 
-    def read_into(self, offset: int, buffer: bytearray | memoryview) -> int:
-        """Read from a physical offset on into a writable buffer; how many bytes came, fewer only where the file ends.
-
-        Raises:
-            StoreUnreadable: a read failed.
-        """
-        room = max(0, self.end - offset)
-        if len(buffer) <= room:
-            return self._file.read_into(offset - self.start, buffer)
-        with memoryview(buffer) as whole, whole[:room] as part:
-            return self._file.read_into(offset - self.start, part)
-
-    def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Announce the next reads, as physical offsets and lengths by offset: a remote file prefetches them."""
-        self._file.expect((offset - self.start, length) for offset, length in ranges)
-
     def blocks(self, offset: int | None = None, *, check_crc: bool = True, block: int = BLOCK) -> Iterator[RecordBlock]:
         """The records from a physical offset (of a record; None for the file's first) to where the file's content ends.
 
@@ -241,7 +225,8 @@ class CommitLogReader:
         for place in places:
             if group and not (
                 group[-1].physical_offset <= place.physical_offset <= group[-1].end + _NEAR
-                and place.end - group[0].physical_offset <= BLOCK
+                # The last one may be of a damaged entry, with any size.
+                and max(group[-1].end, place.end) - group[0].physical_offset <= BLOCK
             ):
                 yield from self._together(group)
                 group = []

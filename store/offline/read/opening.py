@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Self
 
 from rocketwire.store.errors import StoreUnreadable
@@ -63,22 +62,6 @@ class OpenFile:
             return self._file.read(offset, length)
         except OSError as error:
             raise _unreadable(self.path, error) from error
-
-    def read_into(self, offset: int, buffer: bytearray | memoryview) -> int:
-        """Read from an offset on into a writable buffer of bytes; how many came, fewer only where the file ends.
-
-        Raises:
-            FileGone: it is far away, and was removed.
-            StoreUnreadable: a read failed.
-        """
-        try:
-            return self._file.read_into(offset, buffer)
-        except OSError as error:
-            raise _unreadable(self.path, error) from error
-
-    def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Announce the next reads, as offsets and lengths by offset: a remote file prefetches them."""
-        self._file.expect(ranges)
 
 
 def _unreadable(path: str, error: OSError) -> StoreUnreadable:

@@ -33,9 +33,9 @@ from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.message_id_hosts import replace_hosts
 from tests.kernel.fuzz.calls import call_acks, call_deliveries, call_sends, request_scan
-from tests.kernel.fuzz.columns import columns
 from tests.kernel.fuzz.forwards import broker_answers, call_forwards
 from tests.kernel.fuzz.http2 import http2
+from tests.kernel.fuzz.json_lines import json_lines
 from tests.kernel.fuzz.sends import sends
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ ORACLES: Final[dict[str, Callable[[bytes], None]]] = {
         batch,
         records,
         sends,
-        columns,
+        json_lines,
         http2,
         call_sends,
         call_acks,

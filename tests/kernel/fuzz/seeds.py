@@ -84,7 +84,7 @@ WORDS: Final[dict[str, list[bytes]]] = {
     "properties": [*_ITEMS, *_BAD_UTF_8],
     "batch": [*_NUMBERS, *_BAD_UTF_8],
     "records": [*_NUMBERS, *_BAD_UTF_8],
-    "columns": [
+    "json_lines": [
         b"\xda\xa3\x20\xa7",
         b"\xda\xa3\x20\xab",
         b"\0\0\0\x30",
@@ -159,7 +159,7 @@ def _of_request(data: bytes, short: bool | None) -> Iterator[tuple[str, bytes]]:
         message = MessageRecord(
             topic=fields.topic, queue_id=1, body=bytes(frame.body), properties=text, store_host=(host, 1), magic=magic
         )
-        yield "columns", encode_record(message) * 2
+        yield "json_lines", encode_record(message) * 2
     yield "records", bytes(60) + b"\0\x09" + len(frame.body).to_bytes(2) + frame.body + b"TopicTest"
     if fields.batch:
         yield "batch", bytes(frame.body)

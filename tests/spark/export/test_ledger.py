@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rocketwire.spark.errors import ExportImpossible
-from rocketwire.spark.export.ledger import ExportedSpan, ExportLedger
+from rocketwire.spark.export.ledger import ExportedSpan, ExportLedger, Range, merged, missing
 
 SELECTION = {"topics": ["T"], "since": None}
 
@@ -63,3 +66,24 @@ def test_a_ledger_that_is_not_understood_is_refused(tmp_path: Path, text: str, w
     (tmp_path / "_rocketwire" / "done.json").write_text(text, encoding="utf-8")
     with pytest.raises(ExportImpossible, match=what):
         ExportLedger(tmp_path, SELECTION)
+
+
+RANGES = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 10)).map(lambda one: (one[0], one[0] + one[1])))
+
+
+def offsets(ranges: list[Range]) -> set[int]:
+    return {offset for start, end in ranges for offset in range(start, end)}
+
+
+@given(RANGES)
+def test_merged_ranges_are_the_same_offsets_apart_from_each_other(ranges: list[Range]) -> None:
+    found = merged(ranges)
+    assert offsets(found) == offsets(ranges)
+    assert all(left[1] < right[0] for left, right in pairwise(found))
+
+
+@given(st.integers(0, 40), st.integers(0, 40), RANGES)
+def test_what_is_missing_is_all_that_is_not_done(start: int, length: int, ranges: list[Range]) -> None:
+    found = missing(start, start + length, merged(ranges))
+    assert offsets(found) == set(range(start, start + length)) - offsets(ranges)
+    assert all(first < last for first, last in found)

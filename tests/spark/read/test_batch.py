@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,22 +12,11 @@ import pytest
 from pyspark.sql.datasource import DataSourceReader, EqualTo, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from rocketwire import native
-from rocketwire.spark.request.topics import is_hidden
+from rocketwire.spark.request.options import is_hidden
 from tests.spark.reads import Read, keyed, read
 from tests.store.support import Golden, row_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: What a planner and a worker do, and which of the packages they then have that are slow to import.
-TASKS = """
-import sys
-from pyspark_rocketmq import DefaultSource
-for columns in ("topic,queue_id,queue_offset,store_timestamp,tags,body,broker,file", "queue_id,queue_offset,broker"):
-    source = DefaultSource({"path": sys.argv[1], "topic": "GoldenNormal", "columns": columns})
-    reader = source.reader(source.schema())
-    assert sum(batch.num_rows for partition in reader.partitions() for batch in reader.read(partition))
-print(sorted({"pandas", "pyarrow.compute"} & sys.modules.keys()))
-"""
 
 
 def of_expected(line: dict[str, Any]) -> dict[str, Any]:
@@ -117,10 +104,3 @@ def test_columns_of_queues_have_the_same_values_without_the_log(golden: Golden, 
 
     found = read(golden.untouched, columns=columns)
     assert sorted(map(key, found)) == sorted(key(row) for row in every if row not in deleted)
-
-
-@pytest.mark.slow
-def test_workers_start_without_what_is_slow_to_import(golden: Golden) -> None:
-    command = [sys.executable, "-c", TASKS, str(golden.untouched)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n" or native.kernel is None  # the twin needs both

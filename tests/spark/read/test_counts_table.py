@@ -1,4 +1,4 @@
-"""The table of counts: those of a group-by over messages, from columns beside stores, the log, or both."""
+"""The table of counts has what a group-by over the messages has."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StringType, StructField, StructType
 
 from rocketwire.spark.errors import OptionInvalid, SparkSourceError, TopicUnknown
-from rocketwire.spark.plan.partitions import LogSpan
-from rocketwire.store.offline.columns import segment as segments
 from rocketwire.wire.java import INT32_MAX
-from tests.spark.made import Made, fill, make
-from tests.spark.read.test_cached import columns_of, rows_of
+from tests.spark.made import Made, make
 from tests.spark.reads import Read
 from tests.spark.records import records, stored
-from tests.store.support import START, Clock, Golden, open_store, small
+from tests.store.support import START, Golden
 
 _MINUTE = 60_000_000
 Counts = Counter[tuple[str, str, str | None, int]]
@@ -49,24 +46,20 @@ def counts(*roots: Path, **options: Any) -> Counts:
 def grouped_messages(*roots: Path, **options: Any) -> Counts:
     """The same of the rows of messages."""
     found: Counts = Counter()
-    for root in roots:
-        columns = "broker,topic,tags,store_timestamp,physical_offset"
-        for row in rows_of(root, columns=columns, mode="DROPMALFORMED", **options):
-            minute = min(max(row["store_timestamp"] // _MINUTE, -INT32_MAX), INT32_MAX)
-            found[row["broker"], row["topic"], row["tags"], minute * _MINUTE] += 1
+    columns = "broker,topic,tags,store_timestamp"
+    read = Read(",".join(map(str, roots)), columns=columns, mode="DROPMALFORMED", failOnDataLoss=False, **options)
+    for part in range(len(read.partitions)):
+        for batch in read.batches(part):
+            times = batch.column("store_timestamp").cast("int64")
+            for broker, topic, tags, time in zip(*batch.columns[:3], times, strict=True):
+                minute = min(max(time.as_py() // _MINUTE, -INT32_MAX), INT32_MAX)
+                found[broker.as_py(), topic.as_py(), tags.as_py(), minute * _MINUTE] += 1
     return found
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return make(tmp_path_factory.mktemp("made") / "store", 200)
-
-
-@pytest.fixture
-def cache(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Columns of several segments of several blocks, all with counts."""
-    monkeypatch.setattr(segments, "BLOCK", 5)
-    return columns_of(made.root, tmp_path / "cache", rows=32)
 
 
 @pytest.mark.parametrize(
@@ -82,91 +75,26 @@ def cache(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ({"endingTimestamp": START // 60_000 * 60_000 + 120_000, "topics": "T0,T1"}, None),
     ],
 )
-@pytest.mark.parametrize("with_groups", [True, False])
-def test_they_are_those_of_messages(
-    made: Made,
-    cache: Path,
-    options: dict[str, Any],
-    count: int | None,
-    with_groups: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    if not with_groups:
-        monkeypatch.setattr(segments, "_LEAST_OF_A_GROUP", 1 << 20)
-        monkeypatch.setattr(segments, "_FEW_GROUPS", 0)
-        shutil.rmtree(cache)
-        columns_of(made.root, cache, rows=32)
-    found = counts(made.root, columnCache=cache, **options)
-    assert found == counts(made.root, **options) == grouped_messages(made.root, **options)
+def test_they_are_those_of_messages(made: Made, options: dict[str, Any], count: int | None) -> None:
+    found = counts(made.root, **options)
+    assert found == grouped_messages(made.root, **options)
     assert found.total() == count if count else 0 < found.total() < 200
+    assert found == counts(made.root, columnCache="nowhere", **options), "the jar alone reads columns beside a store"
 
 
-def test_with_columns_no_row_and_no_log_is_read(made: Made, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Read(made.root, table="counts", columnCache=cache)
-    assert all(isinstance(part, LogSpan) and part.cache for part in read.partitions)
-    for file in (made.root / "commitlog").iterdir():
-        file.rename(file.with_suffix(".away"))
-    for file in cache.glob("segment-*/*"):
-        if file.name != "group":
-            shutil.rmtree(file)
-    try:
-        assert sum(row["messages"] for row in read.rows()) == 200
-    finally:
-        for file in (made.root / "commitlog").iterdir():
-            file.rename(file.with_suffix(""))
-
-
-def test_later_messages_are_counted_in_the_log(tmp_path: Path) -> None:
-    made, clock = Made(tmp_path / "store"), Clock()
-    store = open_store(small(made.root), clock)
-    fill(made, store, clock, 60)
-    folder = columns_of(made.root, tmp_path / "cache")
-    fill(made, store, clock, 30)
-    found = counts(made.root, columnCache=folder)
-    assert found == grouped_messages(made.root)
-    assert found.total() == 90
-    store.close()
-
-
-def test_two_stores_are_two_brokers(made: Made, cache: Path, tmp_path: Path) -> None:
+def test_two_stores_are_two_brokers(made: Made, tmp_path: Path) -> None:
     other = make(tmp_path / "other", 50, topics=3).root
     expected = grouped_messages(made.root) + grouped_messages(other)
-    assert counts(made.root, other, columnCache=cache, minPartitions=4) == expected
-    both = f"{cache},{columns_of(other, tmp_path / 'others')}"
-    assert counts(made.root, other, columnCache=both) == expected
+    assert counts(made.root, other, minPartitions=4) == expected
     named = counts(made.root, other, brokers=json.dumps({str(other): "b"}))
     assert {broker for broker, *_ in named} == {str(made.root), "b"}
 
 
-@pytest.mark.parametrize("name", ["group", "topic"])
-def test_a_damaged_block_is_not_believed(made: Made, cache: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
-    for file in cache.glob(f"segment-*/{name}/data.ninja"):
-        data = bytearray(file.read_bytes())
-        data[0] ^= 1
-        file.write_bytes(data)
-    options = {"startingTimestamp": START + 1_000}
-    assert counts(made.root, columnCache=cache, **options) == grouped_messages(made.root, **options)
-    assert f"{name} is damaged" in caplog.text
-
-
-def test_golden_stores(golden: Golden, tmp_path: Path) -> None:
-    folder = columns_of(golden.untouched, tmp_path / "cache", rows=1 << 20)
+def test_golden_stores(golden: Golden) -> None:
     for options in ({}, {"includeSystemTopics": True}):
-        found = counts(golden.untouched, columnCache=folder, **options)
-        assert found == counts(golden.untouched, **options)
-        assert found == grouped_messages(golden.untouched, columnCache=folder, **options)
+        found = counts(golden.untouched, **options)
+        assert found == grouped_messages(golden.untouched, **options)
         assert found.total() > 100
-
-
-def test_a_log_whose_head_was_removed(made: Made, cache: Path, tmp_path: Path) -> None:
-    root = tmp_path / "store"
-    shutil.copytree(made.root, root)
-    min((root / "commitlog").iterdir()).unlink()
-    found = counts(root, columnCache=cache)
-    assert 0 < found.total() < 200
-    assert found == grouped_messages(root)
-    sorted((root / "commitlog").iterdir())[2].unlink()
-    assert counts(root, columnCache=cache) == counts(root) == grouped_messages(root)
 
 
 @settings(max_examples=30, suppress_health_check=[*HealthCheck], deadline=None)
@@ -188,19 +116,16 @@ def test_odd_and_damaged_records(
     data = bytearray(stored(fields).ljust(64 << 10, b"\0"))
     data[place : place + len(content)] = content
     (root / "commitlog" / f"{0:020d}").write_bytes(data)
-    folder = columns_of(root, root / "cache", rows=3)
     options = {"includeSystemTopics": True} | ({} if since is None else {"startingTimestamp": since})
-    expected = grouped_messages(root, **options)
-    assert counts(root, columnCache=folder, **options) == counts(root, **options) == expected
+    assert counts(root, **options) == grouped_messages(root, **options)
 
 
 @pytest.mark.parametrize(("unit", "minutes"), [("hour", 60), ("Day", 24 * 60)])
 @pytest.mark.parametrize("options", [{}, {"minPartitions": 7}, {"startingTimestamp": START + 10_000}])
-def test_longer_units_of_time(made: Made, cache: Path, options: dict[str, Any], unit: str, minutes: int) -> None:
+def test_longer_units_of_time(made: Made, options: dict[str, Any], unit: str, minutes: int) -> None:
     expected: Counts = Counter()
     for (broker, topic, tags, time), count in counts(made.root, **options).items():
         expected[broker, topic, tags, time // (minutes * _MINUTE) * minutes * _MINUTE] += count
-    assert counts(made.root, columnCache=cache, countsPer=unit, **options) == expected
     assert counts(made.root, countsPer=unit, **options) == expected
 
 
@@ -246,8 +171,5 @@ def test_messages_with_a_damaged_body_count(made: Made, tmp_path: Path) -> None:
         data = bytearray(path.read_bytes())
         data[data.index(one["body"], one["physical_offset"] % 4096)] = 0
         path.write_bytes(data)
-    folder = columns_of(root, tmp_path / "cache")
     for options, count in (({}, 200), ({"minPartitions": 4}, 200), ({"startingTimestamp": START + 60_000}, 140)):
-        found = counts(root, columnCache=folder, **options)
-        assert found == counts(root, **options)
-        assert found.total() == count
+        assert counts(root, **options).total() == count

@@ -23,20 +23,14 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def touched(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Bytes read so far, by the directory of the store that they are in."""
     found: Counter[str] = Counter()
-    read, read_into = input_files.InputFile.read, input_files.InputFile.read_into
+    read = input_files.InputFile.read
 
     def counted(file: input_files.InputFile, offset: int, length: int) -> bytes:
         data = read(file, offset, length)
         found[_kind(file.path)] += len(data)
         return data
 
-    def counted_into(file: input_files.InputFile, offset: int, buffer: bytearray | memoryview) -> int:
-        count = read_into(file, offset, buffer)
-        found[_kind(file.path)] += count
-        return count
-
     monkeypatch.setattr(input_files.InputFile, "read", counted)
-    monkeypatch.setattr(input_files.InputFile, "read_into", counted_into)
     return found
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.datasource import (
+    DataSourceReader,
     EqualNullSafe,
     EqualTo,
     Filter,
@@ -21,8 +22,10 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
+from rocketwire.spark.read.reading import StoreBatchReader
 from rocketwire.spark.request.filters import narrowed_by
 from rocketwire.spark.request.request import FOREVER, PushedFilters
+from rocketwire.spark.schema import DEFAULT_COLUMNS, spark_schema
 
 TIME = datetime(2026, 1, 31, tzinfo=UTC)
 MS = 1_769_817_600_000
@@ -94,3 +97,27 @@ def test_what_passes_is_within(number: int, compared: int, kind: int) -> None:
     if passes and number % 1000 == 0:
         assert times.since <= ms < times.until
     assert times.since >= -FOREVER
+
+
+def reader(**options: str) -> StoreBatchReader:
+    return StoreBatchReader({"path": "/nowhere"} | options, spark_schema(DEFAULT_COLUMNS))
+
+
+def test_spark_takes_it_for_a_reader_without_push_downs() -> None:
+    # The question that Spark's worker asks in sql/worker/plan_data_source_read.py.
+    assert getattr(reader().pushFilters, "__func__", None) is DataSourceReader.pushFilters
+
+
+def test_filters_narrow_the_request_and_stay_sparks_to_evaluate() -> None:
+    narrowed = reader(pushFilters="true")
+    filters = [EqualTo(("topic",), "Orders")]
+    assert list(narrowed.pushFilters(filters)) == filters
+    assert narrowed.request.narrowed.topics == frozenset({"Orders"})
+
+
+def test_filters_narrow_nothing_unless_that_is_asked_for() -> None:
+    """Spark would use the narrowed plan for other uses of the data frame too."""
+    same = reader()
+    filters = [EqualTo(("topic",), "Orders")]
+    assert list(same.pushFilters(filters)) == filters
+    assert same.request.narrowed == PushedFilters()

@@ -7,7 +7,7 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from rocketwire.spark.errors import OptionInvalid
 from rocketwire.spark.request.option_parsing import NAMES, is_of_endpoint, options_for, read_options, requested_table
-from rocketwire.spark.request.options import DamageMode, ReadOptions
+from rocketwire.spark.request.options import DamageMode, ReadOptions, is_hidden
 from rocketwire.spark.schema import COLUMNS, CORRUPT_RECORD, DEFAULT_COLUMNS
 
 
@@ -159,3 +159,19 @@ def test_which_part_reads() -> None:
 
 def test_names_are_told_apart_without_case() -> None:
     assert len({name.lower() for name in NAMES}) == len(NAMES)
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        *("%RETRY%g", "%DLQ%g", "%LMQ%q", "SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC", "rmq_sys_wheel_timer"),
+        *("RMQ_SYS_TRACE_TOPIC", "CHECKPOINT_TOPIC"),
+    ],
+)
+def test_topics_of_rocketmq_and_of_groups_are_hidden(topic: str) -> None:
+    assert is_hidden(topic)
+
+
+@pytest.mark.parametrize("topic", ["Orders", "RETRY", "RMQ", "cluster_REPLY_TOPIC"])
+def test_others_are_not(topic: str) -> None:
+    assert not is_hidden(topic)

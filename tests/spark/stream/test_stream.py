@@ -18,12 +18,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from pyspark_rocketmq import DefaultSource
 from rocketwire.spark.errors import DataLost, NotAStore, OptionInvalid, PathUnreadable, TopicUnknown
-from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.stream.stream import StoreStreamReader
-from rocketwire.store.offline.columns.extend import extend
-from rocketwire.store.offline.read.directory import discover
 from rocketwire.store.store import MessageStore
-from tests.spark.reads import Read
 from tests.store.support import Clock, draft, open_store, remove_log_file, small
 
 COLUMNS = "topic,queue_id,queue_offset,body,store_size"
@@ -103,21 +99,9 @@ def test_a_batch_that_is_done_again_is_the_same(store: MessageStore, tmp_path: P
     assert Stream(tmp_path).rows(start, stream.offsets) == rows
 
 
-def test_columns_beside_the_store_are_left_alone(
-    store: MessageStore, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_columns_beside_the_store_are_left_alone(store: MessageStore, tmp_path: Path) -> None:
     put(store, 0, 10)
-    cache = tmp_path_factory.mktemp("columns")
-    assert extend(discover(str(tmp_path)), cache, lambda _: None).rows == 10
-    options: dict[str, Any] = {"columns": "topic,tags,store_timestamp", "columnCache": cache}
-    stream = Stream(tmp_path, **options)
-    start = stream.offsets
-    assert len(stream.batch()) == 10
-    tasks = stream.reader.partitions(start, stream.offsets)
-    assert [task.cache for task in tasks if isinstance(task, LogSpan)] == [None]
-    [task] = Read(tmp_path, **options).partitions
-    assert isinstance(task, LogSpan)
-    assert task.cache is not None  # a batch takes it
+    assert len(Stream(tmp_path, columns="topic,tags,store_timestamp", columnCache="nowhere").batch()) == 10
 
 
 def test_topics_and_queues_that_appear_are_read_from_their_start(store: MessageStore, tmp_path: Path) -> None:

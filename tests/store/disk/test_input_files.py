@@ -37,28 +37,6 @@ def test_a_read_that_comes_in_parts_is_whole(monkeypatch: pytest.MonkeyPatch, tm
         assert file.read(5, 50) == b"56789"
 
 
-def test_what_is_read_into_a_buffer_is_as_much_as_there_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(b"0123456789")
-    with InputFile(str(path)) as file:
-        buffer = bytearray(b"........")
-        assert file.read_into(1, buffer) == 8
-        assert buffer == b"12345678"
-        assert file.read_into(5, memoryview(buffer)[1:]) == 5
-        assert buffer == b"15678978"
-        assert file.read_into(10, buffer) == 0
-        path.write_bytes(b"ab")  # cut under the reader
-        assert file.read_into(0, buffer) == 2
-        assert buffer == b"ab678978"
-        real = os.preadv
-        monkeypatch.setattr(os, "preadv", lambda fd, buffers, at: real(fd, [memoryview(buffers[0])[:3]], at))
-        path.write_bytes(b"0123456789")
-        assert file.read_into(1, buffer) == 8
-        assert buffer == b"12345678"
-        assert file.read_into(4, buffer) == 6
-        assert buffer == b"45678978"
-
-
 @pytest.mark.costly
 def test_no_descriptor_is_left(tmp_path: Path) -> None:
     before = descriptors()

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.spark.endpoint.write.ids import UniqueKeys
-from rocketwire.spark.endpoint.write.messages import OWN_NAMES, SendableRows, encoded_items, sendable_rows
+from rocketwire.remoting.core.unique_ids import UniqueIds
+from rocketwire.spark.endpoint.write.messages import OWN_NAMES, RowMessage, messages_of
+from rocketwire.spark.endpoint.write.sending import outgoing_batches
 from rocketwire.spark.errors import RowInvalid
-from rocketwire.wire.batch import BatchItem, decode_batch, encode_batch
+from rocketwire.wire.batch import BatchItem, encode_batch
+from rocketwire.wire.message_id import UniqueKey
 from rocketwire.wire.properties import decode_properties
 from tests.spark.endpoint.support import NOW, rows
 
@@ -26,27 +26,22 @@ words = st.none() | texts
 own = {"UNIQ_KEY", "TAGS", "KEYS", "DELAY", "TRAN_MSG", "MIN_OFFSET"}
 
 
-def cut(batch: pa.RecordBatch, topic: str | None = None, most: int = 1000) -> list[SendableRows]:
-    keys = UniqueKeys("127.0.0.1", 1, lambda count: b"\1" * count, lambda: NOW)
-    return list(sendable_rows(batch, topic=topic, most=most, keys=keys))
+def made(batch: pa.RecordBatch, topic: str | None = None, most: int = 1000) -> list[RowMessage]:
+    return messages_of(batch, topic=topic, most=most, ids=UniqueIds("127.0.0.1", 1, b"\1" * 4, lambda: NOW))
 
 
-def items(run: SendableRows) -> list[tuple[int, bytes, dict[str, str]]]:
-    found = decode_batch(run.items[run.bounds[0] : run.bounds[-1]])
-    return [(item.flag, bytes(item.body), decode_properties(item.properties.decode())) for item in found]
+def properties(message: RowMessage) -> dict[str, str]:
+    return decode_properties(message.properties.decode())
 
 
-def ident(counter: int) -> str:
-    elapsed = f"{(NOW // 1000 - 1788220800) * 1000:08X}"
-    return f"7F00000100010101{'0101'}{elapsed}{counter:04X}"
-
-
-def test_rows_of_one_topic_are_one_run_with_ids() -> None:
+def test_a_row_has_the_properties_of_its_columns_and_an_id() -> None:
     batch = rows(topic=["T"] * 3, body=[b"a", b"b", b"c"], tags=["t", None, ""], keys=[["k", "l"], [], None])
-    (run,) = cut(batch)
-    assert (run.topic, run.queue_id, run.delayed) == ("T", None, False)
-    first = {"UNIQ_KEY": ident(0), "TAGS": "t", "KEYS": "k l"}
-    assert items(run) == [(0, b"a", first), (0, b"b", {"UNIQ_KEY": ident(1)}), (0, b"c", {"UNIQ_KEY": ident(2)})]
+    found = made(batch)
+    ids = [UniqueKey.parse(properties(one).pop("UNIQ_KEY")) for one in found]
+    assert [one.counter for one in ids] == [0, 1, 2]
+    assert [one[:4] for one in found] == [("T", None, False, body) for body in (b"a", b"b", b"c")]
+    others = [{name: value for name, value in properties(one).items() if name != "UNIQ_KEY"} for one in found]
+    assert others == [{"TAGS": "t", "KEYS": "k l"}, {}, {}]
 
 
 def test_rows_go_together_by_topic_queue_and_delay_in_their_order() -> None:
@@ -57,15 +52,17 @@ def test_rows_go_together_by_topic_queue_and_delay_in_their_order() -> None:
         delay_level=[None, None, 0, None, 4, None],
         flag=[7, None, -1, 0, 0, 0],
     )
-    found = {(run.topic, run.queue_id, run.delayed): items(run) for run in cut(batch, topic="D")}
-    assert {key: [(flag, body) for flag, body, _ in value] for key, value in found.items()} == {
-        ("A", None, False): [(7, b"1"), (0, b"6")],
-        ("B", None, False): [(0, b"2")],
-        ("D", None, False): [(-1, b"3")],
-        ("A", 0, False): [(0, b"4")],
-        ("A", None, True): [(0, b"5")],
-    }
-    assert found["A", None, True][0][2]["DELAY"] == "4"
+    found = made(batch, topic="D")
+    assert properties(found[4])["DELAY"] == "4"
+    first, *others = outgoing_batches(found, 1 << 20)
+    items = [BatchItem(flag, body, found[at].properties) for flag, body, at in ((7, b"1", 0), (0, b"6", 5))]
+    assert (first.topic, first.queue_id, first.count, first.body) == ("A", None, 2, encode_batch(items))
+    assert [(one.topic, one.queue_id, one.count, one.body, one.flag) for one in others] == [
+        ("B", None, 1, b"2", 0),
+        ("D", None, 1, b"3", -1),
+        ("A", 0, 1, b"4", 0),
+        ("A", None, 1, b"5", 0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -73,8 +70,8 @@ def test_rows_go_together_by_topic_queue_and_delay_in_their_order() -> None:
 )
 def test_keys_are_a_text_or_an_array_and_bodies_may_be_texts(keys: pa.Array) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array(["é", "b"], pa.large_string()), keys], ["body", "keys"])
-    (run,) = cut(batch, topic="T")
-    assert [(body, found.get("KEYS")) for _, body, found in items(run)] == [("é".encode(), "k l"), (b"b", None)]
+    found = made(batch, topic="T")
+    assert [(one.body, properties(one).get("KEYS")) for one in found] == [("é".encode(), "k l"), (b"b", None)]
 
 
 def test_names_of_rocketmqs_own_are_those_of_the_protocols_table() -> None:
@@ -102,32 +99,16 @@ def test_any_rows_are_read_back_as_they_were_written(values: list[tuple[Any, ...
     )
     columns["properties"] = [None if each is None else list(each.items()) for each in columns["properties"]]
     batch = rows(**columns).slice(skipped)
-    found = [item for run in cut(batch, topic="T") for item in items(run)]
-    assert len(found) == len(values[skipped:])
-    for (body, flag, tags, keys, properties), (sent_flag, sent_body, sent) in zip(values[skipped:], found, strict=True):
-        assert (sent_flag, sent_body) == (flag, body)
-        expected = {
-            name: value for name, value in (properties or {}).items() if name and value and name not in OWN_NAMES
-        }
+    for (body, flag, tags, keys, items), sent_message in zip(values[skipped:], made(batch, topic="T"), strict=True):
+        assert (sent_message.flag, sent_message.body) == (flag, body)
+        sent = properties(sent_message)
+        expected = {name: value for name, value in (items or {}).items() if name and value and name not in OWN_NAMES}
         if tags:
             expected["TAGS"] = tags
         if joined := " ".join(key for key in keys or () if key):
             expected["KEYS"] = joined
         del sent["UNIQ_KEY"]
         assert sent == expected
-
-
-@given(
-    st.lists(
-        st.tuples(st.binary(max_size=9), st.binary(max_size=9), st.integers(-(1 << 31), (1 << 31) - 1)), min_size=1
-    )
-)
-def test_a_batch_is_what_its_codec_writes(values: list[tuple[bytes, bytes, int]]) -> None:
-    bodies, properties, flags = zip(*values, strict=True)
-    kind = pa.large_binary()
-    data, bounds = encoded_items(pa.array(bodies, kind), pa.array(properties, kind), np.array(flags, np.int32))
-    expected = [encode_batch([BatchItem(flag, body, text)]) for body, text, flag in values]
-    assert [bytes(data[start:end]) for start, end in pairwise(bounds)] == expected
 
 
 @pytest.mark.parametrize(
@@ -156,7 +137,7 @@ def test_a_batch_is_what_its_codec_writes(values: list[tuple[bytes, bytes, int]]
 )
 def test_rows_that_are_no_messages(columns: dict[str, list[Any]], text: str) -> None:
     with pytest.raises(RowInvalid, match=text):
-        cut(rows(**columns))
+        made(rows(**columns))
 
 
 def test_the_jar_leaves_out_the_same_properties() -> None:

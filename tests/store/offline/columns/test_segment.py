@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.store.offline.columns import segment as segments
-from rocketwire.store.offline.columns.grouping import grouped
-from rocketwire.store.offline.columns.segment import COLUMNS, GROUP, OpenSegment, SegmentDamaged, write
+from rocketwire.store.offline.columns.segment import COLUMNS, GROUP, OpenSegment, SegmentDamaged, grouped, write
 
 INT32 = st.integers(-(1 << 31) + 1, (1 << 31) - 1)
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)

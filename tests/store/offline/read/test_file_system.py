@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,14 +41,6 @@ class Content:
     def read(self, offset: int, length: int) -> bytes:
         return self._owner.content(self._path)[offset : offset + length]
 
-    def read_into(self, offset: int, buffer: bytearray | memoryview) -> int:
-        data = self.read(offset, len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
-        self._owner.expected.extend(ranges)
-
 
 @dataclass(eq=False)
 class Dictionary:
@@ -57,7 +49,6 @@ class Dictionary:
     files: Mapping[str, bytes]
     opened: list[str] = field(default_factory=list)
     open_files: int = 0
-    expected: list[tuple[int, int]] = field(default_factory=list)
 
     def content(self, path: str) -> bytes:
         if path not in self.files:
@@ -174,33 +165,8 @@ def test_a_file_may_go_while_it_is_read() -> None:
         files.files = {}
         with pytest.raises(FileGone):
             log_file.read(0, 10)
-        with pytest.raises(FileGone):
-            log_file.read_into(0, bytearray(10))
     with pytest.raises(FileGone):
         OpenFile(row_file.path, files)
-
-
-@pytest.mark.parametrize("place", ["here", "there"])
-def test_a_log_file_is_read_into_a_buffer_up_to_its_end(place: str, tmp_path: Path) -> None:
-    path = tmp_path / "commitlog" / f"{4096:020d}"
-    path.parent.mkdir()
-    path.write_bytes(b"0123456789")
-    directory = discover(str(tmp_path)) if place == "here" else discover("there", files=of_tree(tmp_path))
-    with LogFileReader(directory.commit_log[0]._replace(size=8)) as log_file:
-        buffer = bytearray(b"....")
-        assert log_file.read_into(4098, memoryview(buffer)[1:]) == 3
-        assert buffer == b".234"
-        assert log_file.read_into(4098, bytearray(6)) == 6
-        assert log_file.read_into(4102, buffer) == 2  # the file has grown since it was looked at
-        assert buffer == b"6734"
-        assert log_file.read_into(4104, buffer) == 0
-        assert log_file.read_into(5000, buffer) == 0
-        log_file.expect([(4098, 3), (4102, 1)])
-        assert not isinstance(directory.files, Dictionary) or directory.files.expected == [(2, 3), (6, 1)]
-        path.write_bytes(b"012")
-        if place == "here":  # cut under the reader
-            assert log_file.read_into(4098, buffer) == 1
-            assert buffer == b"2734"
 
 
 def test_local_files_can_be_sent_elsewhere(tmp_path: Path) -> None:

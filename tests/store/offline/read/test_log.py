@@ -165,8 +165,9 @@ def test_places_are_gathered_in_their_order(step: int, golden_497: Golden) -> No
 def test_a_place_as_large_as_no_record_costs_no_room(golden_497: Golden) -> None:
     directory = discover(str(golden_497.untouched))
     with CommitLogReader(directory.commit_log) as log:
-        ((_, data),) = log.gather([RecordPlace(0, 0x7FFFFFFE)])
+        (_, data), (_, following) = log.gather([RecordPlace(0, 0x7FFFFFFE), RecordPlace(20, 30)])
     assert len(data) < 200
+    assert len(following) == 30, "what follows is read by itself"
 
 
 def test_a_store_time_is_read_with_hosts_of_either_size() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from rocketwire.spark.request.option_parsing import read_options
-from rocketwire.spark.stores.lagging import is_lagging
 from rocketwire.spark.stores.opening import open_stores
+from rocketwire.spark.stores.snapshot import is_lagging
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE
 from tests.spark.made import make
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from rocketwire.spark.files.arguments import arguments
+from rocketwire.spark.files.remote import arguments
 
 
 def test_text_becomes_what_file_systems_take() -> None:

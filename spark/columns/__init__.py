@@ -1,1 +1,0 @@
-"""Makes Arrow columns from the records in a buffer: by the native kernel, or by its twin."""
