@@ -126,17 +126,6 @@ def decode_header(data: bytes | memoryview, serialize_type: int) -> Header:
     raise SerializeTypeUnknown(serialize_type)
 
 
-def is_within_limits(data: memoryview) -> bool:
-    """Whether a JSON header is small enough for `decode_header`, as far as that is known without decoding it."""
-    if len(data) <= UNCHECKED_HEADER_BYTES:
-        return True
-    try:
-        _check_json(data)
-    except HeaderInvalid:
-        return False
-    return True
-
-
 def _check_json(data: bytes | memoryview) -> None:
     if len(data) > MAX_HEADER_BYTES:
         raise _json_too_large(data, _BYTES, MAX_HEADER_BYTES)

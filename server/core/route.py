@@ -10,7 +10,6 @@ from rocketwire.server.core.append import Append
 from rocketwire.server.core.long_tasks import ReplySteps
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.wire.facts.codes import RequestCode
-from rocketwire.wire.fast_headers import FastHeaders
 
 ServicesT = TypeVar("ServicesT")
 
@@ -32,7 +31,6 @@ class Route:
         appends: Whether the handler returns an `Append`. It then decides without what other requests of the same read
             append (but see `Append.conflict_keys`).
         by_call: Whether it is served for gRPC calls only, not for frames.
-        fast: Decodes frequent headers in JSON; other headers of the code are decoded generally.
         heading: What the request is for, in a few words.
     """
 
@@ -43,7 +41,6 @@ class Route:
     short: bool = False
     appends: bool = False
     grpc_only: bool = False
-    fast: FastHeaders[Any] | None = None
     summary: str
 
 

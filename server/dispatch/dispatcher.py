@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -27,8 +27,7 @@ from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.net.session import Session
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import HeaderTooLarge
-from rocketwire.wire.facts.codes import FLAG_RESPONSE, SerializeType
-from rocketwire.wire.fast_headers import FastHeader
+from rocketwire.wire.facts.codes import FLAG_RESPONSE
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import WireHeader, decode_ext, encode_ext
 
@@ -37,21 +36,9 @@ log = logging.getLogger(__name__)
 MAX_SERVE_SECONDS: Final = 0.002
 """How long one connection's requests are served before other tasks run."""
 
-_JSON: Final = int(SerializeType.JSON)
-_START_LENGTH: Final = 12
-"""Bytes of a JSON header that tell a code of two or three digits, where the official clients write it: first."""
-
 
 CallerT = TypeVar("CallerT", bound=Caller)
 ItemT = TypeVar("ItemT")
-
-
-class _Frequent(NamedTuple):
-    """A route whose headers have a fast decoder."""
-
-    decode: Callable[[memoryview], FastHeader[Any] | None]
-    route: Route
-    services: Any
 
 
 class FrameDispatcher:
@@ -90,13 +77,6 @@ class FrameDispatcher:
         every = [(route, family.services) for family in families for route in family.routes]
         self._routes = {int(route.code): (route, services) for route, services in every if not route.grpc_only}
         self._by_call = {int(route.code): (route, services) for route, services in every}
-        self._fast = {
-            (b'{"code":%d,"' % code)[:_START_LENGTH]: _Frequent(route.fast.decode, route, services)
-            for route, services in self._routes.values()
-            if route.fast is not None
-            for code in route.fast.codes
-            if code == route.code
-        }
         self._metrics = metrics
         self._guards = tuple(guards)
         self.settle = after_answers
@@ -204,21 +184,14 @@ class FrameDispatcher:
             if admitted is None:
                 return
             account = account_named_by(admitted, None)
-        serialize_type = frame.serialize_type
-        frequent = self._fast.get(bytes(frame.header[:_START_LENGTH])) if serialize_type == _JSON else None
-        found = None if frequent is None else frequent.decode(frame.header)
-        if frequent is None or found is None or found.flag & FLAG_RESPONSE:
-            decoded = self._decoded(session, frame)
-            if decoded is None:
-                return
-            header, route, services, fields = decoded
-        else:
-            header, route, services, fields = found, frequent.route, frequent.services, found.fields
-            self._metrics.requests[header.code] += 1
+        decoded = self._decoded(session, frame)
+        if decoded is None:
+            return
+        header, route, services, fields = decoded
         request: Request[Any] = Request(
             peer=session,
             header=header,
-            serialize_type=serialize_type,
+            serialize_type=frame.serialize_type,
             body=frame.body,
             fields=fields,
             account=account,
@@ -286,14 +259,5 @@ def _ext(fields: msgspec.Struct, route: Route) -> dict[str, str]:
     """The extension fields of a request with typed fields, as a frame of the route has them."""
     if isinstance(fields, WireHeader):
         return encode_ext(fields, short=route.short)
-    return ext_of_fast(fields)
-
-
-def ext_of_fast(fields: msgspec.Struct) -> dict[str, str]:
-    """The fields of a fast header, under the names that they have in a frame."""
-    values = msgspec.to_builtins(fields)
-    return {name: _text(value) for name, value in values.items() if value is not None}
-
-
-def _text(value: str | int | bool) -> str:  # noqa: FBT001 - a field's value
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    values = msgspec.to_builtins(fields)  # the body of a batch of acks
+    return {name: str(value) for name, value in values.items() if value is not None}

@@ -19,7 +19,6 @@ from rocketwire.server.core.long_tasks import Steps
 from rocketwire.server.core.request import NOT_A_FRAME, CallSignature, ClientAnswer, Peer, Reply, Request
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_proof
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
-from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.grpc.codes import CallInvalid
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader
@@ -191,7 +190,7 @@ class Call:
     def request(
         self,
         code: int,
-        fields: WireHeader | SendFields | BatchAckMessageRequestBody | None,
+        fields: WireHeader | BatchAckMessageRequestBody | None,
         body: bytes | memoryview = _NO_BODY,
         *,
         broker: str | None = None,

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import CallSignature, Request
 from rocketwire.server.dispatch.caller import GrpcCaller
-from rocketwire.server.dispatch.dispatcher import ext_of_fast
 from rocketwire.server.grpc.calls import BrokerNotReached
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.remote_calls.answers import CallAnswers
@@ -28,7 +27,6 @@ from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.errors import RecallHandleInvalid, WireError
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.facts.properties import NAME_SEP, TIMER_DELIVER_MS
-from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.header import Header
@@ -38,7 +36,7 @@ from rocketwire.wire.headers.pop import (
     ChangeInvisibleTimeRequestHeader,
     PopMessageRequestHeader,
 )
-from rocketwire.wire.headers.send import RecallMessageRequestHeader
+from rocketwire.wire.headers.send import RecallMessageRequestHeader, SendMessageRequestHeader
 from rocketwire.wire.recall_handle import decode_recall_handle
 
 SECONDS: Final = 5.0
@@ -114,13 +112,17 @@ class BrokerRequests:
     def pass_on(self, caller: GrpcCaller, request: Request[Any], ext: Mapping[str, str]) -> BrokerConnection | None:
         """Ask the broker that a request is for; return the connection that is to be flushed."""
         header, fields = request.header, request.fields
-        if isinstance(fields, SendFields) and _is_timed(fields, request.body) and not self._topics.timed(fields.topic):
+        if (
+            isinstance(fields, SendMessageRequestHeader)
+            and _is_timed(fields, request.body)
+            and not self._topics.timed(fields.topic)
+        ):
             delayed = with_level(fields, self._topics.delay_levels, self._clock())
             if delayed is None:
                 raise CallInvalid(
                     Code.ILLEGAL_DELIVERY_TIME, "brokers of 4.9 deliver messages after the delays of their levels only"
                 )
-            ext = ext_of_fast(delayed)
+            ext = encode_ext(delayed, short=True)
         broker = self.broker_of(request)
         address = self._topics.address(broker)
         if address is None:
@@ -216,7 +218,7 @@ def _charge(charge: Callable[[Buffer], None], done: OnAnswer, found: BrokerAnswe
     done(found)
 
 
-def _is_timed(fields: SendFields, body: Buffer) -> bool:
+def _is_timed(fields: SendMessageRequestHeader, body: Buffer) -> bool:
     """Whether a message, or one of a batch, has a delivery time."""
     if fields.batch:
         return TIMER_DELIVER_MS.encode() + NAME_SEP.encode() in bytes(body)

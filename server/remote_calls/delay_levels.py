@@ -14,7 +14,7 @@ from rocketwire.server.config.java_properties import JavaPropertiesInvalid, pars
 from rocketwire.server.delay.keys import DelayKeys
 from rocketwire.wire.errors import PropertiesInvalid as MessagePropertiesInvalid
 from rocketwire.wire.facts.properties import DELAY, TIMER_DELIVER_MS
-from rocketwire.wire.fast_headers import SendFields
+from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties, encode_properties
 
 FITS_MS: Final = 1_000
@@ -31,7 +31,7 @@ def levels_of(configuration: bytes) -> tuple[int, ...]:
         return ()
 
 
-def with_level(fields: SendFields, levels: Sequence[int], now: int) -> SendFields | None:
+def with_level(fields: SendMessageRequestHeader, levels: Sequence[int], now: int) -> SendMessageRequestHeader | None:
     """A send with a level instead of its delivery time, or none if that is over; None: no level fits.
 
     Args:

@@ -17,7 +17,7 @@ from rocketwire.server.core.errors import TopicNotFound
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.dispatch.caller import GrpcCaller
-from rocketwire.server.dispatch.dispatcher import MAX_SERVE_SECONDS, ext_of_fast
+from rocketwire.server.dispatch.dispatcher import MAX_SERVE_SECONDS
 from rocketwire.server.dispatch.guard import RequestGuard
 from rocketwire.server.dispatch.refusal import refusal_reply
 from rocketwire.server.grpc.calls import BrokerNotReached
@@ -31,11 +31,11 @@ from rocketwire.server.upstream.broker_connection import BrokerAnswer, BrokerCon
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.wire.facts.codes import RequestCode
-from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader, encode_ext
 from rocketwire.wire.headers.pop import PopMessageRequestHeader
+from rocketwire.wire.headers.send import SendMessageRequestHeader
 
 _STOPS: Final = "the server stops"
 _BROKERS_CLOCK: Final = "0"
@@ -206,11 +206,9 @@ class RemoteDispatch:
 
 def _ext(fields: object) -> Mapping[str, str]:
     """The fields of a request as a frame has them."""
-    if isinstance(fields, SendFields):
-        return ext_of_fast(fields)
     if not isinstance(fields, WireHeader):
         return {}
-    ext = encode_ext(fields)
+    ext = encode_ext(fields, short=isinstance(fields, SendMessageRequestHeader))
     if isinstance(fields, PopMessageRequestHeader):
         ext.pop("renewer", None)  # no frame can say so: `renewing` does it
         ext["bornTime"] = _BROKERS_CLOCK

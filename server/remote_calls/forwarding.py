@@ -19,7 +19,6 @@ from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.dispatch.caller import GrpcCaller
-from rocketwire.server.dispatch.dispatcher import ext_of_fast
 from rocketwire.server.grpc.kernel import PYTHON_PROPERTIES, SEND, message_type_bits
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.metadata import CLIENT_ID
@@ -41,6 +40,7 @@ from rocketwire.wire.grpc.codes import CallInvalid
 from rocketwire.wire.grpc.property_names import NORMAL
 from rocketwire.wire.grpc.sending import Send
 from rocketwire.wire.header import Header, encode_header_around_opaque
+from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.http2.events import Event
 
 _LIMITS: Final = CallLimits()
@@ -286,7 +286,7 @@ class ConnectionSends:
 def send_texts(topic: str) -> tuple[bytes, ...]:
     """The texts of the header of a send to a topic, around what differs from send to send."""
     send = Send(topic, NORMAL, "", (), 0, "", b"", 0, 0, batch=False)
-    ext = {**ext_of_fast(send.fields(0)), **dict.fromkeys(_VARIED, _MARK)}
+    ext = {**encode_ext(send.fields(0), short=True), **dict.fromkeys(_VARIED, _MARK)}
     header = Header(code=RequestCode.SEND_MESSAGE_V2, opaque=0, ext=ext, language=LANGUAGE, version=VERSION_4_9_7)
     before, after = encode_header_around_opaque(header, SerializeType.JSON)
     return (*before.split(_MARK.encode()), after)

@@ -9,7 +9,6 @@ from rocketwire.server.core.append import Append, SuccessAnswer
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.retry.send_back import SendBack, refusal
-from rocketwire.wire import fast_headers
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 
@@ -34,7 +33,6 @@ family: Final = RequestRoutes[SendBack](
         header=ConsumerSendMsgBackRequestHeader,
         handler=_send_back,
         appends=True,
-        fast=fast_headers.SEND_BACK,
         summary="try a message again later",
     ),
 )

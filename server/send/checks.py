@@ -29,16 +29,12 @@ from rocketwire.wire.compression import compression_type
 from rocketwire.wire.errors import HeaderFieldMissing
 from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.codes import Permission, SysFlag, TopicSysFlag, permission_text
-from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
 
 NO_PROPERTIES: Final = ""
 _NAMES_KEPT: Final = 1024
 _HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
-
-SendRequestFields = SendMessageRequestHeader | SendFields
-"""A send's header fields: from the general decoder or from the fast one."""
 
 
 class SendChecks:
@@ -61,7 +57,7 @@ class SendChecks:
         self._choose = choose
         self._retries = retries
 
-    def queue(self, fields: SendRequestFields, remote: str, *, batch: bool) -> tuple[TopicConfig, int]:
+    def queue(self, fields: SendMessageRequestHeader, remote: str, *, batch: bool) -> tuple[TopicConfig, int]:
         """The configuration, made if allowed, of the topic to store in, and the queue.
 
         Raises:
@@ -97,7 +93,7 @@ class SendChecks:
                 if accepted is not MessageType.NORMAL or may_have_a_type(text):
                     check_message_type(topic, accepted, decode_properties(text))
 
-    def _new_topic(self, fields: SendRequestFields) -> TopicConfig:
+    def _new_topic(self, fields: SendMessageRequestHeader) -> TopicConfig:
         topic = fields.topic
         retry = topic.startswith(names.RETRY_PREFIX)
         if fields.default_topic is None:
@@ -143,7 +139,7 @@ class SendChecks:
                 f"the broker[{self._broker_keys.current.advertised_host}] sending transaction message is forbidden"
             )
 
-    def sys_flag(self, config: TopicConfig, fields: SendRequestFields) -> int:
+    def sys_flag(self, config: TopicConfig, fields: SendMessageRequestHeader) -> int:
         """The flag to store, less what only the store can say: how long the addresses are."""
         sys_flag = fields.sys_flag & ~_HOST_BITS
         if sys_flag & SysFlag.COMPRESSION_MASK:

@@ -9,7 +9,7 @@ from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import MessageIllegal, PropertyHoldsNul, ServerError
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.delay import scheduled_draft
-from rocketwire.server.send.checks import NO_PROPERTIES, SendChecks, SendRequestFields
+from rocketwire.server.send.checks import NO_PROPERTIES, SendChecks
 from rocketwire.server.send.delivery_properties import delivery_properties, wait_item
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.timer.records import TIMER_ROOM
@@ -31,6 +31,7 @@ from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
+from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.property_edits import remove_properties, set_properties
 from rocketwire.wire.stored_properties import (
     StoredProperties,
@@ -117,7 +118,9 @@ class SendDrafts:
             )
         self.broker_items = ITEM_SEP.join(items)
 
-    def message(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> PreparedSend:
+    def message(
+        self, fields: SendMessageRequestHeader, body: memoryview, born_host: bytes, remote: str
+    ) -> PreparedSend:
         """Check a send of one message.
 
         Raises:
@@ -149,7 +152,7 @@ class SendDrafts:
         transaction_id = draft.unique_key if draft.topic == names.TRANS_HALF_TOPIC else None
         return PreparedSend(queue_id, [draft], _waits(properties.wait), handle, transaction_id)
 
-    def batch(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> PreparedSend:
+    def batch(self, fields: SendMessageRequestHeader, body: memoryview, born_host: bytes, remote: str) -> PreparedSend:
         """Check a send of several messages for one queue.
 
         Every message is stored with its own properties, followed by the batch's own with CLUSTER, as Apache stores it.
@@ -211,7 +214,7 @@ class SendDrafts:
         """Whether there is such a topic."""
         return self._topics.get(topic) is not None
 
-    def direct_send(self, fields: SendRequestFields, *, typed: bool = False) -> DirectSend | None:
+    def direct_send(self, fields: SendMessageRequestHeader, *, typed: bool = False) -> DirectSend | None:
         """What `message` or `batch` decides about all sends with this topic, queue, sysFlag and properties (a batch's).
 
         None: it depends on more than that, may change something, or refuses them. What is decided holds as long as the
@@ -242,7 +245,7 @@ class SendDrafts:
             return None
         return DirectSend(sys_flag, common.data, waits_for_flush=_waits(common.wait), timer=None)
 
-    def _common(self, fields: SendRequestFields) -> StoredProperties:
+    def _common(self, fields: SendMessageRequestHeader) -> StoredProperties:
         """The properties that all messages of a batch are stored with, behind their own."""
         common = batch_properties(fields.properties or NO_PROPERTIES, self.broker_items)
         if common.steering:

@@ -14,10 +14,8 @@ from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import RequestRoutes, Route
-from rocketwire.server.send.checks import SendRequestFields
 from rocketwire.server.send.preparing import SendPreparer
 from rocketwire.store.append.drafts import AppendResult
-from rocketwire.wire import fast_headers
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
@@ -64,7 +62,7 @@ class _Sent(msgspec.Struct, frozen=True, gc=False):
         return _refusal(self.services, error)
 
 
-def _send(services: SendServices, request: Request[SendRequestFields]) -> Reply | Append:
+def _send(services: SendServices, request: Request[SendMessageRequestHeader]) -> Reply | Append:
     """Check a send and have its messages stored. The header, not the code, says whether the body is a batch."""
     peer = request.peer
     try:
@@ -107,7 +105,6 @@ family: Final = RequestRoutes[SendServices](
         handler=_send,
         short=True,
         appends=True,
-        fast=fast_headers.SEND,
         summary="store a message",
     ),
     Route(
@@ -117,7 +114,6 @@ family: Final = RequestRoutes[SendServices](
         handler=_send,
         short=True,
         appends=True,
-        fast=fast_headers.SEND,
         summary="store several messages of one queue",
     ),
 )

@@ -27,7 +27,7 @@ from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import MessageStore
 from rocketwire.wire import names
 from rocketwire.wire.facts.codes import ResponseCode
-from rocketwire.wire.fast_headers import SendFields
+from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.send_reply_frames import SendReplyFrames
 
 _TIMER_QUEUE: Final = (names.TIMER_TOPIC, 0)
@@ -153,7 +153,7 @@ class KernelSends:
 
     def _plan(self, topic: str, queue_id: int, sys_flag: int, batch: str | None, group: str) -> SendPlan | bool | None:
         """What is to be done with such sends. None: they are for Python. False: this one is, for it makes the queue."""
-        fields = SendFields(
+        fields = SendMessageRequestHeader(
             producer_group=group,
             topic=topic,
             default_topic="",

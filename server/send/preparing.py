@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rocketwire.server.core.metrics import SEND
-from rocketwire.server.send.checks import SendRequestFields
 from rocketwire.server.send.drafts import PreparedSend, SendDrafts
 from rocketwire.server.throttle.throttle import Throttle
+from rocketwire.wire.headers.send import SendMessageRequestHeader
 
 
 class SendPreparer:
@@ -21,7 +21,7 @@ class SendPreparer:
         self.throttle = throttle
 
     def prepare(
-        self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str, account: str = ""
+        self, fields: SendMessageRequestHeader, body: memoryview, born_host: bytes, remote: str, account: str = ""
     ) -> PreparedSend | None:
         """Check a send and make its drafts; None: it is over a quota, and refused with `throttle.send_remark`.
 

@@ -13,7 +13,6 @@ from rocketwire.server.core.append import Append, SuccessAnswer
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.transactions.outcomes import DECISIONS, TransactionOutcomes, decision_refusal
-from rocketwire.wire import fast_headers
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 
@@ -50,7 +49,6 @@ family: Final = RequestRoutes[TransactionOutcomes](
         header=EndTransactionRequestHeader,
         handler=_end,
         appends=True,
-        fast=fast_headers.END,
         summary="commit or roll back a half message",
     ),
 )

@@ -54,7 +54,6 @@ from rocketwire.wire.bodies.client import (
 )
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.facts.codes import FLAG_ONEWAY, PullSysFlag, RequestCode, ResponseCode
-from rocketwire.wire.fast_headers import FastHeaders
 from rocketwire.wire.frame import Frame, encode_frame
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import encode_ext
@@ -155,7 +154,7 @@ def stored_reply(storing: MessageWriter, append: Append) -> Reply:
 
 
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have servers that start from now on decode each request generally, append it alone and answer it by itself."""
+    """Have servers that start from now on append each request alone and answer it by itself."""
     add = AppendGroup.add
 
     def alone(self: AppendGroup, session: Any, *args: Any) -> bool:
@@ -163,7 +162,6 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
         self.finish(session)
         return added
 
-    monkeypatch.setattr(FastHeaders, "decode", lambda *_: None)
     monkeypatch.setattr(AppendGroup, "add", alone)
 
 

@@ -16,7 +16,6 @@ from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.properties import KEY_SEP
-from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.grpc import checks, definition_pb2, service_pb2
 from rocketwire.wire.grpc.checks import CallLimits
 from rocketwire.wire.grpc.codes import CallInvalid, Code
@@ -31,6 +30,7 @@ from rocketwire.wire.grpc.property_names import (
     type_of,
 )
 from rocketwire.wire.grpc.times import duration_ms, timestamp_ms
+from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.java import hash_map_order
 
 _DEFAULT_QUEUES: Final = 4
@@ -67,9 +67,9 @@ class Send(NamedTuple):
     reconsume_times: int
     batch: bool
 
-    def fields(self, queue_id: int) -> SendFields:
+    def fields(self, queue_id: int) -> SendMessageRequestHeader:
         """The header fields of the send; a negative queue lets the broker choose one."""
-        return SendFields(
+        return SendMessageRequestHeader(
             producer_group=self.topic,
             topic=self.topic,
             default_topic=names.AUTO_CREATE_TOPIC,

@@ -11,7 +11,6 @@ from itertools import count
 from typing import Any, Final
 
 from rocketwire import _kernel as kernel
-from rocketwire.server.dispatch.dispatcher import ext_of_fast
 from rocketwire.server.grpc.kernel import PYTHON_PROPERTIES, SEND
 from rocketwire.server.grpc.metadata import CLIENT_ID
 from rocketwire.server.grpc.sending import send_response
@@ -26,6 +25,7 @@ from rocketwire.wire.grpc.checks import check_topic
 from rocketwire.wire.grpc.codes import CallInvalid
 from rocketwire.wire.grpc.queue_choice import queue_of_group
 from rocketwire.wire.header import Header, decode_header
+from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.http2.events import CALL
 from tests.kernel.fuzz.calls import LIMITS, NOW, QUEUES, REMOTE, send_twin
 from tests.wire import golden
@@ -70,10 +70,11 @@ def call_forwards(data: bytes) -> None:
     if not served:
         return
     assert send is not None
+    queue = queue_of_group(send.message_group, QUEUES) if send.message_group else 0
     header = Header(
         code=RequestCode.SEND_MESSAGE_V2,
         opaque=FORWARDED,
-        ext=ext_of_fast(send.fields(queue_of_group(send.message_group, QUEUES) if send.message_group else 0)),
+        ext=encode_ext(send.fields(queue), short=True),
         language=LANGUAGE,
         version=VERSION_4_9_7,
     )

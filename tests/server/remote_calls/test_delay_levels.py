@@ -6,15 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from rocketwire.server.remote_calls.delay_levels import FITS_MS, levels_of, with_level
-from rocketwire.wire.fast_headers import SendFields
+from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties, encode_properties
 
 NOW = 1_700_000_000_000
 LEVELS = (1_000, 5_000, 60_000)
 
 
-def fields(deliver_ms: object) -> SendFields:
-    return SendFields(
+def fields(deliver_ms: object) -> SendMessageRequestHeader:
+    return SendMessageRequestHeader(
         producer_group="P",
         topic="T",
         default_topic="TBW102",

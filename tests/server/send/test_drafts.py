@@ -11,7 +11,6 @@ import pytest
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.timer.records import TIMER_ROOM
 from rocketwire.wire.facts.codes import SysFlag
-from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.properties import decode_properties
 from rocketwire.wire.recall_handle import encode_recall_handle
@@ -45,23 +44,6 @@ def test_without_the_region_a_message_is_stored_as_by_4_9_7(tmp_path: Path) -> N
     assert bytes(draft.properties).endswith(b"CLUSTER\x01C")
     assert b"MSG_REGION" not in bytes(draft.properties)
     made.store.close()
-
-
-def test_both_decoders_fields_are_taken(setup: Setup) -> None:
-    fast = SendFields(
-        producer_group="p",
-        topic="T",
-        default_topic="TBW102",
-        default_topic_queue_nums=4,
-        queue_id=0,
-        sys_flag=0,
-        born_timestamp=1,
-        flag=0,
-        properties=None,
-    )
-    (draft,) = setup.sending.drafts.message(fast, body(), HOST, "peer").drafts
-    assert bytes(draft.properties) == BROKER_TEXT.encode()
-    assert draft.reconsume_times == 0
 
 
 @pytest.mark.parametrize(("wait", "expected"), [("true", True), ("false", False), ("odd", False)])

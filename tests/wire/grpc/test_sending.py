@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.wire.batch import decode_batch
-from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.grpc import definition_pb2, service_pb2
 from rocketwire.wire.grpc.checks import CallLimits
 from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.grpc.property_names import RESERVED
 from rocketwire.wire.grpc.sending import Send, read_send
+from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
 from tests.wire import golden
 
@@ -76,7 +76,7 @@ def test_sends_are_what_apaches_proxy_makes_of_them(case: dict[str, Any]) -> Non
 
 def test_the_header_of_a_send() -> None:
     send = _read(_request(message_group="g", delivery_attempt=3))
-    assert send.fields(5) == SendFields(
+    assert send.fields(5) == SendMessageRequestHeader(
         producer_group="orders",
         topic="orders",
         default_topic="TBW102",
@@ -208,4 +208,4 @@ def test_any_request_is_a_send_or_an_error(data: bytes) -> None:
     except CallInvalid as error:
         assert error.code >= Code.BAD_REQUEST
         return
-    assert isinstance(send.fields(0), SendFields)
+    assert isinstance(send.fields(0), SendMessageRequestHeader)
