@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rocketwire.server.grpc.clients import ClientPresence, GrpcClient, GrpcClients
     from rocketwire.server.grpc.consuming.handles import HeldDeliveries
     from rocketwire.server.grpc.consuming.receiving import ReceivingServices
-    from rocketwire.server.grpc.transport.connection import Connection
+    from rocketwire.server.grpc.transport.connection import GrpcConnection
     from rocketwire.server.grpc.transport.context import FastPath, GrpcContext, RequestDispatch
     from rocketwire.wire.http2.events import Http2
 
@@ -170,12 +170,12 @@ class GrpcServer:
         *,
         nursery: trio.Nursery,
         on_close: Callable[[Any], None],
-    ) -> Connection:
+    ) -> GrpcConnection:
         """Serve a connection of which `first` was read, after `prepare`; `on_close` is called once it is closed."""
-        from rocketwire.server.grpc.transport.connection import Connection  # noqa: PLC0415 - it brings protobuf and HTTP/2 along
+        from rocketwire.server.grpc.transport.connection import GrpcConnection  # noqa: PLC0415 - it brings protobuf and HTTP/2 along
 
         assert self._serving is not None  # noqa: S101 - see above
-        connection = Connection(sock, remote, self._serving, nursery=nursery, on_close=on_close)
+        connection = GrpcConnection(sock, remote, self._serving, nursery=nursery, on_close=on_close)
         nursery.start_soon(connection.run, first)
         return connection
 
@@ -228,7 +228,7 @@ class GrpcServer:
             transactions=transactions.TransactionServices(pending=pending, topics=parts.topics),
         )
 
-        def closed(connection: Connection) -> None:
+        def closed(connection: GrpcConnection) -> None:
             clients.connection_closed(connection)
             self._line_closed(connection)
 

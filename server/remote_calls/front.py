@@ -37,7 +37,7 @@ from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.keys import UpstreamKeys
 
 if TYPE_CHECKING:
-    from rocketwire.server.grpc.transport.connection import Connection
+    from rocketwire.server.grpc.transport.connection import GrpcConnection
     from rocketwire.server.grpc.transport.context import FastPath
 
 
@@ -66,7 +66,7 @@ class RemoteGrpcServer:
         *,
         nursery: trio.Nursery,
         on_close: Callable[[Any], None],
-    ) -> Connection:
+    ) -> GrpcConnection:
         """Serve a connection of which `first` was read; `on_close` is called once it is closed."""
         return self._front.serve_connection(sock, remote, first, nursery=nursery, on_close=on_close)
 

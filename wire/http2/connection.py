@@ -15,7 +15,7 @@ from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes
 from hyperframe.frame import GoAwayFrame
 
-from rocketwire.wire.http2 import events as happened
+from rocketwire.wire.http2 import events
 from rocketwire.wire.http2.answers import CONTENT_TYPE, AnswerQueue, OpenCall
 from rocketwire.wire.http2.events import NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, Event
 from rocketwire.wire.http2.guard import GOAWAY, PREFACE, FrameGuard, Http2Violation
@@ -38,12 +38,12 @@ class PythonHttp2:
         max_header_list: int,
         max_streams: int,
         window: int,
-        stream_window: int = happened.STREAM_WINDOW,
+        stream_window: int = events.STREAM_WINDOW,
         longest: dict[str, int] | None = None,
     ) -> None:
         longest = longest or {}
         most = max([max_message, *longest.values()])
-        if not happened.STREAM_WINDOW <= stream_window <= window <= _MOST_WINDOW - most - stream_window:
+        if not events.STREAM_WINDOW <= stream_window <= window <= _MOST_WINDOW - most - stream_window:
             raise ValueError("windows are from 65535 bytes to 2 GiB, that of a stream no larger than the connection's")
         self._streaming = streaming
         self._max_message = max_message
@@ -118,12 +118,12 @@ class PythonHttp2:
         if kind == GOAWAY:  # h2 would send no answers from now on
             self._left = True
         else:
-            events = self._h2.receive_data(frame)
+            found = self._h2.receive_data(frame)
             answer = self._h2.data_to_send()
-            if answer and not events:  # the reset of a stream that is over
+            if answer and not found:  # the reset of a stream that is over
                 self._guard.charge_reset()
             self._out += answer
-            for event in events:
+            for event in found:
                 take = self._take.get(type(event))
                 if take is not None:
                     take(event)
@@ -136,7 +136,7 @@ class PythonHttp2:
     def _fail(self, code: int, text: str) -> None:
         self._failed = True
         self._send_goaway(self._h2.highest_inbound_stream_id if self._last is None else self._last, code)
-        self._events.append((happened.FAILED, code, text))
+        self._events.append((events.FAILED, code, text))
         for call in list(self._calls.values()):
             self._forget(call)
 
@@ -166,7 +166,7 @@ class PythonHttp2:
         elif not head.fields.get("content-type", "").startswith(CONTENT_TYPE):
             self._answers.end(call, ((":status", "415"),))
         elif streaming:
-            self._events.append((happened.OPENED, stream, head.path, head.fields))
+            self._events.append((events.OPENED, stream, head.path, head.fields))
 
     def _trailers(self, event: h2_events.TrailersReceived) -> None:
         try:
@@ -194,7 +194,7 @@ class PythonHttp2:
         self._intake.set_held(call, call.reader.held)
         while (last := self._intake.request_to_refuse()) is not None:
             self._refuse(
-                self._calls[last.stream], CallRefused(happened.RESOURCE_EXHAUSTED, "too many unfinished requests")
+                self._calls[last.stream], CallRefused(events.RESOURCE_EXHAUSTED, "too many unfinished requests")
             )
         self._let_in()
 
@@ -203,12 +203,12 @@ class PythonHttp2:
         reader.add(data)
         while reader.has_message and call.streaming:
             size = reader.size
-            self._events.append((happened.MESSAGE, call.stream, reader.take_message()))
+            self._events.append((events.MESSAGE, call.stream, reader.take_message()))
             call.owed += size - call.granted
             self._intake.release_grant(call)
             reader.read_prefix()
         if reader.held > reader.size > 0 and not call.streaming:
-            raise CallRefused(happened.INTERNAL, "the request has more than one message")
+            raise CallRefused(events.INTERNAL, "the request has more than one message")
         if reader.size and not reader.has_message:
             self._intake.request_room(call, reader.size)
         if call.owed >= self._give_stream_back_at:
@@ -229,11 +229,9 @@ class PythonHttp2:
         try:
             if call.streaming:
                 call.reader.check_end()
-                self._events.append((happened.ENDED, call.stream))
+                self._events.append((events.ENDED, call.stream))
             else:
-                self._events.append(
-                    (happened.CALL, call.stream, call.path, call.fields, call.reader.take_only_message())
-                )
+                self._events.append((events.CALL, call.stream, call.path, call.fields, call.reader.take_only_message()))
         except CallRefused as refused:
             self._refuse(call, refused)
         self._intake.forget(call)
@@ -242,9 +240,9 @@ class PythonHttp2:
     def _refuse(self, call: OpenCall, refused: CallRefused) -> None:
         """Answer a call that cannot be read any further."""
         if isinstance(refused, MessageTooLong):
-            self._events.append((happened.TOO_LONG, call.stream, refused.length))
+            self._events.append((events.TOO_LONG, call.stream, refused.length))
         if call.streaming:
-            self._events.append((happened.RESET, call.stream, PROTOCOL_ERROR))
+            self._events.append((events.RESET, call.stream, PROTOCOL_ERROR))
         self._intake.forget(call)
         self._let_in()
         self._answers.finish(call, refused.status, str(refused))
@@ -259,7 +257,7 @@ class PythonHttp2:
     def _broken(self, call: OpenCall, code: int) -> None:
         undelivered = call.trailers is None or bool(call.out)
         if undelivered and (call.streaming or call.ended):
-            self._events.append((happened.RESET, call.stream, code))
+            self._events.append((events.RESET, call.stream, code))
         self._forget(call)
 
     def _forget(self, call: OpenCall) -> None:
@@ -285,7 +283,7 @@ class PythonHttp2:
     def unary(self, stream: int, payload: bytes) -> None:
         """See `Http2`."""
         self.message(stream, payload)
-        self.finish(stream, happened.OK)
+        self.finish(stream, events.OK)
 
     def unary_each(self, answers: list[tuple[int, bytes]]) -> None:
         """See `Http2`."""
@@ -296,7 +294,7 @@ class PythonHttp2:
         """See `Http2`."""
         for payload in payloads:
             self.message(stream, payload)
-        self.finish(stream, happened.OK)
+        self.finish(stream, events.OK)
 
     def message(self, stream: int, payload: bytes) -> None:
         """See `Http2`."""

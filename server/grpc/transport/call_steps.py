@@ -10,10 +10,10 @@ from google.protobuf.message import DecodeError, Message
 
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.grpc.calls import Call, CallConnection, GrpcMethod, MethodKind, RpcSteps
-from rocketwire.server.grpc.transport.call_answers import CallAnswers
 from rocketwire.server.grpc.transport.context import GrpcContext
 from rocketwire.server.grpc.transport.pending_requests import PendingRequests
 from rocketwire.server.grpc.transport.request_bounds import RequestMalformed
+from rocketwire.server.grpc.transport.unanswered_calls import UnansweredCalls
 from rocketwire.wire.grpc.checks import check_client_id
 from rocketwire.wire.grpc.codes import GrpcStatus
 
@@ -42,7 +42,7 @@ class CallSteps:
         self,
         connection: CallConnection,
         context: GrpcContext,
-        answers: CallAnswers,
+        answers: UnansweredCalls,
         serve: Callable[[Sequence[Request[Any]]], None],
     ) -> None:
         self._connection = connection

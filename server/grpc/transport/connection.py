@@ -20,13 +20,13 @@ from rocketwire.server.core.long_tasks import PausedTask, Steps
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.grpc.calls import Call, RpcSteps
 from rocketwire.server.grpc.transport.answer_output import AnswerOutput
-from rocketwire.server.grpc.transport.call_answers import CallAnswers
 from rocketwire.server.grpc.transport.call_queue import CallQueue
 from rocketwire.server.grpc.transport.call_steps import CallSteps
 from rocketwire.server.grpc.transport.context import GrpcContext
 from rocketwire.server.grpc.transport.fast_path import serve_on_fast_path
 from rocketwire.server.grpc.transport.request_bounds import CALL_BYTES, REFUSED_CALL
 from rocketwire.server.grpc.transport.streams import MessageStream, MessageStreams
+from rocketwire.server.grpc.transport.unanswered_calls import UnansweredCalls
 from rocketwire.server.limits.limits import CONNECTION_BYTES_KEY
 from rocketwire.server.net.long_requests import LongRequests
 from rocketwire.server.net.output import HIGH_WATER, Output
@@ -51,7 +51,7 @@ from rocketwire.wire.http2.events import (
 log = logging.getLogger(__name__)
 
 
-class Connection:
+class GrpcConnection:
     """A client's connection, from its preface on: what dispatch, the listener and calls know of it.
 
     Attributes:
@@ -72,7 +72,7 @@ class Connection:
         context: GrpcContext,
         *,
         nursery: trio.Nursery,
-        on_close: Callable[[Connection], None],
+        on_close: Callable[[GrpcConnection], None],
     ) -> None:
         host, port = self.remote = remote
         self.host = host
@@ -92,7 +92,7 @@ class Connection:
         self._reader = Reader(sock, self, self.in_flight, context.rounds)
         self._output = Output(sock, self, nursery=nursery, in_flight=self.in_flight)
         self._sent = AnswerOutput(context.http2(), self._output)
-        self._answers = CallAnswers(self._sent, cancel=self._cancel, count_refusal=self.limited)
+        self._answers = UnansweredCalls(self._sent, cancel=self._cancel, count_refusal=self.limited)
         self._queue = CallQueue(
             handle=self._handle,
             serve_requests=self._serve_requests,

@@ -22,7 +22,7 @@ from rocketwire.wire.grpc.methods import ANONYMOUS
 from rocketwire.wire.http2.events import Event, Http2
 
 if TYPE_CHECKING:
-    from rocketwire.server.grpc.transport.connection import Connection
+    from rocketwire.server.grpc.transport.connection import GrpcConnection
 
 
 class RequestDispatch(Protocol):
@@ -46,7 +46,7 @@ class FastPath(Protocol):
     def most(self) -> int:
         """The most calls that `serve` takes at once: after fewer, the next one is not plain."""
 
-    def serve(self, events: list[Event], line: Connection) -> int:
+    def serve(self, events: list[Event], line: GrpcConnection) -> int:
         """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
 
         Their answers go to `line.answer_unary_calls`, now or later.
@@ -81,7 +81,7 @@ class GrpcContext:
     dispatch: RequestDispatch
     cancelling: CancelQueue
     peer_closed: Callable[[Call], None]
-    closed: Callable[[Connection], None]
+    closed: Callable[[GrpcConnection], None]
     guarded: bool
     identify: Callable[[CallSignature], None] | None
     bounds: RequestBounds

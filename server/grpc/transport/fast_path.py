@@ -10,14 +10,14 @@ import trio
 from rocketwire.wire.http2.events import CALL, Event
 
 if TYPE_CHECKING:
-    from rocketwire.server.grpc.transport.connection import Connection
+    from rocketwire.server.grpc.transport.connection import GrpcConnection
     from rocketwire.server.grpc.transport.context import FastPath
 
 _SECONDS: Final = 0.002
 """How long plain calls are served before the others."""
 
 
-def serve_on_fast_path(events: list[Event], line: Connection, plain_of: Mapping[str, FastPath]) -> list[Event]:
+def serve_on_fast_path(events: list[Event], line: GrpcConnection, plain_of: Mapping[str, FastPath]) -> list[Event]:
     """Serve the plain calls of a read, for some ms, as long as the client reads; return the other events."""
     until = trio.current_time() + _SECONDS
     left: list[Event] = []

@@ -16,14 +16,14 @@ _MOST_LATE: Final = 256
 
 
 class PendingRequests:
-    """Requests by opaque, each with its call and its place among the requests that the call asked together."""
+    """Requests by opaque, each with its call and its place among the requests of the call's step."""
 
-    __slots__ = ("_asked", "_diverted", "_late", "_opaques")
+    __slots__ = ("_intercepts", "_late", "_opaques", "_pending")
 
     def __init__(self) -> None:
         self._opaques = count(1)
-        self._asked: dict[int, tuple[Call, int]] = {}
-        self._diverted: dict[int, Callable[[Reply], None]] = {}
+        self._pending: dict[int, tuple[Call, int]] = {}
+        self._intercepts: dict[int, Callable[[Reply], None]] = {}
         self._late: deque[int] = deque()
 
     def next_opaque(self) -> int:
@@ -32,43 +32,42 @@ class PendingRequests:
 
     def add(self, call: Call, requests: Sequence[Request[Any]]) -> None:
         """Remember the requests of a call's step."""
-        asked = self._asked
         for index, request in enumerate(requests):
-            asked[request.header.opaque] = (call, index)
+            self._pending[request.header.opaque] = (call, index)
         call.asked = requests
 
     def intercept(self, opaque: int, take: Callable[[Reply], None]) -> None:
         """Pass the next reply to a request to `take`; the request goes on waiting for another one."""
-        self._diverted[opaque] = take
+        self._intercepts[opaque] = take
 
     def take_call(self, opaque: int, reply: Reply) -> tuple[Call, int] | None:
-        """The request's call and place, which are forgotten; None if the reply is diverted, or nobody waits for it."""
-        asked = self._asked.get(opaque)
-        if asked is None:
+        """The request's call and place, which are forgotten; None: it is intercepted, or nobody waits."""
+        found = self._pending.get(opaque)
+        if found is None:
             return None
-        if self._diverted and opaque in self._diverted:
-            self._diverted.pop(opaque)(reply)
+        if self._intercepts and opaque in self._intercepts:
+            self._intercepts.pop(opaque)(reply)
             return None
-        del self._asked[opaque]
-        return asked
+        del self._pending[opaque]
+        return found
 
     def forget(self, opaque: int) -> Call | None:
         """Forget a request; return its call."""
-        asked = self._asked.pop(opaque, None)
-        return None if asked is None else asked[0]
+        found = self._pending.pop(opaque, None)
+        return None if found is None else found[0]
 
     def stream_calls(self) -> set[Call]:
         """The calls that wait and were made for messages of streams."""
-        return {call for call, _ in self._asked.values() if call.done is not None}
+        return {call for call, _ in self._pending.values() if call.done is not None}
 
     def forget_later(self, call: Call) -> None:
         """Forget, in time, the requests of a call that is over.
 
         Replies may come still, of requests that a flush or long work holds up; to others never.
         """
-        asked, call.asked = call.asked, ()  # a cycle, see `Call.replied`
-        for request in asked:
-            if request.header.opaque in self._asked:
+        requests, call.asked = call.asked, ()  # a cycle, see `Call.take_reply`
+        for request in requests:
+            if request.header.opaque in self._pending:
                 self._late.append(request.header.opaque)
         while len(self._late) > _MOST_LATE:
-            self._asked.pop(self._late.popleft(), None)
+            self._pending.pop(self._late.popleft(), None)

@@ -14,7 +14,7 @@ from rocketwire.server.grpc.transport.request_bounds import RequestMalformed
 from rocketwire.wire.grpc.codes import Code, GrpcStatus, stream_status
 
 if TYPE_CHECKING:
-    from rocketwire.server.grpc.transport.connection import Connection
+    from rocketwire.server.grpc.transport.connection import GrpcConnection
     from rocketwire.server.grpc.transport.context import GrpcContext
 
 
@@ -47,7 +47,7 @@ class MessageStream:
 
     __slots__ = ("_listening", "connection", "headers", "is_over", "number", "path")
 
-    def __init__(self, connection: Connection, number: int, path: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, connection: GrpcConnection, number: int, path: str, headers: Mapping[str, str]) -> None:
         self.connection = connection
         self.path = path
         self.headers = headers
@@ -65,7 +65,7 @@ class MessageStream:
             self._listening.received(payload)
 
     def send(self, message: Message) -> None:
-        """Write a message; `Connection.flush` sends it. Nothing happens when the stream is over."""
+        """Write a message; `GrpcConnection.flush` sends it. Nothing happens when the stream is over."""
         if not self.is_over:
             self.connection.http2.message(self.number, message.SerializeToString())
 
@@ -80,8 +80,8 @@ class MessageStream:
         """End the stream because of an error."""
         if isinstance(error, LimitExceeded):
             self.connection.limited(error)
-        told = status_of_error(error)
-        self.finish(stream_status(Code(told.code)), told.message)
+        status = status_of_error(error)
+        self.finish(stream_status(Code(status.code)), status.message)
 
     def leaving(self) -> None:
         """The server is about to close the connection."""
@@ -105,7 +105,7 @@ class MessageStreams:
 
     __slots__ = ("_connection", "_serving", "_streams")
 
-    def __init__(self, connection: Connection, serving: GrpcContext) -> None:
+    def __init__(self, connection: GrpcConnection, serving: GrpcContext) -> None:
         self._connection = connection
         self._serving = serving
         self._streams: dict[int, MessageStream] = {}

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from rocketwire.server.grpc.transport.connection import Connection
+from rocketwire.server.grpc.transport.connection import GrpcConnection
 from rocketwire.server.net.output import HIGH_WATER
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
@@ -28,7 +28,7 @@ async def test_what_a_client_gets_while_it_does_not_read_is_given_back(
     with Sdk(proxy.address, window=0) as sdk, Sdk(proxy.address, "other") as other:
         streams = [await sdk.begin("ReceiveMessage", receive_request(most=1, invisible=3600)) for _ in range(MESSAGES)]
         await sdk.rest()
-        connections = [each for each in gc.get_objects() if isinstance(each, Connection) and not each.closed]
+        connections = [each for each in gc.get_objects() if isinstance(each, GrpcConnection) and not each.closed]
         connection = max(connections, key=lambda each: each.http2.waiting)
         assert HIGH_WATER < connection.http2.waiting < HIGH_WATER + 1024 * KIB
         again: set[int] = set()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rocketwire.server.grpc.tables.client_ids import ALIVE_SECONDS
-from rocketwire.server.grpc.transport.connection import Connection
+from rocketwire.server.grpc.transport.connection import GrpcConnection
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
@@ -146,7 +146,7 @@ async def test_what_a_dead_owner_held_is_not_kept_by_who_takes_its_client_id(tmp
 def places(monkeypatch: pytest.MonkeyPatch) -> dict[int, str]:
     """The addresses of connections, by their ports; others are on this machine."""
     found: dict[int, str] = {}
-    monkeypatch.setattr(Connection, "place", property(lambda self: found.get(self.remote[1], "")))
+    monkeypatch.setattr(GrpcConnection, "place", property(lambda self: found.get(self.remote[1], "")))
     return found
 
 

@@ -16,7 +16,7 @@ from h2.errors import ErrorCodes
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.grpc.consuming import kernel_receives
 from rocketwire.server.grpc.transport import answer_output
-from rocketwire.server.grpc.transport.connection import Connection
+from rocketwire.server.grpc.transport.connection import GrpcConnection
 from rocketwire.server.net.output import HIGH_WATER
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc import health_pb2
@@ -170,7 +170,7 @@ async def test_a_client_that_does_not_read_is_not_served_further(server: Server,
     with Sdk(server.broker_address, window=0) as sdk:
         streams = [await sdk.begin("QueryRoute", route("wide")) for _ in range(200)]
         await sdk.rest()
-        (connection,) = [each for each in gc.get_objects() if isinstance(each, Connection) and not each.closed]
+        (connection,) = [each for each in gc.get_objects() if isinstance(each, GrpcConnection) and not each.closed]
         assert connection.http2.waiting > 4 << 20
         held = connection.held
         assert held < 10 << 20
@@ -198,7 +198,7 @@ async def test_a_client_that_does_not_read_receives_no_further_messages(
             for _ in range(60):
                 await sdk.begin("ReceiveMessage", receive_request(invisible=3600, polling=10))
             await sdk.rest()
-            (connection,) = [each for each in gc.get_objects() if isinstance(each, Connection) and not each.closed]
+            (connection,) = [each for each in gc.get_objects() if isinstance(each, GrpcConnection) and not each.closed]
             assert HIGH_WATER < connection.http2.waiting < HIGH_WATER + (2 << 20)
             assert connection.held > 2 * connection.http2.waiting  # with the records that would be given back
             assert connection.congested
@@ -219,7 +219,7 @@ async def test_progress_is_that_of_answers_while_some_wait(server: Server, broke
         began = trio.current_time()
         await sdk.begin("QueryRoute", route())
         await sdk.rest()
-        (connection,) = [each for each in gc.get_objects() if isinstance(each, Connection) and not each.closed]
+        (connection,) = [each for each in gc.get_objects() if isinstance(each, GrpcConnection) and not each.closed]
         assert connection.last_sign_of_life == began
         mock_clock().jump(5.0)
         sdk.http2.ping(bytes(8))
@@ -250,7 +250,7 @@ async def test_messages_of_a_stream_wait_while_its_answers_are_not_read(
             sdk.put(stream, s.TelemetryCommand(settings=producer_settings()), end=False)
         await sdk.send_out()
         await sdk.rest()
-        (connection,) = [each for each in gc.get_objects() if isinstance(each, Connection) and not each.closed]
+        (connection,) = [each for each in gc.get_objects() if isinstance(each, GrpcConnection) and not each.closed]
         assert 2000 < connection.http2.waiting < 3000
         assert connection.held > 30 * 256  # an event has a size of its own
         sdk.http2.update_settings({4: 1 << 20})
@@ -275,7 +275,7 @@ async def test_requests_that_are_not_finished_count_as_calls(sdk: Sdk) -> None:
         sdk.open(f"{SERVICE}SendMessage")
     await sdk.send_out()
     await sdk.rest()
-    (connection,) = [each for each in gc.get_objects() if isinstance(each, Connection) and not each.closed]
+    (connection,) = [each for each in gc.get_objects() if isinstance(each, GrpcConnection) and not each.closed]
     assert connection.held - connection.http2.heads >= 100 * 512
     sdk.close()
     await settle()

@@ -1,4 +1,4 @@
-"""What becomes of the calls of one HTTP/2 connection: each is answered, refused or cancelled, once."""
+"""The calls of one HTTP/2 connection that are not answered yet."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _KEPT_EACH: Final = 512
 """Bytes that a call keeps until it is answered, beside what it holds of the request."""
 
 
-class CallAnswers:
-    """The calls that are not answered yet, by stream.
+class UnansweredCalls:
+    """The calls that are not answered yet, by stream: each is answered, refused or cancelled, once.
 
     Args:
         output: Sends the answers.
@@ -112,7 +112,7 @@ class CallAnswers:
     def _withhold(self, call: Call) -> None:
         """Give back what a call got, and refuse it: its client does not read what waits for it already.
 
-        It was begun before that was so, and what it asked for was far away.
+        It began before that was so, and what it wanted came from another broker.
         """
         error = LimitExceeded(UNREAD_ANSWERS_KEY, HIGH_WATER)
         self._count_refusal(error)
