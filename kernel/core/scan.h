@@ -77,9 +77,6 @@ static inline window_mask window_either(window in, uint8_t one, uint8_t other)
 
 #endif
 
-/* How many bytes come before the last one that a mask (not 0) marks. */
-static inline size_t window_last(window_mask mask) { return (size_t)(63 - __builtin_clzll(mask)) / STEP; }
-
 /* How many bytes come before the first one that a mask (not 0) marks. */
 static inline size_t window_before(window_mask mask) { return (size_t)__builtin_ctzll(mask) / STEP; }
 
