@@ -11,7 +11,7 @@ import click
 
 from rocketwire.cli.errors import CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import count_of, json_line, size, warn
 from rocketwire.cli.parameter_types import FILE
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rocketwire.capture.record.proxy import RecordedCounts, RecordingProxy
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.wire.addresses import Address
 
 _EPILOG: Final = """\

@@ -10,14 +10,13 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import count_of, json_line, warn
 from rocketwire.cli.parameter_types import FILE
 
 if TYPE_CHECKING:
     from rocketwire.capture.replay.compare import AnswerDifference
     from rocketwire.capture.replay.player import ReplayOutcome, ReplayTarget
-    from rocketwire.cli.online import ClusterAccess
 
 _EPILOG: Final = """\
 The same connections are made, to the name server and to the brokers with the recorded names (or the only broker), and

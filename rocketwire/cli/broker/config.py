@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.properties import property_options
-
-if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
 
 _EPILOG: Final = "Example: rocketwire broker config --broker broker-a --set autoCreateTopicEnable=false"
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
-
-if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 
 
 @click.command("stats", cls=OnlineCommand, epilog="Example: rocketwire broker stats --broker broker-a --get putTps")

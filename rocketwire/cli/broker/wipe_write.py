@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
-
-if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 
 
 @click.command("wipe-write", cls=OnlineCommand, epilog="Example: rocketwire broker wipe-write broker-a")

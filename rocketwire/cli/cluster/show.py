@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.remoting.admin.brokers import RegisteredBroker
 
 

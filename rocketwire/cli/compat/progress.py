@@ -5,13 +5,9 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from rocketwire.cli.terminal import drawing
-from rocketwire.compat.results import Outcome, Side
-
-if TYPE_CHECKING:
-    from rocketwire.compat.results import Result
+from rocketwire.compat.results import Outcome, Result, Side
 
 _TOLD = (Outcome.DIFFERS, Outcome.FAILS, Outcome.FLAKY)
 

@@ -15,13 +15,12 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.compat.clients.adapter import Adapter, Engine, Security
     from rocketwire.compat.endpoint import Facts
     from rocketwire.compat.results import Results

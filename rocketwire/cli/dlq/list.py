@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import json_line, number, warn_empty
-
-if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
-
 
 _EPILOG: Final = """\
 \b

@@ -12,7 +12,7 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import GROUP
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rocketwire.cli.message.outgoing import OutgoingMessage
     from rocketwire.cli.message.reading import BrokerMessage
     from rocketwire.cli.message.results import SendResultPrinter
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.remoting.cluster import BlockingCluster
 
 _AT_ONCE: Final = 256

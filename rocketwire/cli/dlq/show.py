@@ -8,13 +8,12 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
     from rocketwire.cli.message.reading import BrokerMessage
-    from rocketwire.cli.online import ClusterAccess
 
 _LAST: Final = 10
 _BODY_SHOWN: Final = 200

@@ -9,13 +9,12 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE, NoSuchGroup
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
     from rocketwire.cli.group.members import GroupMembership, MemberQueues
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.remoting.cluster import BlockingCluster
     from rocketwire.server.clients.consistency import SubscriptionDifference
     from rocketwire.wire.bodies.client import SubscriptionData

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP
-
-if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
 
 _FIELDS: Final = {
     "retry_queues": "retry_queue_nums",

@@ -9,13 +9,12 @@ import click
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.confirmation import yes_option
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
     from rocketwire.cli.attempts import ServerAttempts
     from rocketwire.cli.deletion import DeletedThing
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.remoting.cluster import BlockingCluster
 
 

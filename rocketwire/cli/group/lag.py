@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
-
-if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("lag", cls=OnlineCommand, epilog="Example: rocketwire group lag orders --topic Orders --json")

@@ -10,10 +10,9 @@ import click
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.errors import CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.remoting.connection import BlockingConnection
     from rocketwire.wire.bodies.online import ConsumerConnection
     from rocketwire.wire.bodies.progress import ConsumeStats

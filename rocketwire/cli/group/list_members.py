@@ -8,12 +8,11 @@ import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
     from rocketwire.cli.group.owners import QueueOwners
-    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("members", cls=OnlineCommand, epilog="Example: rocketwire group members orders")

@@ -12,12 +12,11 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError
 from rocketwire.cli.message.places import StartPlace, start
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import FILE, TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.store.offline.read.scan import ReadProblem
 
 _EPILOG: Final = """\

@@ -11,14 +11,13 @@ import click
 
 from rocketwire.cli.errors import CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rocketwire.cli.message.outgoing import OutgoingMessage
-    from rocketwire.cli.online import ClusterAccess
 
 _STDIN: Final = "-"
 _BATCH: Final = 64

@@ -8,7 +8,7 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import TOPIC
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rocketwire.cli.message.reading import BrokerMessage
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.remoting.cluster import BlockingCluster
 
 _LIMIT: Final = 64

@@ -8,13 +8,12 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import json_line
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.cli.message.reading import BrokerMessage
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.remoting.cluster import BlockingCluster
 
 

@@ -11,7 +11,7 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import TOPIC
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rocketwire.cli.message.outgoing import OutgoingMessage
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.remoting.cluster import BlockingCluster
 
 _MOST_IN_A_BATCH: Final = 1024

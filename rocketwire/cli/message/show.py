@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from rocketwire.cli.errors import CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.terminal import raw_option
-
-if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
-
 
 _EPILOG: Final = """\
 \b

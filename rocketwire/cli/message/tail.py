@@ -10,7 +10,7 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 from rocketwire.cli.terminal import raw_option
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rocketwire.cli.message.committing import CommitProgress
     from rocketwire.cli.message.places import StartPlace
     from rocketwire.cli.message.reading import BrokerMessage, TopicReader
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.remoting.messages import Queue
 
 _LAST: Final = 10

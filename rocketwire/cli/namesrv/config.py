@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.properties import property_options
-
-if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("config", cls=OnlineCommand, epilog="Example: rocketwire namesrv config --set orderMessageEnable=true")

@@ -8,12 +8,11 @@ import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.cli.offset.moves import OffsetMove
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.remoting.connection import BlockingConnection
 
 _EPILOG: Final = (

@@ -8,12 +8,11 @@ import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.cli.offset.target import ResetTarget
-    from rocketwire.cli.online import ClusterAccess
 
 _EPILOG: Final = (
     "Members that are on line are told, and go on at the new offsets within some 10 seconds. Brokers of 4.x tell them "

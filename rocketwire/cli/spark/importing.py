@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from rocketwire.cli.errors import CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import json_line, number
 from rocketwire.cli.parameter_types import FOLDER
 from rocketwire.cli.properties import parsed_changes
 from rocketwire.cli.spark.session import check_installed, master_option
-
-if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
 
 _EPILOG: Final = """\
 TABLE is a folder, or what else the format takes: any format that Spark reads as a stream; with iceberg it is

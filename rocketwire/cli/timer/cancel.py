@@ -8,12 +8,11 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.remoting.cluster import BlockingCluster
     from rocketwire.remoting.connection import BlockingConnection
     from rocketwire.wire.recall_handle import RecallHandle

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 import click
 
 from rocketwire.cli.errors import CommandError
-from rocketwire.cli.online import CONNECTION, connection_options, endpoint_of
+from rocketwire.cli.online import CONNECTION, ClusterAccess, connection_options, endpoint_of
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import FOLDER
 from rocketwire.cli.waiting import waits
@@ -19,7 +19,6 @@ from rocketwire.cli.waiting import waits
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.store.offline.read.directory import StoreDirectory
     from rocketwire.store.offline.timer.messages import TimerMessage
 

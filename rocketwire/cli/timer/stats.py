@@ -11,13 +11,12 @@ from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand
 from rocketwire.cli.output import count_of, json_line, number
-from rocketwire.cli.timer.source import TimerLocation, TimerWarnings, store_or_online
+from rocketwire.cli.timer.source import TimerLocation, TimerSource, TimerWarnings, store_or_online
 from rocketwire.cli.times import shown
 
 if TYPE_CHECKING:
     from rocketwire.cli.timer.local import LocalTimer
     from rocketwire.cli.timer.pending import DueBucket, TimerStatistics
-    from rocketwire.cli.timer.source import TimerSource
 
 _EPILOG: Final = """\
 Messages that a marker cancels wait until their time comes, and count. The histogram has a row per minute for an hour,

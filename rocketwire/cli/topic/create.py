@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.topic.settings import topic_settings
-
-if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
 
 _QUEUES: Final = 8
 _EPILOG: Final = (

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.confirmation import yes_option
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
-
-if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("delete", cls=OnlineCommand, epilog="Example: rocketwire topic delete Orders --yes")

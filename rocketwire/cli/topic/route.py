@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
-
-if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("route", cls=OnlineCommand, epilog="Example: rocketwire topic route Orders")

@@ -9,14 +9,13 @@ import click
 
 from rocketwire.cli.errors import CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import json_line
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.times import shown
 from rocketwire.wire.names import TRACE_TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
     from rocketwire.cli.trace.query import ReportedTrace
     from rocketwire.cli.trace.timeline import TimelineEvent
     from rocketwire.remoting.cluster import BlockingCluster

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import OnlineCommand, online
-
-if TYPE_CHECKING:
-    from rocketwire.cli.online import ClusterAccess
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 
 _EPILOG: Final = "Example: rocketwire namesrv kv put ORDER_TOPIC_CONFIG Orders 'broker-a:8;broker-b:8'"
 
