@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class LazyGroup(click.Group):
-    """A group of commands in modules; each module names its command `command`.
+    """A group of commands in modules; a module of one command names it `command`.
 
-    `modules` maps a command's name to its module and the line that `--help` of the group shows for it. `aliases` maps
-    further names, which neither help nor completion shows, to commands.
+    `modules` maps a command's name to its module, with `:` and the command's own name in a module of several, and the
+    line that `--help` of the group shows for it. `aliases` maps further names, which neither help nor completion shows,
+    to commands.
     """
 
     def __init__(
@@ -50,7 +51,8 @@ class LazyGroup(click.Group):
         name = self._aliases.get(cmd_name, cmd_name)
         if name not in self._modules:
             return None
-        found: click.Command = import_module(self._modules[name][0]).command
+        module, _, attribute = self._modules[name][0].partition(":")
+        found: click.Command = getattr(import_module(module), attribute or "command")
         return found
 
     def resolve_command(

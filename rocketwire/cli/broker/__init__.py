@@ -1,4 +1,4 @@
-"""`rocketwire broker`: the brokers of a running endpoint, one module per subcommand."""
+"""`rocketwire broker`: the brokers of a running endpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ command: Final = lazy_group(
     [
         ("config", "rocketwire.cli.broker.config", "a broker's configuration"),
         ("stats", "rocketwire.cli.broker.stats", "all that a broker tells of how it does"),
-        ("wipe-write", "rocketwire.cli.broker.wipe_write", "have producers leave a broker out"),
-        ("add-write", "rocketwire.cli.broker.add_write", "have producers use a broker again"),
+        ("wipe-write", "rocketwire.cli.broker.write_permission:wipe_command", "have producers leave a broker out"),
+        ("add-write", "rocketwire.cli.broker.write_permission:add_command", "have producers use a broker again"),
     ],
 )

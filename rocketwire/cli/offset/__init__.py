@@ -12,7 +12,7 @@ command: Final = lazy_group(
     [
         ("show", "rocketwire.cli.offset.show", "a group's committed offsets"),
         ("reset", "rocketwire.cli.offset.reset", "set a group back or forward in a topic"),
-        ("skip", "rocketwire.cli.offset.skip", "skip all messages that a group has not consumed yet"),
+        ("skip", "rocketwire.cli.offset.reset:skip_command", "skip all messages that a group has not consumed yet"),
         ("clone", "rocketwire.cli.offset.clone", "give a group the offsets of another one"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`rocketwire offset reset`: set a group back or forward in a topic."""
+"""`rocketwire offset reset|skip`: set a group back or forward in a topic."""
 
 from __future__ import annotations
 
@@ -57,6 +57,37 @@ def command(
         topic,
         target(to),
         queue=queue,
+        dry_run=dry_run,
+        choice=choice,
+        as_json=as_json,
+    )
+
+
+@click.command("skip", cls=OnlineCommand, epilog="Example: rocketwire offset skip orders --topic Orders --dry-run")
+@click.argument("group", metavar="GROUP", type=GROUP)
+@click.option("--topic", metavar="TOPIC", type=TOPIC, required=True, help="In this topic.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be changed.")
+@broker_options
+@json_option
+@online
+def skip_command(
+    endpoint: ClusterAccess,
+    *,
+    group: str,
+    topic: str,
+    dry_run: bool,
+    choice: BrokerChoice,
+    as_json: bool,
+) -> int:
+    """Skip all messages of a topic that GROUP has not consumed yet: the same as offset reset --to latest."""
+    from rocketwire.cli.offset.target import ResetPoint, ResetTarget
+
+    return reset(
+        endpoint,
+        group,
+        topic,
+        ResetTarget(where=ResetPoint.LATEST),
+        queue=None,
         dry_run=dry_run,
         choice=choice,
         as_json=as_json,

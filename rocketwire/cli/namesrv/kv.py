@@ -10,10 +10,10 @@ command: Final = lazy_group(
     "kv",
     "Look at and change the values that name servers keep, such as ORDER_TOPIC_CONFIG, the queues of ordered topics.",
     [
-        ("show", "rocketwire.cli.namesrv.kv.show", "one value"),
-        ("put", "rocketwire.cli.namesrv.kv.put", "set a value"),
-        ("delete", "rocketwire.cli.namesrv.kv.delete", "remove a value"),
-        ("list", "rocketwire.cli.namesrv.kv.list", "all values of a namespace"),
+        ("show", "rocketwire.cli.namesrv.key_values:show_command", "one value"),
+        ("put", "rocketwire.cli.namesrv.key_values:put_command", "set a value"),
+        ("delete", "rocketwire.cli.namesrv.key_values:delete_command", "remove a value"),
+        ("list", "rocketwire.cli.namesrv.key_values:list_command", "all values of a namespace"),
     ],
     aliases={"get": "show"},
 )

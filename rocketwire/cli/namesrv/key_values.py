@@ -1,0 +1,113 @@
+"""`rocketwire namesrv kv show|put|delete|list`: the values that name servers keep, by namespace and key."""
+
+from __future__ import annotations
+
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.output import json_line
+
+
+@click.command("show", cls=OnlineCommand, epilog="Example: rocketwire namesrv kv show ORDER_TOPIC_CONFIG Orders")
+@click.argument("namespace")
+@click.argument("key")
+@json_option
+@online
+def show_command(endpoint: ClusterAccess, *, namespace: str, key: str, as_json: bool) -> int:
+    """Print the value of KEY in NAMESPACE."""
+    from rocketwire.cli.errors import CommandFailed
+    from rocketwire.remoting.admin.name_servers import key_value, key_values
+    from rocketwire.server.config.nearest import suggestion
+
+    with endpoint.connected() as cluster:
+        found = key_value(cluster, namespace, key)
+        if found is None:
+            near = suggestion(key, key_values(cluster, namespace))
+            raise CommandFailed(f"namespace {namespace}: it has no key {key}{near}")
+    if as_json:
+        json_line({"namespace": namespace, "key": key, "value": found})
+    else:
+        print(found)
+    return 0
+
+
+@click.command(
+    "put",
+    cls=OnlineCommand,
+    epilog="Example: rocketwire namesrv kv put ORDER_TOPIC_CONFIG Orders 'broker-a:8;broker-b:8'",
+)
+@click.argument("namespace")
+@click.argument("key")
+@click.argument("value")
+@json_option
+@online
+def put_command(endpoint: ClusterAccess, *, namespace: str, key: str, value: str, as_json: bool) -> int:
+    """Set KEY in NAMESPACE to VALUE at every name server of --namesrv."""
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.remoting.admin.name_servers import put_key_value
+
+    attempts = ServerAttempts()
+    with endpoint.connected() as cluster:
+        for address in cluster.name_servers:
+            with attempts.at(f"name server {address}"):
+                put_key_value(cluster.name_server(address), namespace, key, value)
+                if as_json:
+                    json_line({"name_server": str(address), "namespace": namespace, "key": key, "value": value})
+                else:
+                    print(f"name server {address}: {namespace} {key} = {value}")
+    return attempts.code()
+
+
+@click.command("delete", cls=OnlineCommand, epilog="Example: rocketwire namesrv kv delete ORDER_TOPIC_CONFIG Orders")
+@click.argument("namespace")
+@click.argument("key")
+@json_option
+@online
+def delete_command(endpoint: ClusterAccess, *, namespace: str, key: str, as_json: bool) -> int:
+    """Remove KEY from NAMESPACE at every name server of --namesrv. A key that none of them has is an error."""
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.errors import CommandFailed
+    from rocketwire.remoting.admin.name_servers import delete_key_value, key_values
+    from rocketwire.server.config.nearest import suggestion
+
+    attempts = ServerAttempts()
+    known: set[str] = set()
+    with endpoint.connected() as cluster:
+        for address in cluster.name_servers:
+            with attempts.at(f"name server {address}"):
+                server = cluster.name_server(address)
+                there = key_values(server, namespace)
+                known.update(there)
+                if key not in there:
+                    continue
+                delete_key_value(server, namespace, key)
+                if as_json:
+                    json_line({"name_server": str(address), "namespace": namespace, "key": key, "deleted": True})
+                else:
+                    print(f"name server {address}: {namespace} {key} is removed")
+    if key not in known and attempts.code() == 0:
+        raise CommandFailed(f"namespace {namespace}: it has no key {key}{suggestion(key, known)}")
+    return attempts.code(found=key in known)
+
+
+@click.command("list", cls=OnlineCommand, epilog="Example: rocketwire namesrv kv list ORDER_TOPIC_CONFIG")
+@click.argument("namespace")
+@json_option
+@online
+def list_command(endpoint: ClusterAccess, *, namespace: str, as_json: bool) -> int:
+    """Print the keys and values of NAMESPACE. Name servers have no list of namespaces."""
+    from rocketwire.cli.errors import CommandFailed
+    from rocketwire.cli.table import TableColumn, print_table
+    from rocketwire.remoting.admin.name_servers import key_values
+
+    with endpoint.connected() as cluster:
+        found = sorted(key_values(cluster, namespace).items())
+    if not found:
+        raise CommandFailed(f"namespace {namespace}: it has no keys")
+    if as_json:
+        for key, value in found:
+            json_line({"namespace": namespace, "key": key, "value": value})
+    else:
+        print_table((TableColumn("KEY", least=16), TableColumn("VALUE", least=16)), found)
+    return 0
