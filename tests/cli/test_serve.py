@@ -268,7 +268,7 @@ def test_keys_that_change_nothing_are_warned_of(tmp_path: Path) -> None:
         (("--set", "listenPort=x"), "listenPort=x: expected a whole number from 0 to 65535"),
         (("-c", "no/such/file"), "-c no/such/file: No such file or directory"),
         (("--fault", "drop:x"), "--fault drop:x: drop of x: expected request or answer"),
-        (("--fault", "drop") * 1001, "--fault: expected 1000 rules"),
+        (("--fault", "drop") * 1001, "--fault: at most 1000 rules are allowed"),
     ],
 )
 def test_each_mistake_is_one_line_that_says_what_is_allowed(arguments: tuple[str, ...], line: str) -> None:
