@@ -182,7 +182,7 @@ class Listener:
                 while True:
                     await trio.lowlevel.wait_readable(self._sock)
                     async with self._admission.opening:
-                        goes_on = self._accept_waiting(nursery)
+                        goes_on = self._accept_waiting()
                         await trio.lowlevel.checkpoint()
                     if not goes_on:
                         await trio.sleep(_NO_DESCRIPTORS_PAUSE)
@@ -192,7 +192,7 @@ class Listener:
             self._admission.in_flight.unregister_holders(self.sessions)
             self._sock.close()
 
-    def _accept_waiting(self, nursery: trio.Nursery) -> bool:
+    def _accept_waiting(self) -> bool:
         """Accept waiting connections, for 2 ms at most. False: the process has no descriptors left."""
         until = trio.current_time() + STEP_SECONDS
         for _ in range(_ACCEPTS_PER_STEP):
@@ -206,17 +206,17 @@ class Listener:
                     log.info("all connections that waited are accepted")
                     self._short_of_descriptors = False
                 return True  # nobody waits, or the waiting client has left
-            self._take(sock, _remote(address), nursery)
+            self._take(sock, _remote(address))
             if trio.current_time() > until:
                 break
         return True
 
-    def _take(self, sock: socket.socket, remote: tuple[str, int], nursery: trio.Nursery) -> None:
+    def _take(self, sock: socket.socket, remote: tuple[str, int]) -> None:
         """Have an accepted connection wait for its client, or refuse it."""
         sock.settimeout(0)
         refusal = self._admission.enter(remote[0])
         if refusal is not None:
-            self._refusals.refuse(sock, refusal, nursery)
+            self._refusals.refuse(sock, refusal, self._nursery)
             return
         if self._arrivals is None:
             self._serve(sock, remote)
