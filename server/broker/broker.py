@@ -12,9 +12,8 @@ from rocketwire.server.acl.message_owner import owner_at
 from rocketwire.server.broker.administration import BrokerAdministration
 from rocketwire.server.broker.cluster import BrokerCluster
 from rocketwire.server.broker.delays import BrokerDelays
+from rocketwire.server.broker.deliveries import BrokerPops, make_pulls
 from rocketwire.server.broker.foundation import Foundation
-from rocketwire.server.broker.pops import BrokerPops
-from rocketwire.server.broker.pulls import make_pulls
 from rocketwire.server.broker.sends import BrokerSends
 from rocketwire.server.broker.tables import BrokerTables
 from rocketwire.server.clients.groups import ClientGroups
