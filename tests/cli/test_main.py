@@ -54,8 +54,8 @@ def test_help_imports_no_command() -> None:
     commands = [name for name in found if name.startswith("rocketwire.")]
     assert sorted(commands) == [
         "rocketwire.cli",
-        "rocketwire.cli.lazy",
         "rocketwire.cli.errors",
+        "rocketwire.cli.lazy",
         "rocketwire.cli.program",
         "rocketwire.cli.run",
         "rocketwire.cli.terminal",
