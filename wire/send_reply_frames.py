@@ -1,4 +1,4 @@
-"""The fast path of answers to sends, without building the general header; property tests prove it equal to that."""
+"""The parts from which the kernel writes the frames that answer sends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMBERS: Final = ("msgId", "queueId", "queueOffset")
 
 
 class SendReplyFrames:
-    """Writes the frames that answer JSON sends of one broker, and provides the parts that the kernel writes them from.
+    """The parts of the answers of one broker.
 
     Attributes:
         ext: The extension fields that every answer has: the official client needs them even with errors.
@@ -31,7 +31,7 @@ class SendReplyFrames:
             to the length of the message ids; up to that of the queue id; up to that of the queue offset; the rest.
     """
 
-    __slots__ = ("_recallable", "_template", "_transactional", "_version", "binary_parts", "ext", "parts")
+    __slots__ = ("_version", "binary_parts", "ext", "parts")
 
     def __init__(self, *, region: str, trace_on: bool, version: int) -> None:
         ext = {"TRACE_ON": "true" if trace_on else "false", "MSG_REGION": region}
@@ -47,43 +47,6 @@ class SendReplyFrames:
         )
         self.binary_parts = _binary_parts(ext, version)
         self.ext, self._version = ext, version
-        kinds = (b"%d", b"%d", b"%s", b"%d", b"%d", b"")
-        common = common.replace(b"%", b"%%")
-        self._template = b"".join(
-            part.replace(b"%", b"%%") + kind for part, kind in zip(self.parts, kinds, strict=True)
-        )
-        before, behind = self._template.rsplit(b',"msgId":"', 1)
-        self._recallable = b'%b,"recallHandle":"%%s","msgId":"%b' % (before, behind)
-        self._transactional = b'%b,"transactionId":%%s,"msgId":"%b' % (before, behind)
-
-    def encode(
-        self,
-        code: int,
-        opaque: int,
-        message_id: bytes,
-        queue_id: int,
-        queue_offset: int,
-        *,
-        recall_handle: bytes | None = None,
-        transaction_id: str | None = None,
-    ) -> bytes:
-        """The frame for a stored message, or several.
-
-        Args:
-            code: The response code.
-            opaque: The request's.
-            message_id: The offset message id, or several joined by commas.
-            queue_id: The queue.
-            queue_offset: Of the first message.
-            recall_handle: Of a timer message.
-            transaction_id: Of a half message; it has no recall handle.
-        """
-        if transaction_id is not None:
-            text = msgspec.json.encode(transaction_id)
-            return _framed(self._transactional % (code, queue_id, text, message_id, queue_offset, opaque))
-        if recall_handle is not None:
-            return _framed(self._recallable % (code, queue_id, recall_handle, message_id, queue_offset, opaque))
-        return _framed(self._template % (code, queue_id, message_id, queue_offset, opaque))
 
     def refusal_parts(self, code: int, remark: str) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
         """The header for a message that was not stored, around its opaque, in JSON and in the ROCKETMQ form."""
@@ -94,7 +57,7 @@ class SendReplyFrames:
         return json, binary
 
     def with_code(self, code: int, frames: bytes) -> bytes:
-        """Answers for code 0, as `encode` or the kernel wrote them in either form, with another code."""
+        """Answers for code 0, as the kernel wrote them in either form, with another code."""
         start = self.parts[0]
         was, becomes = start + b"0,", start + b"%d," % code
         out = []
@@ -106,7 +69,8 @@ class SendReplyFrames:
             if word >> TYPE_SHIFT == SerializeType.ROCKETMQ:
                 out.append(frames[at:header] + _CODE.pack(code) + frames[header + _CODE.size : end])
             else:
-                out.append(_framed(becomes + frames[header + len(was) : end]))
+                changed = becomes + frames[header + len(was) : end]
+                out.append(FRAME_PREFIX.pack(len(changed) + _TYPE_WORD, len(changed)) + changed)
             at = end
         return b"".join(out)
 
@@ -122,8 +86,3 @@ def _binary_parts(ext: dict[str, str], version: int) -> tuple[bytes, ...]:
         parts.append(rest[:end])
         rest = rest[end + _LENGTH.size :]
     return *parts, rest
-
-
-def _framed(header: bytes) -> bytes:
-    length = len(header)
-    return FRAME_PREFIX.pack(length + _TYPE_WORD, length) + header

@@ -36,6 +36,7 @@ from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.send_reply_frames import SendReplyFrames
+from tests.wire.send_answers import json_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -172,7 +173,7 @@ class _Expected:
             first = self._offset("T")
             ids = [_ID % place for place in self._store_batch(fields, bytes(frame.body))]
             assert ids
-            answer = _ANSWERS.encode(0, header.opaque, b",".join(ids), 3, first)
+            answer = json_answer(_ANSWERS, header.opaque, b",".join(ids), 3, first)
         if not header.flag & FLAG_ONEWAY:
             self.answers += answer
 
@@ -189,7 +190,7 @@ class _Expected:
         self._charge(body, found.data, _SCHEDULED if found.steering else 1)
         offset = self._offset(draft.topic)
         place = self._append(fields, fields.flag, body, draft.properties, found, draft.topic, draft.queue_id)
-        return _ANSWERS.encode(0, opaque, _ID % place, asked, offset, recall_handle=handle)
+        return json_answer(_ANSWERS, opaque, _ID % place, asked, offset, recall_handle=handle)
 
     def _store_batch(self, fields: SendMessageRequestHeader, body: bytes) -> Iterator[int]:
         for each in stored_properties.batch_messages(body):

@@ -21,6 +21,7 @@ from rocketwire.wire.message import decode_record
 from rocketwire.wire.recall_handle import encode_recall_handle
 from rocketwire.wire.send_reply_frames import SendReplyFrames
 from tests.server.harness import batch_body, send_ext
+from tests.wire.send_answers import json_answer
 
 NOW = 1_700_000_000_000
 HOST = bytes([127, 0, 0, 1, 0, 0, 0x2A, 0x9F])
@@ -138,7 +139,7 @@ def test_records_entries_and_answers(rig: Rig) -> None:
     assert rig.queue.end == 10
     assert rig.queue.entries()[0] == (first.physical_offset, second.physical_offset - first.physical_offset, ord("A"))
     ids = [HOST.hex().upper().encode() + b"%016X" % each.physical_offset for each in (first, second)]
-    assert answers == ANSWERS.encode(0, 1, ids[0], 3, 7) + ANSWERS.encode(0, 2, ids[1], 3, 8)
+    assert answers == json_answer(ANSWERS, 1, ids[0], 3, 7) + json_answer(ANSWERS, 2, ids[1], 3, 8)
     touched, messages, size, requests, converted, refused = rig.sends.take()
     assert (touched, messages, size, requests) == ([rig.queue], 3, rig.log.position - rig.log.base, {V2: 3})
     assert (converted, refused) == (0, {})
@@ -153,7 +154,7 @@ def test_each_answer_is_in_the_serialisation_of_its_request(rig: Rig, opaque: in
     assert (taken, batches) == (3, 1)
     ids = [HOST.hex().upper() + f"{each.physical_offset:016X}" for each in rig.records()]
     expected = [_binary_answer(opaque, text, offset) for text, offset in ((ids[0], 7), (",".join(ids[3:]), 10))]
-    assert answers == expected[0] + ANSWERS.encode(0, 1, ids[1].encode(), 3, 8)
+    assert answers == expected[0] + json_answer(ANSWERS, 1, ids[1].encode(), 3, 8)
     assert of_batch == expected[1]
 
 
@@ -305,8 +306,8 @@ def test_a_message_for_a_set_time_waits_in_the_timers_queue(rig: Rig) -> None:
     assert waiting.entries()[0] == (first.physical_offset, second.physical_offset - first.physical_offset, ord("A"))
     handle = encode_recall_handle("T", "b", NOW + 500, "U")
     ids = [HOST.hex().upper() + f"{each.physical_offset:016X}" for each in (first, second, third)]
-    assert answers == ANSWERS.encode(0, 1, ids[0].encode(), 3, 40, recall_handle=handle) + ANSWERS.encode(
-        0, 1, ids[1].encode(), 3, 7
+    assert answers == json_answer(ANSWERS, 1, ids[0].encode(), 3, 40, recall_handle=handle) + json_answer(
+        ANSWERS, 1, ids[1].encode(), 3, 7
     ) + _binary_answer(3, ids[2], 41, handle.decode())
     assert rig.sends.take()[:2] == ([waiting, rig.queue], 3)
 
