@@ -254,7 +254,7 @@ class GrpcServer:
 
     def _plain(self, receiving: ReceivingServices, methods: Mapping[str, GrpcMethod]) -> Mapping[str, FastPath]:
         from rocketwire.server.grpc import kernel  # noqa: PLC0415 - see `_make`
-        from rocketwire.server.grpc.consuming import kernel_acks, kernel_receives, plain  # noqa: PLC0415 - see `_make`
+        from rocketwire.server.grpc.consuming import kernel_acks, kernel_receives  # noqa: PLC0415 - see `_make`
 
         parts = self._parts
         kernel_parts = parts.kernel()
@@ -272,7 +272,7 @@ class GrpcServer:
                 note=self._note,
                 invalidation=kernel_parts.invalidation,
             )
-        shared = plain.KernelCallServices(
+        shared = kernel.KernelCallServices(
             storing=kernel_parts.storing,
             metrics=kernel_parts.metrics,
             guarded=self._kernel_guarded,

@@ -1,4 +1,4 @@
-"""Sends of 5.x clients by the kernel: what Python decides for it beforehand, once for each topic.
+"""Calls of 5.x clients that the kernel serves: what they share, and what Python decides for sends, once for each topic.
 
 The kernel reads, stores and answers plain SendMessage calls, those that a read begins with, as one group. What
 `sending.send` decides about the topic is kept until something changes that it was made from; what is not plain goes
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import count
 from typing import Final, NamedTuple, Protocol
 
@@ -18,9 +19,11 @@ from rocketwire import native
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.metadata import CLIENT_ID
 from rocketwire.server.grpc.routing import accepted_types
+from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.topics.topics import BrokerTopics
@@ -50,6 +53,37 @@ _TYPES: Final = {"NORMAL": 1, "FIFO": 2, "DELAY": 4}  # bits, as kernel/grpc/cal
 _ALL: Final = sum(_TYPES.values())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelCallServices:
+    """The parts of the broker that serve plain calls.
+
+    Attributes:
+        storing: Stores what comes of them.
+        metrics: Counts requests.
+        guarded: Whether dispatch must see every request now.
+        note: Called with a request code, how many seconds its requests took, and their number.
+        monotonic: Measures that.
+    """
+
+    storing: MessageWriter
+    metrics: Metrics
+    guarded: Callable[[], bool]
+    note: Callable[[int, float, int], None] | None = None
+    monotonic: Callable[[], float] = trio.current_time
+
+    @property
+    def is_disabled(self) -> bool:
+        """Whether no call is plain now."""
+        return self.storing.waits_for_disk or self.guarded()
+
+    def count(self, code: RequestCode, times: int, began: float) -> None:
+        """Count requests that were begun at a time."""
+        if times:
+            self.metrics.requests[code] += times
+            if self.note is not None:
+                self.note(code, self.monotonic() - began, times)
+
+
 def message_type_bits(accepted: Iterable[str]) -> int:
     """Types of messages as bits, those that the kernel knows."""
     return sum(_TYPES.get(name, 0) for name in accepted)
@@ -72,7 +106,7 @@ class GrpcTopicPlan(NamedTuple):
 _PYTHONS: Final = GrpcTopicPlan(0, 0, 0)
 
 
-class SendCallConnection(Protocol):
+class KernelCallConnection(Protocol):
     """The connection that calls came on."""
 
     remote_text: str
@@ -159,7 +193,7 @@ class KernelSendCalls:
             types = message_type_bits(accepted_types(config))
         return GrpcTopicPlan(queues, next(self._turns) % queues, types)
 
-    def serve(self, events: list[Event], line: SendCallConnection) -> int:
+    def serve(self, events: list[Event], line: KernelCallConnection) -> int:
         """Serve the calls that a read begins with, up to the first that is not plain, and return how many these are.
 
         Raises:

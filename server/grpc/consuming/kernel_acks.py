@@ -8,13 +8,13 @@ general way, which says why.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.grpc.clients import GrpcClients
 from rocketwire.server.grpc.consuming.batch_acks import BatchedAcks, answer_of_each, read_acks
 from rocketwire.server.grpc.consuming.handles import HeldDeliveries
-from rocketwire.server.grpc.consuming.plain import KernelCallServices
+from rocketwire.server.grpc.kernel import KernelCallConnection, KernelCallServices
 from rocketwire.server.grpc.metadata import CLIENT_ID
 from rocketwire.server.messages.appending import Refusals, refusal_of
 from rocketwire.server.pop.acks import ACKED, Acks
@@ -28,15 +28,6 @@ from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE, topic_for_kind
 PATH: Final = "/apache.rocketmq.v2.MessagingService/AckMessage"
 _AT_ONCE: Final = 128
 """The most calls of a group: other connections wait for it."""
-
-
-class AckCallConnection(Protocol):
-    """The connection that calls came on."""
-
-    remote_text: str
-
-    def answer_unary_calls(self, answers: list[tuple[int, bytes]]) -> None:
-        """Answer calls, each by its stream."""
 
 
 class _Plain(NamedTuple):
@@ -78,7 +69,7 @@ class KernelAcks:
         self._held = held
         self._clock = clock
 
-    def serve(self, events: Sequence[Event], line: AckCallConnection) -> int:
+    def serve(self, events: Sequence[Event], line: KernelCallConnection) -> int:
         """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
 
         Raises:

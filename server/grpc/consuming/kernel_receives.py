@@ -21,7 +21,6 @@ from rocketwire.server.grpc.consuming.deliveries import (
     records_of_pop,
     renewed_handles,
 )
-from rocketwire.server.grpc.consuming.plain import KernelCallServices
 from rocketwire.server.grpc.consuming.popped import popped_messages
 from rocketwire.server.grpc.consuming.receiving import (
     Delivery,
@@ -33,6 +32,7 @@ from rocketwire.server.grpc.consuming.receiving import (
     tags_of,
     wanted_polling,
 )
+from rocketwire.server.grpc.kernel import KernelCallServices
 from rocketwire.server.grpc.metadata import read_timeout
 from rocketwire.server.grpc.settings import group_config, most_attempts
 from rocketwire.server.messages.appending import refusal_of
