@@ -20,6 +20,17 @@ from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.units import out_time
 from rocketwire.wire import names
 from rocketwire.wire.facts.codes import SysFlag
+from rocketwire.wire.facts.properties import (
+    DELAY,
+    KEYS,
+    PRODUCER_GROUP,
+    TIMER_DELIVER_MS,
+    TIMER_OUT_MS,
+    TRANSACTION_CHECK_TIMES,
+    TRANSACTION_PREPARED,
+    UNIQ_KEY,
+    WAIT,
+)
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.pop_records import CheckPoint
 from rocketwire.wire.stored_properties import tags_code
@@ -82,14 +93,15 @@ def _filled(root: Path, drafts: Iterator[Draft]) -> None:
 
 def _plain(number: int, topic: str = TOPIC, properties: str = "") -> Draft:
     key = f"{number:032d}"
-    text = f"UNIQ_KEY\x01{key}\x02WAIT\x01true{properties}"
+    text = f"{UNIQ_KEY}\x01{key}\x02{WAIT}\x01true{properties}"
     return Draft(topic, 0, _BODY, text.encode(), 0, 0, _ago(), _HOST, unique_key=key)
 
 
 def _half(properties: str) -> Callable[[Path, int], None]:
     def drafts(count: int) -> Iterator[Draft]:
         for number in range(count):
-            draft = _plain(number, properties=f"\x02TRAN_MSG\x01true\x02PGROUP\x01{GROUP}{properties}")
+            half = f"\x02{TRANSACTION_PREPARED}\x01true\x02{PRODUCER_GROUP}\x01{GROUP}"
+            draft = _plain(number, properties=half + properties)
             draft.sys_flag = SysFlag.TRANSACTION_PREPARED
             yield half_draft(draft)
 
@@ -99,7 +111,7 @@ def _half(properties: str) -> Callable[[Path, int], None]:
 def _delayed(root: Path, count: int) -> None:
     def drafts() -> Iterator[Draft]:
         for number in range(count):
-            draft = _plain(number, properties="\x02DELAY\x011")
+            draft = _plain(number, properties=f"\x02{DELAY}\x011")
             draft.properties = with_real_queue(draft.properties, draft.topic, draft.queue_id)
             draft.topic, draft.tags_code = names.SCHEDULE_TOPIC, _ago() + 1000
             yield draft
@@ -112,7 +124,7 @@ def _timers(root: Path, count: int) -> None:
 
     def drafts() -> Iterator[Draft]:
         for number in range(count):
-            draft = _plain(number, properties=f"\x02TIMER_DELIVER_MS\x01{due}\x02TIMER_OUT_MS\x01{out_time(due)}")
+            draft = _plain(number, properties=f"\x02{TIMER_DELIVER_MS}\x01{due}\x02{TIMER_OUT_MS}\x01{out_time(due)}")
             draft.properties = with_real_queue(draft.properties, draft.topic, draft.queue_id)
             draft.topic = names.TIMER_TOPIC
             yield draft
@@ -169,7 +181,7 @@ def _write(root: Path, name: str, document: object) -> None:
 def _unindexed(root: Path, count: int) -> None:
     def drafts() -> Iterator[Draft]:
         for number in range(count):
-            draft = _plain(number, properties=f"\x02KEYS\x01k{number}")
+            draft = _plain(number, properties=f"\x02{KEYS}\x01k{number}")
             draft.keys = f"k{number}"
             draft.tags_code = tags_code(None)
             yield draft
@@ -199,7 +211,7 @@ KINDS: Final = (
     Kind(
         name="given-up",
         text="half messages to be given up",
-        make=_half("\x02TRANSACTION_CHECK_TIMES\x0115"),
+        make=_half(f"\x02{TRANSACTION_CHECK_TIMES}\x0115"),
         progress=_end(*OP),
         settings={"transactionCheckInterval": "1000"},
     ),

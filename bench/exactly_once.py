@@ -23,6 +23,7 @@ from sqlalchemy.orm import sessionmaker
 
 from compat_tests.postgres import PostgreSQL
 from rocketwire.remoting.once import ExactlyOnce
+from rocketwire.wire.facts import properties as names
 
 MESSAGES: Final = 2000
 WARM_UP: Final = 200
@@ -92,7 +93,7 @@ def measured(case: Case) -> Iterator[float]:
             case.insert(db, item)
 
     def deliver(item: str) -> None:
-        handle(Message("Sales", item, {"UNIQ_KEY": item}))
+        handle(Message("Sales", item, {names.UNIQ_KEY: item}))
 
     steps = (alone, deliver, deliver)  # the second delivery is skipped
     times: list[list[int]] = [[] for _ in steps]

@@ -24,8 +24,10 @@ from rocketwire.store.append.drafts import Draft
 from rocketwire.store.read.fetch import FetchStatus
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
+from rocketwire.wire.facts.properties import CLUSTER, TAGS, UNIQ_KEY, WAIT
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message import decode_record
+from rocketwire.wire.properties import encode_properties
 from rocketwire.wire.stored_properties import stored_properties
 
 MESSAGES: Final = 50_000
@@ -40,7 +42,7 @@ EXPRESSIONS: Final = (
 )
 _HOST: Final = encode_host("127.0.0.1", 10911)
 _TOPIC: Final = "BenchNumbered"
-_CLUSTER: Final = "CLUSTER\x01DefaultCluster"
+_CLUSTER: Final = f"{CLUSTER}\x01DefaultCluster"
 
 
 def clock() -> int:
@@ -50,7 +52,8 @@ def clock() -> int:
 def draft(number: int) -> Draft:
     """A message as the official client sends it, numbered as those of bench/load."""
     letter = "x" if number // 10 % 2 == 0 else "y"
-    sent = f"a\x01{number % 10}\x02b\x01{letter}\x02UNIQ_KEY\x017F000001{number:024X}\x02WAIT\x01true\x02TAGS\x01TagA"
+    own = {UNIQ_KEY: f"7F000001{number:024X}", WAIT: "true", TAGS: "TagA"}
+    sent = encode_properties({"a": str(number % 10), "b": letter, **own})
     properties = stored_properties(sent, _CLUSTER)
     return Draft(_TOPIC, 0, b"x" * 100, properties.data, 0, 0, clock(), _HOST, unique_key=properties.unique_key)
 

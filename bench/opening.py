@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 from rocketwire.store.layout.consume_queue import ENTRY
 from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.settings import StoreSettings
-from rocketwire.wire.facts.record import END_OF_FILE_BLANK, RECORD_HEAD_IPV4
+from rocketwire.wire.facts.properties import UNIQ_KEY
+from rocketwire.wire.facts.record import END_OF_FILE_BLANK, RECORD_HEADS
 from rocketwire.wire.message import MessageRecord, body_crc, encode_record
 
 START = 1_700_000_000_000
 MIB = 1 << 20
 GIB = 1 << 30
 QUEUES = 4
-HEAD = RECORD_HEAD_IPV4.size
+HEAD = RECORD_HEADS[0].size
 QUEUE_FILE = StoreSettings(root=Path()).consume_queue_file_size
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -87,7 +88,7 @@ def record(number: int, offset: int, body: bytes, crc: int) -> bytes:
             queue_offset=number // QUEUES,
             body=body,
             body_crc=crc,
-            properties=b"UNIQ_KEY\x01%032X" % number,
+            properties=f"{UNIQ_KEY}\x01{number:032X}".encode(),
             physical_offset=offset,
             store_timestamp=START,
         )

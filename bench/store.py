@@ -22,6 +22,7 @@ from rocketwire.store.append.drafts import Draft
 from rocketwire.store.read.fetch import FetchStatus
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
+from rocketwire.wire.facts.properties import TAGS, UNIQ_KEY, WAIT
 from rocketwire.wire.hosts import encode_host
 
 HOST = encode_host("127.0.0.1", 10911)
@@ -39,7 +40,7 @@ def groups(count: int, body: int, queues: int) -> list[list[Draft]]:
             "BenchTopic",
             number % queues,
             bytes(body),
-            b"UNIQ_KEY\x01%032X\x02WAIT\x01true\x02TAGS\x01TagA" % number,
+            f"{UNIQ_KEY}\x01{number:032X}\x02{WAIT}\x01true\x02{TAGS}\x01TagA".encode(),
             0,
             0,
             1_700_000_000_000,

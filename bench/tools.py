@@ -19,6 +19,7 @@ SDK_VERSION: Final = "5.2.0"  # of the Java client of 5.x
 # What the load programs for 5.x share with the others.
 _SHARED_C: Final = ("connection", "answer", "histogram", "cpu")
 _SHARED_JAVA: Final = ("Latencies", "Orders", "Result", "Settings", "Timed")
+_FACTS: Final = build_kernel.SOURCES / "core" / "facts.h"  # the protocol's constants, which both include
 # gnu11 and _GNU_SOURCE: epoll, memmem.
 C_FLAGS: Final = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror")
 
@@ -69,9 +70,11 @@ def _build_c(name: str, files: Sequence[Path]) -> Path:
 
     def compile_into(target: Path) -> None:
         artifacts.ensure_programs({"cc": "build-essential"})
-        artifacts.run(["cc", *C_FLAGS, "-I", _HERE / "load", "-o", target / "load", *sources])
+        artifacts.run(
+            ["cc", *C_FLAGS, "-I", _HERE / "load", "-iquote", build_kernel.SOURCES, "-o", target / "load", *sources]
+        )
 
-    return cache.cached(f"bench/{name}-{_digest(files)}", compile_into) / "load"
+    return cache.cached(f"bench/{name}-{_digest([*files, _FACTS])}", compile_into) / "load"
 
 
 def build_java(client_jars: Path) -> Path:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE
-from rocketwire.store.layout.record import SMALLEST
+from rocketwire.wire.facts.record import SMALLEST_RECORD
 from rocketwire.wire.message import MessageRecord, encode_record
 
 LOG_FILE = 1 << 30
@@ -73,7 +73,7 @@ class WideStore:
         message = MessageRecord(
             topic=topic,
             queue_id=queue,
-            body=bytes(int(entry["size"]) - SMALLEST - len(topic)),
+            body=bytes(int(entry["size"]) - SMALLEST_RECORD - len(topic)),
             queue_offset=offset,
             physical_offset=place,
             store_timestamp=stored(place),

@@ -15,6 +15,7 @@ from typing import Final
 
 from compat_tests.remoting import Answer, Connection
 from compat_tests.stored import Stored, records
+from rocketwire.wire.facts import properties as property_names
 
 POP_MESSAGE: Final = 200050
 ACK_MESSAGE: Final = 200051
@@ -70,7 +71,7 @@ def pop(connection: Connection, topic: str, group: str, *, most: int = _MOST, in
 
 
 def _got(answer: Answer, record: Stored, topic: str, group: str) -> Got:
-    handle = record.properties.get("POP_CK")
+    handle = record.properties.get(property_names.POP_CK)
     if handle is None:
         starts = dict(item.rsplit(" ", 1) for item in answer.fields["startOffsetInfo"].split(";"))
         place = (answer.fields["popTime"], answer.fields["invisibleTime"], answer.fields["reviveQid"])

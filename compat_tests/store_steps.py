@@ -13,7 +13,6 @@ from compat_tests.endpoints import Rocketwire
 from compat_tests.remoting import Connection
 from compat_tests.shared_store import LOG_FILE, QUEUE_FILE
 from compat_tests.store_traffic import (
-    SCHEDULE,
     Load,
     Sent,
     assert_there,
@@ -25,6 +24,7 @@ from compat_tests.store_view import Queue, View, assert_whole, look, pull
 from rocketwire.compat.brokers.apache import ApacheBroker
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import Outgoing, assert_each_once
+from rocketwire.wire.names import SCHEDULE_TOPIC
 
 LARGE: Final = "Large"  # a topic of several consume queue files
 SMALL: Final = "Small"  # a topic whose queues stay in their first file
@@ -127,7 +127,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 def deliveries(view: View, unique_key: str) -> int:
     """How often a delayed message is in its topic."""
-    return sum(message.unique_key == unique_key and message.topic != SCHEDULE for message in view)
+    return sum(message.unique_key == unique_key and message.topic != SCHEDULE_TOPIC for message in view)
 
 
 def recovered_from(apache: ApacheBroker) -> int:

@@ -19,6 +19,8 @@ from typing import Final
 from compat_tests.remoting import Answer, Ask, Connection
 from compat_tests.store_view import GET_MAX_OFFSET, Queue, View
 from compat_tests.stored import Stored
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.names import AUTO_CREATE_TOPIC, SCHEDULE_TOPIC
 
 UPDATE_CONSUMER_OFFSET: Final = 15
 UPDATE_AND_CREATE_TOPIC: Final = 17
@@ -26,7 +28,6 @@ UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: Final = 200
 SEND_MESSAGE_V2: Final = 310
 SEND_BATCH_MESSAGE: Final = 320
 
-SCHEDULE: Final = "SCHEDULE_TOPIC_XXXX"  # where delayed messages wait: level n in queue n - 1
 BATCH: Final = 5  # messages in a batch
 COMPRESSED: Final = 1  # sysFlag
 _STORED: Final = frozenset({0, 10, 11, 12})  # 10 to 12: stored, but not (yet) on the disk or on a slave
@@ -54,13 +55,13 @@ class _Message:
     properties: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
-        pairs = {**self.properties, "UNIQ_KEY": self.unique_key, "WAIT": "true"}
+        pairs = {**self.properties, property_names.UNIQ_KEY: self.unique_key, property_names.WAIT: "true"}
         return "".join(f"{name}\x01{value}\x02" for name, value in pairs.items())
 
 
 def create_topic(connection: Connection, topic: str, queues: int, *, attributes: str = "") -> None:
     """Make a topic that can be read and written; 5.x takes attributes."""
-    fields: dict[str, str | int] = {"topic": topic, "defaultTopic": "TBW102", "perm": 6, "order": "false"}
+    fields: dict[str, str | int] = {"topic": topic, "defaultTopic": AUTO_CREATE_TOPIC, "perm": 6, "order": "false"}
     fields |= {"readQueueNums": queues, "writeQueueNums": queues, "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0}
     if attributes:
         fields["attributes"] = attributes
@@ -104,11 +105,11 @@ def send_all_kinds(connection: Connection, topic: str, name: str, *, queues: int
 
 def send_delayed(connection: Connection, topic: str, name: str, level: int) -> str:
     """Send a message with a delay level to queue 0; its unique key."""
-    properties = {"DELAY": str(level), "KEYS": f"{name}-key"}
+    properties = {property_names.DELAY: str(level), property_names.KEYS: f"{name}-key"}
     message = _Message(queue=(topic, 0), unique_key=name, body=name.encode(), properties=properties)
     answer = connection.ask_all([_single(message)])[0]
     assert answer.code == 0, answer
-    _wait_for(connection, (SCHEDULE, level - 1), int(answer.fields["queueOffset"]))
+    _wait_for(connection, (SCHEDULE_TOPIC, level - 1), int(answer.fields["queueOffset"]))
     return name
 
 
@@ -134,7 +135,7 @@ def send_many_delayed(
                 queue=(topic, 0),
                 unique_key=each.unique_key,
                 body=each.unique_key.encode(),
-                properties={"DELAY": str(each.level)},
+                properties={property_names.DELAY: str(each.level)},
             )
         )
         for each in sent
@@ -163,10 +164,14 @@ def _wait_for(connection: Connection, queue: Queue, offset: int) -> None:
 def _kind(topic: str, name: str, number: int, queues: int, *, queue: int | None = None) -> _Message:
     place = (topic, number % queues if queue is None else queue)
     noise = hashlib.sha256(name.encode()).digest()
-    body, sys_flag, properties = name.encode(), 0, {"TAGS": f"Tag{number % 3}"}
+    body, sys_flag, properties = name.encode(), 0, {property_names.TAGS: f"Tag{number % 3}"}
     match number % 8:
         case 0:
-            properties = {"KEYS": f"{name}-a {name}-b 键{name}", "TAGS": "标签", "属性": "值 " * 20}
+            properties = {
+                property_names.KEYS: f"{name}-a {name}-b 键{name}",
+                property_names.TAGS: "标签",
+                "属性": "值 " * 20,
+            }
         case 1:
             body, properties = noise[:1], {}
         case 2:
@@ -196,7 +201,7 @@ def _batch(messages: Iterable[_Message]) -> Ask:
 def _fields(message: _Message, *, properties: str, batch: bool) -> dict[str, str | int]:
     """The short names: producer group, topic, default topic and its queues, queue, sysFlag, born, flag and so on."""
     topic, queue = message.queue
-    fields: dict[str, str | int] = {"a": "store_traffic", "b": topic, "c": "TBW102", "d": 4, "e": queue}
+    fields: dict[str, str | int] = {"a": "store_traffic", "b": topic, "c": AUTO_CREATE_TOPIC, "d": 4, "e": queue}
     fields |= {
         "f": message.sys_flag,
         "g": time.time_ns() // 1_000_000,

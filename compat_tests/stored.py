@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from rocketwire.wire.facts import properties as names
+
 _FIXED: Final = struct.Struct(">iiiiiqqiq8sq8siqi")  # up to the length of the body
 _MAGIC: Final = -626843481
 
@@ -30,12 +32,12 @@ class Stored:
     @property
     def keys(self) -> list[str]:
         """The words of its keys."""
-        return self.properties.get("KEYS", "").split()
+        return self.properties.get(names.KEYS, "").split()
 
     @property
     def unique_key(self) -> str:
         """Its unique key; "" when it has none."""
-        return self.properties.get("UNIQ_KEY", "")
+        return self.properties.get(names.UNIQ_KEY, "")
 
 
 def records(data: bytes) -> Iterator[Stored]:

@@ -10,10 +10,11 @@ from typing import Final
 
 from compat_tests.endpoints import TARGETS
 from compat_tests.remoting import Connection
-from compat_tests.store_traffic import SCHEDULE, Delayed, create_topic, send_many_delayed
+from compat_tests.store_traffic import Delayed, create_topic, send_many_delayed
 from compat_tests.store_view import Queue, messages_in
 from compat_tests.stored import Stored
 from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.wire.names import SCHEDULE_TOPIC
 
 LEVELS: Final = {1: 1000, 2: 2000, 3: 1000, 18: 3000}  # of `swift`, ms
 LATE: Final = 10_000  # ms that a message may be late, on a machine that does much else
@@ -72,7 +73,7 @@ def test_once_each_though_the_broker_is_killed(target: str, tmp_path: Path) -> N
                 sent += producer.result(WITHIN)
             endpoint.start()
         end = time.monotonic() + WITHIN
-        waiting = [key for level in (0, 1) for key in keys_in(endpoint, (SCHEDULE, level))]
+        waiting = [key for level in (0, 1) for key in keys_in(endpoint, (SCHEDULE_TOPIC, level))]
         while missing := set(waiting) - set(keys_in(endpoint, (topic, QUEUE))):  # also what was not acknowledged
             assert time.monotonic() < end, f"{len(missing)} of {len(waiting)} are lost"
             time.sleep(0.2)

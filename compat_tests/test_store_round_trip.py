@@ -33,7 +33,6 @@ from compat_tests.store_steps import (
 )
 from compat_tests.store_traffic import (
     BATCH,
-    SCHEDULE,
     commit,
     create_group,
     create_topic,
@@ -43,6 +42,7 @@ from compat_tests.store_traffic import (
 from compat_tests.store_view import assert_same, committed, group_configs, look, topic_configs
 from rocketwire.compat.brokers.apache import ApacheNameServer
 from rocketwire.compat.clients.client import Clients
+from rocketwire.wire.names import SCHEDULE_TOPIC
 
 LOG: Final = ("commitlog", "consumequeue")
 NEW: Final = "New"
@@ -204,7 +204,7 @@ def test_rocketwire_writes_apache_goes_on_rocketwire_serves_both(store: SharedSt
     with store.rocketwire() as rocketwire:
         third = look_at(rocketwire, sent)
         assert_same(third, second)
-        assert pending in {message.unique_key for message in third.queues[SCHEDULE, 17]}
+        assert pending in {message.unique_key for message in third.queues[SCHEDULE_TOPIC, 17]}
         assert committed(rocketwire.broker, "raw", LARGE, range(QUEUES)) == [11, 112, 13]
         assert_kept(topics, topic_configs(rocketwire.broker))
     assert store.digests(*LOG) == files

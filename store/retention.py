@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.disk.segment import Segment
 from rocketwire.store.index.key_index import KeyIndex
-from rocketwire.store.layout.record import SMALLEST, store_timestamp
+from rocketwire.store.layout.record import store_timestamp
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.queues.queues import QueueTable
 from rocketwire.store.settings import StoreSettings
-from rocketwire.wire.facts.record import MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT
+from rocketwire.wire.facts.record import MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT, SMALLEST_RECORD
 from rocketwire.wire.names import LIGHT_QUEUE_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Retention:
         return modified if modified is not None and modified <= now else None
 
     def _store_time_at(self, offset: int) -> int | None:
-        head = self._log.read(offset, SMALLEST)
+        head = self._log.read(offset, SMALLEST_RECORD)
         if head is None or int.from_bytes(head[MAGIC_AT : MAGIC_AT + 4], signed=True) not in (MAGIC_V1, MAGIC_V2):
             return None
         if int.from_bytes(head[PHYSICAL_OFFSET_AT : PHYSICAL_OFFSET_AT + 8]) != offset:

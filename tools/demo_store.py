@@ -25,6 +25,7 @@ from rocketwire.store.append.drafts import Draft
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message_id import offset_message_id
@@ -163,7 +164,12 @@ def _sent(random: np.random.Generator, messages: int) -> Iterator[_Coming]:
         topic = TOPICS[topics[number]]
         customer = f"customer-{customers[number]}"
         tag = _picked(topic.tags, picks[number])
-        properties = {"UNIQ_KEY": f"0A000007{number:024X}", "KEYS": customer, "TAGS": tag, "WAIT": "true"}
+        properties = {
+            property_names.UNIQ_KEY: f"0A000007{number:024X}",
+            property_names.KEYS: customer,
+            property_names.TAGS: tag,
+            property_names.WAIT: "true",
+        }
         body = {"number": number, "customer": customer, "what": f"{topic.name}/{tag}"}
         text = json.dumps(body | {"note": "." * int(topic.body * sizes[number])})
         draft = Draft(
@@ -176,7 +182,7 @@ def _sent(random: np.random.Generator, messages: int) -> Iterator[_Coming]:
             born_timestamp=int(born[number]),
             born_host=encode_host(f"10.0.1.{number % 20}", 50_000),
             tags_code=string_hash(tag),
-            unique_key=properties["UNIQ_KEY"],
+            unique_key=properties[property_names.UNIQ_KEY],
             keys=customer,
         )
         yield _Coming(int(stored[number]), number, topic, draft, properties)
@@ -223,8 +229,8 @@ class _Shop:
         elif topic.group is None or coming.draft.topic == dead_letter_topic(topic.group):
             return
         elif self._random.random() < topic.failure(coming.at - START):
-            coming.properties.setdefault("ORIGIN_MESSAGE_ID", offset_message_id(_BROKER, place))
-            coming.properties.setdefault("RETRY_TOPIC", topic.name)
+            coming.properties.setdefault(property_names.ORIGIN_MESSAGE_ID, offset_message_id(_BROKER, place))
+            coming.properties.setdefault(property_names.RETRY_TOPIC, topic.name)
             coming.retry += 1
             at = coming.at + 20 + int(self._random.integers(0, 400))
             if coming.retry > len(RETRY_AFTER):
@@ -236,7 +242,11 @@ class _Shop:
         properties = dict(coming.properties)
         level = _FIRST_LEVEL + coming.retry - 1
         if waits:
-            properties |= {"DELAY": str(level), "REAL_TOPIC": retry_topic(str(coming.topic.group)), "REAL_QID": "0"}
+            properties |= {
+                property_names.DELAY: str(level),
+                property_names.REAL_TOPIC: retry_topic(str(coming.topic.group)),
+                property_names.REAL_QUEUE_ID: "0",
+            }
         old = coming.draft
         draft = Draft(
             topic=name,

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from rocketwire.compat import results
-from tools import configuration_page, request_codes_page
+from tools import configuration_page, facts, request_codes_page
 
 PAGES = {
     Path("docs/request-codes.md"): {
@@ -21,6 +21,8 @@ PAGES = {
 }
 FILES = {
     Path("compat_tests/catalogue/results.schema.json"): results.schema_text,
+    Path("kernel/core/facts.h"): facts.c_header,
+    Path("java/spark/src/main/java/io/github/rocketwire/spark/Facts.java"): facts.java_class,
 }
 
 

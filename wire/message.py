@@ -22,19 +22,15 @@ from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import (
     BLANK_MAGIC,
     BODY_CRC_MASK,
+    HOST_BITS,
     MAGIC_V1,
     MAX_PROPERTIES_LENGTH,
-    RECORD_HEAD_IPV4,
+    RECORD_HEADS,
     SYS_FLAG_AT,
     TOPIC_LENGTH_FORMATS,
 )
 from rocketwire.wire.hosts import HOST_V6_SIZE, decode_host, encode_host
 
-_FORMS: Final = {
-    (born_v6, store_v6): Struct(f">iiiiiqqiq{20 if born_v6 else 8}sq{20 if store_v6 else 8}siqi")
-    for born_v6 in (False, True)
-    for store_v6 in (False, True)
-}
 _INT16: Final = Struct(">h")
 _SIZE_AND_MAGIC: Final = Struct(">ii")
 _SYS_FLAG: Final = Struct(">i")
@@ -77,16 +73,16 @@ def encode_record(message: MessageRecord) -> bytes:
         HostInvalid: a host is no IP address.
     """
     born_host, store_host = encode_host(*message.born_host), encode_host(*message.store_host)
-    born_v6, store_v6 = len(born_host) == HOST_V6_SIZE, len(store_host) == HOST_V6_SIZE
-    sys_flag = message.sys_flag & ~(SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6)
-    sys_flag |= (SysFlag.BORN_HOST_V6 if born_v6 else 0) | (SysFlag.STORE_HOST_V6 if store_v6 else 0)
+    sys_flag = message.sys_flag & ~HOST_BITS
+    sys_flag |= SysFlag.BORN_HOST_V6 if len(born_host) == HOST_V6_SIZE else 0
+    sys_flag |= SysFlag.STORE_HOST_V6 if len(store_host) == HOST_V6_SIZE else 0
     if message.magic not in TOPIC_LENGTH_FORMATS:
         raise RecordMagicUnknown(message.magic)
     if len(message.properties) > MAX_PROPERTIES_LENGTH:
         raise PropertiesInvalid(
             f"properties of {len(message.properties)} bytes are longer than {MAX_PROPERTIES_LENGTH}"
         )
-    form = _FORMS[born_v6, store_v6]
+    form = RECORD_HEADS[sys_flag & HOST_BITS]
     topic_length = TOPIC_LENGTH_FORMATS[message.magic]
     try:
         topic = message.topic.encode()
@@ -148,14 +144,14 @@ def decode_record(buf: bytes | bytearray | memoryview, offset: int = 0, *, check
         raise RecordMagicUnknown(magic)
     if total > len(view):
         raise RecordTruncated(total, len(view))
-    if total < RECORD_HEAD_IPV4.size:
+    if total < RECORD_HEADS[0].size:
         raise RecordInvalid(f"message record has the impossible size {total}")
     return _decode(bytes(view[:total]), magic, check_crc=check_crc)
 
 
 def _decode(data: bytes, magic: int, *, check_crc: bool) -> MessageRecord:
     (sys_flag,) = _SYS_FLAG.unpack_from(data, SYS_FLAG_AT)
-    form = _FORMS[bool(sys_flag & SysFlag.BORN_HOST_V6), bool(sys_flag & SysFlag.STORE_HOST_V6)]
+    form = RECORD_HEADS[sys_flag & HOST_BITS]
     try:
         (
             _total,

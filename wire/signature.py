@@ -14,6 +14,7 @@ from typing import Final
 
 ACCESS_KEY: Final = "AccessKey"
 SIGNATURE: Final = "Signature"
+SECURITY_TOKEN: Final = "SecurityToken"  # noqa: S105 - a field of SessionCredentials
 UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
 """A field that a 4.9.7 client signs and a 4.9.7 server leaves out; 5.x's clients differ by their version."""
 

@@ -5,8 +5,8 @@ write them; later versions append fields, so a short report is an old one. Java 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, Final, TypeAlias
 
 from rocketwire.wire.errors import TraceInvalid
 
@@ -18,10 +18,8 @@ MESSAGE_TYPES: Final = ("normal", "half", "commit", "delay", "order")
 CONSUME_RESULTS: Final = ("success", "time-out", "exception", "null returned", "failed")
 """Results of consuming, by number."""
 
-_SEND_FIELDS_WITH_OFFSET_ID: Final = 14
-_CONTEXT_CODE_AT: Final = 6
-_TIME_AT: Final = 7
-_GROUP_AT: Final = 8
+_SEND_FIELDS_WITH_OFFSET_ID: Final = 13
+_OFFSET_ID_AT: Final = 11
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +41,7 @@ class SendTrace:
     """An index into ``MESSAGE_TYPES``."""
     offset_message_id: str | None
     success: bool
-    client_host: str | None
+    client_host: str | None = None
     """The producer's own host, if it reports it; not all clients do."""
 
 
@@ -69,11 +67,11 @@ class ConsumeEndTrace:
     cost: int
     success: bool
     keys: str | None
-    result: int | None
+    result: int | None = None
     """An index into ``CONSUME_RESULTS``; clients older than 4.4.1 may not tell."""
-    time: int | None
+    time: int | None = None
     """Clients older than 4.6 do not tell when and for which group."""
-    group: str | None
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,97 +115,17 @@ def decode_traces(body: bytes) -> list[Trace]:
     """
     found: list[Trace] = []
     for report in body.decode("utf-8", "replace").split(REPORT_SEP):
-        kind, *fields = report.split(FIELD_SEP)
-        read = _READERS.get(kind)
-        if read is None:
+        kind, *given = report.split(FIELD_SEP)
+        trace = _KINDS.get(kind)
+        if trace is None:
             continue
+        short = trace is SendTrace and len(given) < _SEND_FIELDS_WITH_OFFSET_ID
+        texts = [*given[:_OFFSET_ID_AT], "", *given[_OFFSET_ID_AT:]] if short else given
         try:
-            found.append(read(report.split(FIELD_SEP)))
-        except (IndexError, ValueError) as error:
-            raise TraceInvalid(f"the trace {kind} with {len(fields)} fields cannot be read: {error}") from error
+            found.append(trace(**{name: read(text) for (name, read), text in zip(_FIELDS[trace], texts, strict=False)}))
+        except (TypeError, ValueError) as error:
+            raise TraceInvalid(f"the trace {kind} with {len(given)} fields cannot be read: {error}") from error
     return found
-
-
-def _send(at: list[str]) -> SendTrace:
-    with_offset_id = len(at) >= _SEND_FIELDS_WITH_OFFSET_ID
-    return SendTrace(
-        time=int(at[1]),
-        region=_text(at[2]),
-        group=_text(at[3]),
-        topic=_text(at[4]),
-        message_id=at[5],
-        tags=_text(at[6]),
-        keys=_text(at[7]),
-        store_host=_text(at[8]),
-        body_length=int(at[9]),
-        cost=int(at[10]),
-        message_type=int(at[11]),
-        offset_message_id=_text(at[12]) if with_offset_id else None,
-        success=_bool(at[13] if with_offset_id else at[12]),
-        client_host=_text(at[14]) if len(at) > _SEND_FIELDS_WITH_OFFSET_ID else None,
-    )
-
-
-def _begin(at: list[str]) -> ConsumeBeginTrace:
-    return ConsumeBeginTrace(
-        time=int(at[1]),
-        region=_text(at[2]),
-        group=_text(at[3]),
-        request_id=at[4],
-        message_id=at[5],
-        retry_times=int(at[6]),
-        keys=_text(at[7]),
-    )
-
-
-def _end(at: list[str]) -> ConsumeEndTrace:
-    return ConsumeEndTrace(
-        request_id=at[1],
-        message_id=at[2],
-        cost=int(at[3]),
-        success=_bool(at[4]),
-        keys=_text(at[5]),
-        result=int(at[_CONTEXT_CODE_AT]) if len(at) > _CONTEXT_CODE_AT else None,
-        time=int(at[_TIME_AT]) if len(at) > _GROUP_AT else None,
-        group=_text(at[_GROUP_AT]) if len(at) > _GROUP_AT else None,
-    )
-
-
-def _end_transaction(at: list[str]) -> EndTransactionTrace:
-    return EndTransactionTrace(
-        time=int(at[1]),
-        region=_text(at[2]),
-        group=_text(at[3]),
-        topic=_text(at[4]),
-        message_id=at[5],
-        tags=_text(at[6]),
-        keys=_text(at[7]),
-        store_host=_text(at[8]),
-        message_type=int(at[9]),
-        transaction_id=_text(at[10]),
-        state=_text(at[11]),
-        from_check=_bool(at[12]),
-    )
-
-
-def _recall(at: list[str]) -> RecallTrace:
-    return RecallTrace(
-        time=int(at[1]),
-        region=_text(at[2]),
-        group=_text(at[3]),
-        topic=_text(at[4]),
-        message_id=at[5],
-        success=_bool(at[6]),
-    )
-
-
-_READERS: Final[dict[str, Callable[[list[str]], Trace]]] = {
-    "Pub": _send,
-    "SubBefore": _begin,
-    "SubAfter": _end,
-    "EndTransaction": _end_transaction,
-    "Recall": _recall,
-}
 
 
 def _text(field: str) -> str | None:
@@ -216,3 +134,20 @@ def _text(field: str) -> str | None:
 
 def _bool(field: str) -> bool:
     return field.lower() == "true"
+
+
+_READERS: Final[dict[object, Callable[[str], Any]]] = {
+    int: int,
+    int | None: int,
+    str: str,
+    str | None: _text,
+    bool: _bool,
+}
+_KINDS: Final[dict[str, type[Trace]]] = {
+    "Pub": SendTrace,
+    "SubBefore": ConsumeBeginTrace,
+    "SubAfter": ConsumeEndTrace,
+    "EndTransaction": EndTransactionTrace,
+    "Recall": RecallTrace,
+}
+_FIELDS: Final = {trace: [(field.name, _READERS[field.type]) for field in fields(trace)] for trace in _KINDS.values()}

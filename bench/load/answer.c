@@ -3,18 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum {
-    MAX_FRAME = 16777216,
-    SHORT_TEXT = 24,
-    RECORD_MAGIC_AT = 4,
-    RECORD_QUEUE_OFFSET_AT = 20,
-    RECORD_BORN_AT = 40,
-    RECORD_STORED_AT = 56, /* an IPv4 address of 8 bytes lies between */
-    RECORD_BODY_LENGTH_AT = 84, /* another one, and 12 bytes */
-    RECORD_BODY_AT = 88,
-    RECORD_SMALLEST = 91
-};
-#define RECORD_MAGIC 0xDAA320A7u
+enum { SHORT_TEXT = 24 };
 
 static uint32_t read32(const unsigned char *p)
 {
@@ -31,7 +20,7 @@ int64_t frame_size(const unsigned char *data, size_t have)
     if (have < 4)
         return 0;
     uint32_t length = read32(data);
-    return length < 4 || length > MAX_FRAME ? -1 : (int64_t)length + 4;
+    return length < 4 || length > MAX_FRAME_LENGTH ? -1 : (int64_t)length + 4;
 }
 
 /* A piece of JSON text between quotes, or a bare number or word. */
@@ -102,13 +91,13 @@ static void keep(struct answer *out, int depth, struct text key, struct text val
             out->remark = value.start;
             out->remark_length = value.length;
         }
-    } else if (is(key, "nextBeginOffset"))
+    } else if (is(key, FIELD_NEXT_BEGIN_OFFSET))
         out->next_begin_offset = number(value);
-    else if (is(key, "queueOffset"))
+    else if (is(key, FIELD_QUEUE_OFFSET))
         out->queue_offset = number(value);
     else if (is(key, "offset"))
         out->offset = number(value);
-    else if (is(key, "msgId"))
+    else if (is(key, FIELD_MSG_ID))
         out->physical_offset = offset_in_id(value);
 }
 
@@ -178,7 +167,7 @@ static uint32_t record_size(const unsigned char *body, size_t length, size_t at)
     if (length - at < RECORD_SMALLEST)
         return 0;
     uint32_t size = read32(body + at);
-    bool whole = size >= RECORD_SMALLEST && size <= length - at && read32(body + at + RECORD_MAGIC_AT) == RECORD_MAGIC;
+    bool whole = size >= RECORD_SMALLEST && size <= length - at && (int32_t)read32(body + at + RECORD_MAGIC_AT) == RECORD_MAGIC_V1;
     return whole ? size : 0;
 }
 
@@ -218,7 +207,7 @@ const char *record_body(const unsigned char *record, size_t *size, size_t *lengt
 int64_t record_stored_ms(const unsigned char *record, size_t *size)
 {
     *size = read32(record);
-    return read64(record + RECORD_STORED_AT);
+    return read64(record + RECORD_STORE_TIMESTAMP_AT);
 }
 
 const char *record_property(const unsigned char *record, const char *name, size_t *length)
@@ -229,12 +218,12 @@ const char *record_property(const unsigned char *record, const char *name, size_
         return NULL;
     const char *p = (const char *)record + at, *end = (const char *)record + size;
     while (p < end) {
-        const char *stop = memchr(p, '\002', (size_t)(end - p));
+        const char *stop = memchr(p, ITEM_SEP, (size_t)(end - p));
         if (stop == NULL)
             stop = end;
-        if ((size_t)(stop - p) >= named && memcmp(p, name, named) == 0) {
-            *length = (size_t)(stop - p) - named;
-            return p + named;
+        if ((size_t)(stop - p) > named && memcmp(p, name, named) == 0 && p[named] == NAME_SEP) {
+            *length = (size_t)(stop - p) - named - 1;
+            return p + named + 1;
         }
         p = stop + 1;
     }
@@ -244,5 +233,5 @@ const char *record_property(const unsigned char *record, const char *name, size_
 int64_t record_age_ms(const unsigned char *record, size_t *size)
 {
     *size = read32(record);
-    return read64(record + RECORD_STORED_AT) - read64(record + RECORD_BORN_AT);
+    return read64(record + RECORD_STORE_TIMESTAMP_AT) - read64(record + RECORD_BORN_TIMESTAMP_AT);
 }

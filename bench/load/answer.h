@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/facts.h"
+
 struct answer {
     int64_t code, flag, opaque;
     /* From extFields; -1 when the answer has none. */
@@ -15,8 +17,6 @@ struct answer {
     const unsigned char *body;
     size_t body_length;
 };
-
-enum { FLAG_RESPONSE = 1 };
 
 /* Bytes of the whole frame (with its length field) that starts at `data`; 0 when fewer than `have` tell;
  * -1 when the length is impossible. */

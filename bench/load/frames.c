@@ -6,11 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Pull sysFlag of a push consumer: commit offset is valid, may be suspended. */
-enum { PULL_COMMIT_OFFSET = 1, PULL_SUSPEND = 2 };
-
-/* sysFlags of a message, and what a transaction's end asks for: the same bits. */
-enum { TRANSACTION_PREPARED = 4, TRANSACTION_COMMIT = 8 };
+#include "core/facts.h"
 
 enum { MAX_RECONSUME_TIMES = 16, PROPERTIES_ROOM = 600, PULL_TEXT = 480 /* more than all of a pull but its names */ };
 
@@ -73,18 +69,18 @@ static int properties(char *out, size_t room, const struct message_shape *shape,
     if (shape->numbered)
         snprintf(numbers, sizeof numbers, "a%s0%sb%sx%s", name_sep, item_sep, name_sep, item_sep);
     if (shape->with_keys)
-        snprintf(keys, sizeof keys, "KEYS%sk%012d%s", name_sep, 0, item_sep);
+        snprintf(keys, sizeof keys, PROPERTY_KEYS "%sk%012d%s", name_sep, 0, item_sep);
     if (shape->prepared) {
-        snprintf(prepared, sizeof prepared, "TRAN_MSG%strue%s", name_sep, item_sep);
-        snprintf(producer, sizeof producer, "%sPGROUP%s%s", item_sep, name_sep, shape->group);
+        snprintf(prepared, sizeof prepared, PROPERTY_TRANSACTION_PREPARED "%strue%s", name_sep, item_sep);
+        snprintf(producer, sizeof producer, "%s" PROPERTY_PRODUCER_GROUP "%s%s", item_sep, name_sep, shape->group);
     }
     if (shape->with_due)
-        snprintf(due, sizeof due, "TIMER_DELIVER_MS%s%013d%s", name_sep, 0, item_sep);
+        snprintf(due, sizeof due, PROPERTY_TIMER_DELIVER_MS "%s%013d%s", name_sep, 0, item_sep);
     if (shape->delay_level > 0)
-        snprintf(delay, sizeof delay, "%sDELAY%s%d", item_sep, name_sep, shape->delay_level);
+        snprintf(delay, sizeof delay, "%s" PROPERTY_DELAY "%s%d", item_sep, name_sep, shape->delay_level);
     if (shape->tags != NULL)
-        snprintf(tags, sizeof tags, "%sTAGS%s%s", item_sep, name_sep, shape->tags);
-    return snprintf(out, room, "%s%s%s%sUNIQ_KEY%s%s%012d%sWAIT%strue%s%s%s", numbers, keys, prepared, due, name_sep,
+        snprintf(tags, sizeof tags, "%s" PROPERTY_TAGS "%s%s", item_sep, name_sep, shape->tags);
+    return snprintf(out, room, "%s%s%s%s" PROPERTY_UNIQ_KEY "%s%s%012d%s" PROPERTY_WAIT "%strue%s%s%s", numbers, keys, prepared, due, name_sep,
                     shape->unique_prefix, 0, item_sep, name_sep, delay, producer, tags);
 }
 
@@ -100,17 +96,18 @@ static char *batch_body(const struct message_shape *shape, const char *text, siz
 {
     char raw[PROPERTIES_ROOM];
     size_t length = (size_t)properties(raw, sizeof raw, shape, "\001", "\002");
-    *stride = 20 + shape->body_size + 2 + length;
+    *stride = BATCH_ITEM_BODY_AT + shape->body_size + 2 + length;
     *size = *stride * (size_t)shape->batch;
     char *body = calloc(1, *size);
     for (int i = 0; body != NULL && i < shape->batch; i++) {
         unsigned char *item = (unsigned char *)body + (size_t)i * *stride;
         put32(item, (uint32_t)*stride);
-        put32(item + 16, (uint32_t)shape->body_size);
-        memcpy(item + 20, text, shape->body_size);
-        item[20 + shape->body_size] = (unsigned char)(length >> 8);
-        item[21 + shape->body_size] = (unsigned char)length;
-        memcpy(item + 22 + shape->body_size, raw, length);
+        put32(item + BATCH_ITEM_BODY_LENGTH_AT, (uint32_t)shape->body_size);
+        memcpy(item + BATCH_ITEM_BODY_AT, text, shape->body_size);
+        unsigned char *behind = item + BATCH_ITEM_BODY_AT + shape->body_size;
+        behind[0] = (unsigned char)(length >> 8);
+        behind[1] = (unsigned char)length;
+        memcpy(behind + 2, raw, length);
     }
     return body;
 }
@@ -125,7 +122,7 @@ void make_send_template(struct request_template *out, const struct message_shape
         text[i] = (char)('a' + i % 26);
     if (shape->batch > 0) {
         body = batch_body(shape, text, &body_size, &out->item_stride);
-        snprintf(props, sizeof props, "WAIT\\u0001true");
+        snprintf(props, sizeof props, PROPERTY_WAIT "\\u0001true");
     } else {
         properties(props, sizeof props, shape, "\\u0001", "\\u0002");
     }
@@ -134,23 +131,23 @@ void make_send_template(struct request_template *out, const struct message_shape
     if (text == NULL || body == NULL || out->bytes == NULL)
         abort();
     out->length = frame(out->bytes, FRAME_ROOM + body_size, body, body_size,
-                        "{\"code\":%d,\"extFields\":{\"a\":\"%s\",\"b\":\"%s\",\"c\":\"TBW102\",\"d\":\"%d\",\"e\":\"%d\","
+                        "{\"code\":%d,\"extFields\":{\"a\":\"%s\",\"b\":\"%s\",\"c\":\"" AUTO_CREATE_TOPIC "\",\"d\":\"%d\",\"e\":\"%d\","
                         "\"f\":\"%d\",\"g\":\"%013d\",\"h\":\"0\",\"i\":\"%s\",\"j\":\"0\",\"k\":\"false\",\"m\":\"%s\","
                         "\"n\":\"%s\"}" TAIL,
-                        shape->batch > 0 ? 320 : 310, shape->group, shape->topic, shape->queues, queue,
-                        shape->prepared ? TRANSACTION_PREPARED : 0, 0, props,
+                        shape->batch > 0 ? CODE_SEND_BATCH_MESSAGE : CODE_SEND_MESSAGE_V2, shape->group, shape->topic, shape->queues, queue,
+                        shape->prepared ? SYS_FLAG_TRANSACTION_PREPARED : 0, 0, props,
                         shape->batch > 0 ? "true" : "false", shape->broker_name, FIRST_OPAQUE);
     out->opaque_at = after(out->bytes, out->length, "\"opaque\":");
     out->born_at = after(out->bytes, out->length, "\"g\":\"");
     out->unique_at = after(out->bytes, out->length, shape->unique_prefix);
     if (shape->with_keys)
-        out->keys_at = after(out->bytes, out->length, shape->batch > 0 ? "KEYS\001k" : "KEYS\\u0001k");
+        out->keys_at = after(out->bytes, out->length, shape->batch > 0 ? PROPERTY_KEYS "\001k" : PROPERTY_KEYS "\\u0001k");
     if (shape->numbered) {
         out->a_at = after(out->bytes, out->length, shape->batch > 0 ? "a\001" : "\"a\\u0001");
         out->b_at = after(out->bytes, out->length, shape->batch > 0 ? "\002b\001" : "\\u0002b\\u0001");
     }
     if (shape->with_due)
-        out->due_at = after(out->bytes, out->length, "TIMER_DELIVER_MS\\u0001");
+        out->due_at = after(out->bytes, out->length, PROPERTY_TIMER_DELIVER_MS "\\u0001");
     out->queues = (uint64_t)shape->queues;
     if (body != text)
         free(body);
@@ -213,9 +210,10 @@ size_t write_pull(unsigned char *out, uint32_t opaque, const char *topic, const 
         fprintf(stderr, "load: a pull does not fit its buffer (topic or group name too long)\n");
         exit(2);
     }
-    p = put_number(put_text(p, "{\"code\":11,\"extFields\":{\"queueId\":\""), (uint64_t)queue);
+    p = put_number(put_text(p, "{\"code\":"), CODE_PULL_MESSAGE);
+    p = put_number(put_text(p, ",\"extFields\":{\"queueId\":\""), (uint64_t)queue);
     p = put_number(put_text(p, "\",\"maxMsgNums\":\""), (uint64_t)max_messages);
-    p = put_number(put_text(p, "\",\"sysFlag\":\""), PULL_COMMIT_OFFSET | PULL_SUSPEND);
+    p = put_number(put_text(p, "\",\"sysFlag\":\""), PULL_SYS_FLAG_COMMIT_OFFSET | PULL_SYS_FLAG_SUSPEND);
     p = put_number(put_text(p, "\",\"suspendTimeoutMillis\":\"15000\",\"commitOffset\":\""), (uint64_t)offset);
     p = put_text(put_text(p, "\",\"bname\":\""), broker_name);
     p = put_text(put_text(p, "\",\"topic\":\""), topic);
@@ -240,43 +238,43 @@ size_t write_heartbeat(unsigned char *out, uint32_t opaque, const char *topic, c
                           "\"subString\":\"%s\",\"subVersion\":0,\"tagsSet\":[],\"topic\":\"%s\"}],\"unitMode\":false}],"
                           "\"producerDataSet\":[{\"groupName\":\"CLIENT_INNER_PRODUCER\"}]}",
                           client_id, group, sql == NULL ? "TAG" : "SQL92", sql == NULL ? "*" : sql, topic);
-    return frame(out, FRAME_ROOM, body, (size_t)length, "{\"code\":34" TAIL, opaque);
+    return frame(out, FRAME_ROOM, body, (size_t)length, "{\"code\":%d" TAIL, CODE_HEART_BEAT, opaque);
 }
 
 size_t write_create_topic(unsigned char *out, uint32_t opaque, const char *topic, int queues)
 {
     return frame(out, FRAME_ROOM, "", 0,
-                 "{\"code\":17,\"extFields\":{\"readQueueNums\":\"%d\",\"perm\":\"6\",\"writeQueueNums\":\"%d\","
-                 "\"topicFilterType\":\"SINGLE_TAG\",\"topic\":\"%s\",\"defaultTopic\":\"TBW102\",\"topicSysFlag\":\"0\","
+                 "{\"code\":%d,\"extFields\":{\"readQueueNums\":\"%d\",\"perm\":\"6\",\"writeQueueNums\":\"%d\","
+                 "\"topicFilterType\":\"SINGLE_TAG\",\"topic\":\"%s\",\"defaultTopic\":\"" AUTO_CREATE_TOPIC "\",\"topicSysFlag\":\"0\","
                  "\"order\":\"false\"}" TAIL,
-                 queues, queues, topic, opaque);
+                 CODE_UPDATE_AND_CREATE_TOPIC, queues, queues, topic, opaque);
 }
 
 size_t write_max_offset(unsigned char *out, uint32_t opaque, const char *topic, const char *broker_name, int queue)
 {
     return frame(out, FRAME_ROOM, "", 0,
-                 "{\"code\":30,\"extFields\":{\"queueId\":\"%d\",\"bname\":\"%s\",\"topic\":\"%s\"}" TAIL, queue,
-                 broker_name, topic, opaque);
+                 "{\"code\":%d,\"extFields\":{\"queueId\":\"%d\",\"bname\":\"%s\",\"topic\":\"%s\"}" TAIL,
+                 CODE_GET_MAX_OFFSET, queue, broker_name, topic, opaque);
 }
 
 size_t write_commit(unsigned char *out, uint32_t opaque, const char *group, const char *broker_name,
                     const struct sent_message *message)
 {
     return frame(out, FRAME_ROOM, "", 0,
-                 "{\"code\":37,\"extFields\":{\"producerGroup\":\"%s\",\"bname\":\"%s\",\"commitLogOffset\":\"%lld\","
+                 "{\"code\":%d,\"extFields\":{\"producerGroup\":\"%s\",\"bname\":\"%s\",\"commitLogOffset\":\"%lld\","
                  "\"msgId\":\"%s%012llX\",\"tranStateTableOffset\":\"%lld\",\"commitOrRollback\":\"%d\","
                  "\"fromTransactionCheck\":\"false\"}" TAIL,
-                 group, broker_name, (long long)message->physical_offset, message->unique_prefix,
-                 (unsigned long long)message->counter, (long long)message->queue_offset, TRANSACTION_COMMIT, opaque);
+                 CODE_END_TRANSACTION, group, broker_name, (long long)message->physical_offset, message->unique_prefix,
+                 (unsigned long long)message->counter, (long long)message->queue_offset, SYS_FLAG_TRANSACTION_COMMIT, opaque);
 }
 
 size_t write_send_back(unsigned char *out, uint32_t opaque, const char *topic, const char *group,
                        const char *broker_name, const struct sent_message *message, int delay_level)
 {
     return frame(out, FRAME_ROOM, "", 0,
-                 "{\"code\":36,\"extFields\":{\"maxReconsumeTimes\":\"%d\",\"offset\":\"%lld\",\"bname\":\"%s\","
+                 "{\"code\":%d,\"extFields\":{\"maxReconsumeTimes\":\"%d\",\"offset\":\"%lld\",\"bname\":\"%s\","
                  "\"delayLevel\":\"%d\",\"originTopic\":\"%s\",\"originMsgId\":\"%s%012llX\",\"unitMode\":\"false\","
                  "\"group\":\"%s\"}" TAIL,
-                 MAX_RECONSUME_TIMES, (long long)message->physical_offset, broker_name, delay_level, topic,
+                 CODE_CONSUMER_SEND_MSG_BACK, MAX_RECONSUME_TIMES, (long long)message->physical_offset, broker_name, delay_level, topic,
                  message->unique_prefix, (unsigned long long)message->counter, group, opaque);
 }

@@ -11,7 +11,7 @@
 #include "cpu.h"
 #include "frames.h"
 
-enum { STALL_SECONDS = 15, MAX_EVENTS = 256, PULL_NOT_FOUND = 19, TIME_DIGITS = 16 };
+enum { STALL_SECONDS = 15, MAX_EVENTS = 256, TIME_DIGITS = 16 };
 
 struct peer {
     struct connection connection;
@@ -121,7 +121,7 @@ static void pulled(struct many *many, struct peer *peer, const struct answer *an
 {
     if (answer->opaque != (int64_t)peer->opaque)
         fail("an answer to a pull that is not open (opaque %lld)", (long long)answer->opaque);
-    if (answer->code != PULL_NOT_FOUND) {
+    if (answer->code != RESPONSE_PULL_NOT_FOUND) {
         require_success(answer, "pull");
         int records = count_records(answer->body, answer->body_length, peer->offset);
         if (records < 1 || answer->next_begin_offset != peer->offset + records)

@@ -12,7 +12,7 @@
 #include "prepare.h"
 #include "run.h"
 
-enum { STALL_SECONDS = 15, MAX_EVENTS = 64, SYSTEM_BUSY = 2, PULL_AGAIN = 20 };
+enum { STALL_SECONDS = 15, MAX_EVENTS = 64 };
 
 static void refresh_born(struct run *run, int64_t now)
 {
@@ -109,14 +109,14 @@ static void complete(struct run *run, struct lane *lane, const struct answer *an
         return; /* a request of the server, as "consumer ids changed" */
     if (!slot->busy || (int64_t)slot->opaque != answer->opaque)
         fail("an answer to a request that is not open (opaque %lld)", (long long)answer->opaque);
-    if (o->patient && answer->code == SYSTEM_BUSY) {
+    if (o->patient && answer->code == RESPONSE_SYSTEM_BUSY) {
         slot->busy = false;
         run->in_flight--;
         run->issued -= run->items;
         issue(run, lane, number, now);
         return;
     }
-    bool nothing_passed = o->sql != NULL && answer->code == PULL_AGAIN && answer->body_length == 0;
+    bool nothing_passed = o->sql != NULL && answer->code == RESPONSE_PULL_RETRY_IMMEDIATELY && answer->body_length == 0;
     if (!nothing_passed)
         require_success(answer, o->mode_name);
     slot->busy = false;

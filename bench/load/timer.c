@@ -53,7 +53,7 @@ static int64_t number_of(const struct delivery *delivery, const unsigned char *r
 {
     size_t length;
     char digits[KEY_LENGTH - PREFIX_LENGTH + 1];
-    const char *key = record_property(record, "UNIQ_KEY\001", &length);
+    const char *key = record_property(record, PROPERTY_UNIQ_KEY, &length);
     if (key == NULL || length != KEY_LENGTH || memcmp(key, delivery->sent.unique_prefix, PREFIX_LENGTH) != 0)
         fail("a message was delivered that this run did not send");
     memcpy(digits, key + PREFIX_LENGTH, KEY_LENGTH - PREFIX_LENGTH);
@@ -68,7 +68,7 @@ static int64_t asked_due(const unsigned char *record)
 {
     size_t length;
     char digits[DUE_DIGITS + 1] = "";
-    const char *due = record_property(record, "TIMER_DELIVER_MS\001", &length);
+    const char *due = record_property(record, PROPERTY_TIMER_DELIVER_MS, &length);
     if (due == NULL || length != DUE_DIGITS)
         fail("a delivered message does not say when it was due");
     memcpy(digits, due, DUE_DIGITS);

@@ -17,6 +17,7 @@ from bench.spark.made_store import QUEUES, TOPICS
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
 from rocketwire.compat.brokers.processes import EndpointError, Process
 from rocketwire.compat.environment import artifacts
+from rocketwire.wire.facts import properties as property_names
 
 VERSION: Final = "4.1.1"
 SPARK: Final = "4.2.0"
@@ -99,7 +100,7 @@ def fill(messages: DataFrame, address: str) -> None:
     """Send messages that were read of a store: the first of the keys as Kafka's, tags and unique key as headers."""
     headers = [
         F.struct(F.lit(name).alias("key"), F.col("properties")[name].cast("binary").alias("value"))
-        for name in ("TAGS", "UNIQ_KEY")
+        for name in (property_names.TAGS, property_names.UNIQ_KEY)
     ]
     sent = messages.select(
         "topic",

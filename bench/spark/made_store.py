@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from rocketwire.store.layout.consume_queue import ENTRY
 from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.settings import StoreSettings
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.record import END_OF_FILE_BLANK, PHYSICAL_OFFSET_AT, QUEUE_OFFSET_AT
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import MessageRecord, encode_record
+from rocketwire.wire.properties import encode_properties
 
 MIB: Final = 1 << 20
 GIB: Final = 1 << 30
@@ -72,8 +74,13 @@ def _queue(number: int) -> int:
 
 def _record(number: int, random: bytes, body: int) -> bytes:
     start = number * 37 % (MIB - body)
-    properties = (
-        f"UNIQ_KEY\x01C0A80001{number:024X}\x02WAIT\x01true\x02KEYS\x01order-{number}\x02TAGS\x01Tag{number % TAGS}"
+    properties = encode_properties(
+        {
+            names.UNIQ_KEY: f"C0A80001{number:024X}",
+            names.WAIT: "true",
+            names.KEYS: f"order-{number}",
+            names.TAGS: f"Tag{number % TAGS}",
+        }
     )
     return encode_record(
         MessageRecord(

@@ -8,23 +8,25 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from rocketwire.wire.facts import properties as names
+
 Event = Mapping[str, Any]
 
 # Properties that clients and brokers add to a message of a user.
 SYSTEM_PROPERTIES: Final = frozenset(
     {
-        "UNIQ_KEY",
-        "WAIT",
-        "TAGS",
-        "KEYS",
-        "CLUSTER",
-        "MIN_OFFSET",
-        "MAX_OFFSET",
-        "CONSUME_START_TIME",
-        "1ST_POP_TIME",
-        "POP_CK",
-        "MSG_REGION",
-        "TRACE_ON",
+        names.UNIQ_KEY,
+        names.WAIT,
+        names.TAGS,
+        names.KEYS,
+        names.CLUSTER,
+        names.MIN_OFFSET,
+        names.MAX_OFFSET,
+        names.CONSUME_START_TIME,
+        names.FIRST_POP_TIME,
+        names.POP_CK,
+        names.MSG_REGION,
+        names.TRACE_ON,
         # Spring makes properties of the headers that it gives each message.
         "id",
         "timestamp",

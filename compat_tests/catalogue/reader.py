@@ -12,6 +12,7 @@ from rocketwire.compat.messages import Event
 from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.core.incoming import decode_message
 from rocketwire.remoting.pulls import PULLED, pull_header
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pull import PullMessageResponseHeader
@@ -80,7 +81,7 @@ def _event(record: MessageRecord, broker: str, size: int) -> Event:
         "queueOffset": record.queue_offset,
         "msgId": message.message_id,
         "tags": message.tags,
-        "keys": message.properties.get("KEYS"),
+        "keys": message.properties.get(names.KEYS),
         "properties": dict(message.properties),
         "flag": record.flag,
         "sysFlag": record.sys_flag,

@@ -22,9 +22,9 @@ from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import SYSTEM_PROPERTIES
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.spark.endpoint.queues import bounds
-from rocketwire.spark.endpoint.write.messages import OWN_NAMES
 from rocketwire.spark.errors import SparkSourceError
 from rocketwire.spark.stream.offsets import BrokerQueue
+from rocketwire.wire.facts.properties import OWN_NAMES
 
 MESSAGES = 2000
 SCHEMA = """

@@ -68,6 +68,7 @@ static inline uint8_t *put_span(uint8_t *p, span s)
 }
 
 /* A literal, without the zero behind it. */
+#define span_is_text(a, text) span_is(a, text, sizeof(text) - 1)
 #define PUT_TEXT(p, text) put_span(p, span_of(text, sizeof(text) - 1))
 
 #endif

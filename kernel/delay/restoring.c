@@ -9,7 +9,7 @@
 #include "log/drafts.h"
 #include "message/text.h"
 
-enum { LAST_GIVEN = DRAFT_KEYS + 1, DUE_FIELDS = 5, ENTRY_SIZE = 20, WAITING_FIELDS = 5 };
+enum { LAST_GIVEN = DRAFT_KEYS + 1, DUE_FIELDS = 5, WAITING_FIELDS = 5 };
 
 /* A value that many records of a group share, made once: a Python object and the bytes that it is made of. */
 typedef struct {
@@ -50,8 +50,7 @@ static bool has_destination(const waited *from, int64_t *queue_id)
 {
     span topic = from->values[WAITED_TOPIC];
     return topic.at != NULL && utf8_valid(topic) && waited_number(from->values[WAITED_QUEUE_ID], INT32_MAX, queue_id) &&
-           !span_is(topic, &TIMER_TOPIC_FIELD[1], WAITED_FIELD_SIZE - 1) &&
-           !span_is(topic, "RMQ_SYS_TRANS_HALF_TOPIC", sizeof "RMQ_SYS_TRANS_HALF_TOPIC" - 1);
+           !span_is(topic, &TIMER_TOPIC_FIELD[1], WAITED_FIELD_SIZE - 1) && !span_is_text(topic, TRANS_HALF_TOPIC);
 }
 
 /* Whether its time is in the future. */
@@ -121,9 +120,9 @@ static PyObject *again(restoring *in, int64_t place, int64_t size, int64_t enque
     waited_number(from.values[WAITED_ROLL_TIMES], INT32_MAX - 1, &numbers[0]);
     numbers[0]++;
     int first = rolls ? WAITED_ROLL_TIMES : WAITED_ENQUEUE;
-    uint8_t room[PROPERTIES_MOST + WAITED_ROOM];
+    uint8_t room[MAX_PROPERTIES_LENGTH + WAITED_ROOM];
     span properties = span_of(room, waited_rewrite(&from, first, &numbers[first - WAITED_ROLL_TIMES], room));
-    if (properties.len > PROPERTIES_MOST) {
+    if (properties.len > MAX_PROPERTIES_LENGTH) {
         Py_RETURN_NONE;
     }
     span topic = rolls ? span_of(&TIMER_TOPIC_FIELD[1], WAITED_FIELD_SIZE - 1) : from.values[WAITED_TOPIC];
@@ -229,9 +228,10 @@ static PyObject *waiting_in(PyObject *self, PyObject *args)
     newfunc make = named_tuple_maker(type);
     PyObject *result = make == NULL ? NULL : PyList_New(0);
     const uint8_t *at = entries.buf;
-    for (Py_ssize_t left = entries.len; result != NULL && left >= ENTRY_SIZE; left -= ENTRY_SIZE, at += ENTRY_SIZE) {
+    for (Py_ssize_t left = entries.len; result != NULL && left >= QUEUE_ENTRY_SIZE;
+         left -= QUEUE_ENTRY_SIZE, at += QUEUE_ENTRY_SIZE) {
         int64_t place = (int64_t)get64(at);
-        span record = record_at(&in, place, (int32_t)get32(at + 8));
+        span record = record_at(&in, place, (int32_t)get32(at + QUEUE_ENTRY_SIZE_AT));
         if (record.at == NULL) {
             break;
         }

@@ -2,12 +2,11 @@
 
 #include "core/kernel.h"
 
+#include "core/facts.h"
 #include "core/span.h"
 #include "core/values.h"
 
-/* As store.layout.timer_log declares a unit. */
-enum { UNIT_SIZE = 52, MAGIC_AT = 12, WRITE_TIME_AT = 16, PLACE_AT = 28, SIZE_AT = 36, HASH_AT = 40, OUTCOME_AT = 44 };
-enum { ROLL = 2, DELETE = 4, WAITS = 0, DUE_FIELDS = 5 };
+enum { DUE_FIELDS = 5 };
 
 /* A mapped file of the log: `low` is the position of its first byte. */
 typedef struct {
@@ -18,8 +17,8 @@ typedef struct {
 /* The unit at a position, or NULL: it is not in that file. */
 static uint8_t *unit_at(const log_file *file, int64_t position)
 {
-    if (file->low < 0 || position < file->low || file->view.len < UNIT_SIZE ||
-        position - file->low > file->view.len - UNIT_SIZE) {
+    if (file->low < 0 || position < file->low || file->view.len < TIMER_UNIT_SIZE ||
+        position - file->low > file->view.len - TIMER_UNIT_SIZE) {
         return NULL;
     }
     return (uint8_t *)file->view.buf + (position - file->low);
@@ -28,11 +27,11 @@ static uint8_t *unit_at(const log_file *file, int64_t position)
 static PyObject *due_unit(PyTypeObject *type, newfunc make, const uint8_t *unit, int64_t position)
 {
     PyObject *values[DUE_FIELDS] = {
-        PyLong_FromLongLong((int64_t)get64(unit + PLACE_AT)),
-        PyLong_FromLong((int32_t)get32(unit + SIZE_AT)),
-        PyLong_FromLongLong((int64_t)get64(unit + WRITE_TIME_AT)),
+        PyLong_FromLongLong((int64_t)get64(unit + TIMER_UNIT_PHYSICAL_OFFSET_AT)),
+        PyLong_FromLong((int32_t)get32(unit + TIMER_UNIT_RECORD_SIZE_AT)),
+        PyLong_FromLongLong((int64_t)get64(unit + TIMER_UNIT_WRITE_TIME_AT)),
         PyLong_FromLongLong(position),
-        PyBool_FromLong(get32(unit + MAGIC_AT) & ROLL),
+        PyBool_FromLong(get32(unit + TIMER_UNIT_MAGIC_AT) & TIMER_UNIT_ROLL),
     };
     return named_tuple_of(type, make, values, DUE_FIELDS);
 }
@@ -103,15 +102,16 @@ static Py_ssize_t settle_pairs(const log_file *file, PyObject *pairs, Py_ssize_t
         if (!read_pair(PyList_GetItem(pairs, at), &position, &outcome)) return -1;
         uint8_t *unit = unit_at(file, position);
         if (unit == NULL) break;
-        if (get64(unit + OUTCOME_AT) == WAITS && !(get32(unit + MAGIC_AT) & DELETE)) {
-            if (count > 0 && hash != (int32_t)get32(unit + HASH_AT)) {
+        if (get64(unit + TIMER_UNIT_OUTCOME_AT) == TIMER_UNIT_WAITS &&
+            !(get32(unit + TIMER_UNIT_MAGIC_AT) & TIMER_UNIT_DELETE)) {
+            if (count > 0 && hash != (int32_t)get32(unit + TIMER_UNIT_TOPIC_HASH_AT)) {
                 if (!count_hash(counts, hash, count)) return -1;
                 count = 0;
             }
-            hash = (int32_t)get32(unit + HASH_AT);
+            hash = (int32_t)get32(unit + TIMER_UNIT_TOPIC_HASH_AT);
             count++;
         }
-        put64(unit + OUTCOME_AT, (uint64_t)outcome);
+        put64(unit + TIMER_UNIT_OUTCOME_AT, (uint64_t)outcome);
     }
     return count_hash(counts, hash, count) ? at : -1;
 }

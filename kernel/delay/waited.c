@@ -2,24 +2,23 @@
 
 #include "core/decimal.h"
 
-enum { MAGIC_AT = 4, FLAG_AT = 16, PLACE_AT = 28, SYS_FLAG_AT = 36, BORN_AT = 40, HOST_AT = 48, RECONSUME_AT = 72 };
-enum { BODY_AT = 88, HOST_SIZE = 8, HOST_BITS = 0x30, INT64_DIGITS = 19 };
+enum { INT64_DIGITS = 19 };
 
 #define NAME(text) {text, sizeof text - 1}
 static const struct {
     const char *text;
     size_t len;
 } names[WAITED_NAMES] = {
-    [WAITED_TAGS] = NAME("TAGS"),
-    [WAITED_KEYS] = NAME("KEYS"),
-    [WAITED_UNIQUE_KEY] = NAME("UNIQ_KEY"),
-    [WAITED_TOPIC] = NAME("REAL_TOPIC"),
-    [WAITED_QUEUE_ID] = NAME("REAL_QID"),
-    [WAITED_OUT] = NAME("TIMER_OUT_MS"),
-    [WAITED_CANCELS] = NAME("TIMER_DEL_UNIQKEY"),
-    [WAITED_ROLL_TIMES] = NAME("TIMER_ROLL_TIMES"),
-    [WAITED_ENQUEUE] = NAME("TIMER_ENQUEUE_MS"),
-    [WAITED_DEQUEUE] = NAME("TIMER_DEQUEUE_MS"),
+    [WAITED_TAGS] = NAME(PROPERTY_TAGS),
+    [WAITED_KEYS] = NAME(PROPERTY_KEYS),
+    [WAITED_UNIQUE_KEY] = NAME(PROPERTY_UNIQ_KEY),
+    [WAITED_TOPIC] = NAME(PROPERTY_REAL_TOPIC),
+    [WAITED_QUEUE_ID] = NAME(PROPERTY_REAL_QUEUE_ID),
+    [WAITED_OUT] = NAME(PROPERTY_TIMER_OUT_MS),
+    [WAITED_CANCELS] = NAME(PROPERTY_TIMER_DEL_UNIQ_KEY),
+    [WAITED_ROLL_TIMES] = NAME(PROPERTY_TIMER_ROLL_TIMES),
+    [WAITED_ENQUEUE] = NAME(PROPERTY_TIMER_ENQUEUE_MS),
+    [WAITED_DEQUEUE] = NAME(PROPERTY_TIMER_DEQUEUE_MS),
 };
 
 static int kind_of(span name)
@@ -45,25 +44,25 @@ static void read_items(waited *found)
 bool waited_read(span record, const char *topic_field, waited *found)
 {
     const uint8_t *at = record.at;
-    if (record.len < BODY_AT + WAITED_FIELD_SIZE + 2) return false;
+    if (record.len < RECORD_BODY_AT + WAITED_FIELD_SIZE + 2) return false;
     *found = (waited){
         .size = (int32_t)get32(at),
-        .magic = (int32_t)get32(at + MAGIC_AT),
-        .physical_offset = (int64_t)get64(at + PLACE_AT),
-        .flag = (int32_t)get32(at + FLAG_AT),
-        .sys_flag = (int32_t)get32(at + SYS_FLAG_AT),
-        .born_timestamp = (int64_t)get64(at + BORN_AT),
-        .born_host = span_of(at + HOST_AT, HOST_SIZE),
-        .reconsume_times = (int32_t)get32(at + RECONSUME_AT),
+        .magic = (int32_t)get32(at + RECORD_MAGIC_AT),
+        .physical_offset = (int64_t)get64(at + RECORD_PHYSICAL_OFFSET_AT),
+        .flag = (int32_t)get32(at + RECORD_FLAG_AT),
+        .sys_flag = (int32_t)get32(at + RECORD_SYS_FLAG_AT),
+        .born_timestamp = (int64_t)get64(at + RECORD_BORN_TIMESTAMP_AT),
+        .born_host = span_of(at + RECORD_BORN_HOST_AT, HOST_V4_SIZE),
+        .reconsume_times = (int32_t)get32(at + RECORD_RECONSUME_TIMES_AT),
     };
-    size_t left = record.len - BODY_AT - WAITED_FIELD_SIZE - 2; /* of body and properties */
-    size_t body = get32(at + BODY_AT - 4);
-    if (found->sys_flag & HOST_BITS || body > left || left - body > PROPERTIES_MOST) return false;
-    const uint8_t *middle = at + BODY_AT + body;
+    size_t left = record.len - RECORD_BODY_AT - WAITED_FIELD_SIZE - 2; /* of body and properties */
+    size_t body = get32(at + RECORD_BODY_LENGTH_AT);
+    if (found->sys_flag & RECORD_HOST_BITS || body > left || left - body > MAX_PROPERTIES_LENGTH) return false;
+    const uint8_t *middle = at + RECORD_BODY_AT + body;
     if (memcmp(middle, topic_field, WAITED_FIELD_SIZE) != 0 || get16(middle + WAITED_FIELD_SIZE) != left - body) {
         return false;
     }
-    found->body = span_of(at + BODY_AT, body);
+    found->body = span_of(at + RECORD_BODY_AT, body);
     found->properties = span_of(middle + WAITED_FIELD_SIZE + 2, left - body);
     read_items(found);
     return true;

@@ -182,7 +182,7 @@ static path_result write_frame(turn *in, const topic_shares *plan, share *to, in
     sent_call call = {in->connection, stream, message->id, in->deadline};
     uint32_t size = 0;
     bool written = call_text_write(reader, in->remote, send.born_timestamp, &send.properties);
-    if (written && send_frame_most(&plan->around, &send) > FRAME_MOST) return PATH_HANDED_OVER;
+    if (written && send_frame_most(&plan->around, &send) > MAX_FRAME_LENGTH) return PATH_HANDED_OVER;
     if (!written || !line_sends_put(to->line, &plan->around, &send, &call, &size)) {
         PyErr_NoMemory();
         return PATH_ERROR;

@@ -135,8 +135,6 @@ typedef struct {
     int in_row;
 } taking;
 
-#define NAMED(field, text) span_is((field)->name, text, sizeof text - 1)
-
 /* Read the fields of an answer that says that a message is stored. False: they are for Python. */
 static bool sent_read(const header *head, call_answer *answer)
 {
@@ -145,11 +143,11 @@ static bool sent_read(const header *head, call_answer *answer)
     int32_t queue;
     for (int i = 0; i < head->count; i++) {
         const header_field *field = &head->fields[i];
-        int here = NAMED(field, "msgId")          ? ID
-                   : NAMED(field, "queueId")      ? QUEUE
-                   : NAMED(field, "queueOffset")  ? OFFSET
-                   : NAMED(field, "recallHandle") ? HANDLE
-                                                  : 0;
+        int here = span_is_text(field->name, FIELD_MSG_ID)          ? ID
+                   : span_is_text(field->name, FIELD_QUEUE_ID)      ? QUEUE
+                   : span_is_text(field->name, FIELD_QUEUE_OFFSET)  ? OFFSET
+                   : span_is_text(field->name, FIELD_RECALL_HANDLE) ? HANDLE
+                                                                    : 0;
         if ((seen & here) || (here && field->escaped)) return false;
         seen |= here;
         if (here == QUEUE && !read_int32(field->value, &queue)) return false;

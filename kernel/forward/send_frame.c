@@ -4,7 +4,7 @@
 #include "core/json_text.h"
 #include "wire/frame.h"
 
-enum { JSON = 0, NUMBERS = 4 };
+enum { NUMBERS = 4 };
 
 size_t send_frame_most(const send_frame_texts *around, const framed_send *send)
 {
@@ -22,6 +22,6 @@ uint8_t *send_frame_write(uint8_t *to, const send_frame_texts *around, const fra
     at = put_json_text(put_span(at, around->texts[3]), send->properties);
     at = put_decimal(put_span(at, around->texts[4]), send->opaque);
     at = put_span(at, around->texts[5]);
-    frame_words_write(to, JSON, (size_t)(at - head), send->body.len);
+    frame_words_write(to, SERIALIZE_JSON, (size_t)(at - head), send->body.len);
     return put_span(at, send->body);
 }

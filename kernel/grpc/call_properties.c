@@ -41,18 +41,18 @@ static void put_number(put_list *list, span name, uint32_t bucket, int64_t value
 static void put_all(put_list *list, const call_message *from, span remote, int64_t born)
 {
     for (size_t i = 0; i < from->user_count; i++) list->each[list->count++] = from->user[i];
-    PUT("TAGS", BUCKET_TAGS, from->tag);
-    if (from->keys_count > 0) PUT("KEYS", BUCKET_KEYS, span_of(NULL, 0)); /* see write_keys */
-    PUT("UNIQ_KEY", BUCKET_UNIQ_KEY, from->id);
+    PUT(PROPERTY_TAGS, BUCKET_TAGS, from->tag);
+    if (from->keys_count > 0) PUT(PROPERTY_KEYS, BUCKET_KEYS, span_of(NULL, 0)); /* see write_keys */
+    PUT(PROPERTY_UNIQ_KEY, BUCKET_UNIQ_KEY, from->id);
     if (from->has_delivery) {
-        put_number(list, NAME("TIMER_DELIVER_MS"), BUCKET_TIMER_DELIVER_MS, from->delivery);
+        put_number(list, NAME(PROPERTY_TIMER_DELIVER_MS), BUCKET_TIMER_DELIVER_MS, from->delivery);
     }
-    put_number(list, NAME("RECONSUME_TIME"), BUCKET_RECONSUME_TIME, from->attempt);
-    PUT("PGROUP", BUCKET_PGROUP, from->topic);
-    if (from->group.len > 0) PUT("__SHARDINGKEY", BUCKET_SHARDINGKEY, from->group);
-    if (from->trace.len > 0) PUT("TRACE_CONTEXT", BUCKET_TRACE_CONTEXT, from->trace);
-    PUT("__BORNHOST", BUCKET_BORNHOST, from->born_host.len > 0 ? from->born_host : remote);
-    put_number(list, NAME("BORN_TIMESTAMP"), BUCKET_BORN_TIMESTAMP, born);
+    put_number(list, NAME(PROPERTY_RECONSUME_TIME), BUCKET_RECONSUME_TIME, from->attempt);
+    PUT(PROPERTY_PRODUCER_GROUP, BUCKET_PGROUP, from->topic);
+    if (from->group.len > 0) PUT(PROPERTY_SHARDING_KEY, BUCKET_SHARDINGKEY, from->group);
+    if (from->trace.len > 0) PUT(PROPERTY_TRACE_CONTEXT, BUCKET_TRACE_CONTEXT, from->trace);
+    PUT(PROPERTY_BORN_HOST, BUCKET_BORNHOST, from->born_host.len > 0 ? from->born_host : remote);
+    put_number(list, NAME(PROPERTY_BORN_TIMESTAMP), BUCKET_BORN_TIMESTAMP, born);
 }
 
 /* The properties by their buckets; those of one bucket stay in order. */
@@ -85,7 +85,7 @@ static uint8_t *write_item(uint8_t *p, span name, span value)
 
 static uint8_t *write_keys(uint8_t *to, const call_message *from)
 {
-    uint8_t *start = put_span(to, NAME("KEYS")), *p = start;
+    uint8_t *start = put_span(to, NAME(PROPERTY_KEYS)), *p = start;
     *p++ = NAME_SEP;
     for (size_t i = 0; i < from->keys_count; i++) {
         if (from->keys[i].len == 0) continue;

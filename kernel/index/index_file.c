@@ -2,7 +2,7 @@
 
 #include "index/index_file.h"
 
-enum { OFFSET_AT = 4, TIME_AT = 12, AHEAD = 32 };
+enum { AHEAD = 32 };
 
 static uint32_t slot_of(const index_room *room, int64_t hash) { return (uint32_t)hash % room->slot_count; }
 
@@ -58,10 +58,10 @@ size_t index_scan(const uint8_t *entries, size_t count, const index_wanted *want
     for (const uint8_t *entry = entries + count * INDEX_ENTRY_SIZE; entry != entries;) {
         entry -= INDEX_ENTRY_SIZE;
         if (get32(entry) != wanted->key_hash) continue;
-        int64_t time = wanted->file_begin + (int64_t)(int32_t)get32(entry + TIME_AT) * 1000;
+        int64_t time = wanted->file_begin + (int64_t)(int32_t)get32(entry + INDEX_ENTRY_TIME_DIFF_AT) * 1000;
         if (time < wanted->begin) *older = true;
         if (time < wanted->begin || time > wanted->end || found == most) continue;
-        offsets[found++] = (int64_t)get64(entry + OFFSET_AT);
+        offsets[found++] = (int64_t)get64(entry + INDEX_ENTRY_PHYSICAL_OFFSET_AT);
     }
     return found;
 }

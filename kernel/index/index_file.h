@@ -2,9 +2,8 @@
 #ifndef ROCKETWIRE_INDEX_FILE_H
 #define ROCKETWIRE_INDEX_FILE_H
 
+#include "core/facts.h"
 #include "core/span.h"
-
-enum { INDEX_SLOT_SIZE = 4, INDEX_ENTRY_SIZE = 20 };
 
 typedef struct {
     uint8_t *slots, *entries; /* where both begin in the mapping */

@@ -126,7 +126,7 @@ bool draft_read(const draft_type *type, PyObject *from, draft *found)
         return false;
     }
     return (found->born_host.len == HOST_V4_SIZE || found->born_host.len == HOST_V6_SIZE) &&
-           found->properties.len <= PROPERTIES_MOST && found->body.len <= INT32_MAX / 2;
+           found->properties.len <= MAX_PROPERTIES_LENGTH && found->body.len <= INT32_MAX / 2;
 }
 
 void draft_release(draft *found)

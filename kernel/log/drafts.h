@@ -4,6 +4,7 @@
 
 #include "core/kernel.h"
 
+#include "core/facts.h"
 #include "core/span.h"
 
 enum {
@@ -23,8 +24,6 @@ enum {
     DRAFT_TOGETHER,
     DRAFT_FIELDS
 };
-
-enum { HOST_V4_SIZE = 8, HOST_V6_SIZE = 20 };
 
 /* The descriptors of Draft's fields: half the price of looking each one up by its name. */
 typedef struct {

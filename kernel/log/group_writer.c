@@ -8,8 +8,6 @@
 #include "log/drafts.h"
 #include "log/record_group.h"
 
-enum { NOT_FOR_CONSUMERS = 4, ROLLED_BACK = 8, BORN_HOST_V6 = 0x10, STORE_HOST_V6 = 0x20 };
-
 typedef enum { FAILED = -1, HANDED_OVER = 0, DONE = 1 } outcome; /* FAILED: an exception is set */
 
 typedef struct {
@@ -162,13 +160,14 @@ static outcome make_room(GroupWriter *self, append_call *in, const draft *from, 
             }
         }
     }
-    bool no_entry = from->sys_flag & NOT_FOR_CONSUMERS;
+    bool no_entry = from->sys_flag & SYS_FLAG_TRANSACTION_PREPARED;
     return (outcome)group_room(&self->group, no_entry ? NULL : in->queue, entries, size);
 }
 
 static record_facts facts_of(const append_call *in, const draft *from)
 {
-    bool no_entry = from->sys_flag & NOT_FOR_CONSUMERS, hidden = no_entry && from->sys_flag & ROLLED_BACK;
+    bool no_entry = from->sys_flag & SYS_FLAG_TRANSACTION_PREPARED,
+         hidden = (from->sys_flag & SYS_FLAG_TRANSACTION_MASK) == SYS_FLAG_TRANSACTION_ROLLBACK;
     span none = {NULL, 0};
     return (record_facts){
         .no_entry = no_entry,
@@ -214,11 +213,11 @@ static outcome append_draft(GroupWriter *self, append_call *in, const draft *fro
 /* Whether the flag says of the hosts what they are. */
 static bool flag_fits(const GroupWriter *self, const draft *from)
 {
-    int32_t hosts = from->born_host.len == HOST_V6_SIZE ? BORN_HOST_V6 : 0;
+    int32_t hosts = from->born_host.len == HOST_V6_SIZE ? SYS_FLAG_BORN_HOST_V6 : 0;
     if (self->store_host_size == HOST_V6_SIZE) {
-        hosts |= STORE_HOST_V6;
+        hosts |= SYS_FLAG_STORE_HOST_V6;
     }
-    return !(from->sys_flag & (BORN_HOST_V6 | STORE_HOST_V6) & ~hosts);
+    return !(from->sys_flag & RECORD_HOST_BITS & ~hosts);
 }
 
 static outcome append_number(GroupWriter *self, append_call *in, Py_ssize_t number)

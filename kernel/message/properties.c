@@ -45,58 +45,58 @@ typedef enum {
 } property_kind;
 
 #define IS(text, kind) \
-    if (memcmp(name.at, text, sizeof text - 1) == 0) return kind
+    if (span_is_text(name, text)) return kind
 
 static property_kind kind_of(span name)
 {
     switch (name.len) {
     case 4:
-        IS("TAGS", TAGS);
-        IS("WAIT", WAIT);
-        IS("KEYS", KEYS);
+        IS(PROPERTY_TAGS, TAGS);
+        IS(PROPERTY_WAIT, WAIT);
+        IS(PROPERTY_KEYS, KEYS);
         break;
     case 5:
-        IS("DELAY", STEERING_LEVEL);
+        IS(PROPERTY_DELAY, STEERING_LEVEL);
         break;
     case 6:
-        IS("POP_CK", HANDLE);
+        IS(PROPERTY_POP_CK, HANDLE);
         break;
     case 7:
-        IS("CLUSTER", BROKERS);
+        IS(PROPERTY_CLUSTER, BROKERS);
         break;
     case 8:
-        IS("UNIQ_KEY", UNIQUE_KEY);
-        IS("TRAN_MSG", STEERING_TRANSACTION);
-        IS("TRACE_ON", BROKERS);
-        IS("REAL_QID", PLACED);
+        IS(PROPERTY_UNIQ_KEY, UNIQUE_KEY);
+        IS(PROPERTY_TRANSACTION_PREPARED, STEERING_TRANSACTION);
+        IS(PROPERTY_TRACE_ON, BROKERS);
+        IS(PROPERTY_REAL_QUEUE_ID, PLACED);
         break;
     case 9:
-        IS("INNER_NUM", STEERING);
+        IS(PROPERTY_INNER_NUM, STEERING);
         break;
     case 10:
-        IS("REAL_TOPIC", PLACED);
-        IS("MSG_REGION", BROKERS);
+        IS(PROPERTY_REAL_TOPIC, PLACED);
+        IS(PROPERTY_MSG_REGION, BROKERS);
         break;
     case 12:
-        IS("TIMER_OUT_MS", PLACED);
+        IS(PROPERTY_TIMER_OUT_MS, PLACED);
         break;
     case 13:
-        IS("__SHARDINGKEY", SHARDING);
+        IS(PROPERTY_SHARDING_KEY, SHARDING);
         break;
     case 14:
-        IS("TIMER_DELAY_MS", STEERING_MILLISECONDS);
+        IS(PROPERTY_TIMER_DELAY_MS, STEERING_MILLISECONDS);
         break;
     case 15:
-        IS("TIMER_DELAY_SEC", STEERING_SECONDS);
+        IS(PROPERTY_TIMER_DELAY_SEC, STEERING_SECONDS);
         break;
     case 16:
-        IS("TIMER_DELIVER_MS", STEERING_AT);
+        IS(PROPERTY_TIMER_DELIVER_MS, STEERING_AT);
         break;
     case 17:
-        IS("TIMER_DEL_UNIQKEY", STEERING);
+        IS(PROPERTY_TIMER_DEL_UNIQ_KEY, STEERING);
         break;
     case 18:
-        IS("__STARTDELIVERTIME", STEERING_AT);
+        IS(PROPERTY_START_DELIVER_TIME, STEERING_AT);
         break;
     }
     return OTHER;

@@ -4,12 +4,8 @@
 #ifndef ROCKETWIRE_PROPERTIES_H
 #define ROCKETWIRE_PROPERTIES_H
 
+#include "core/facts.h"
 #include "core/span.h"
-
-#define NAME_SEP 1
-#define ITEM_SEP 2
-
-enum { PROPERTIES_MOST = INT16_MAX }; /* bytes of a message's */
 
 typedef struct {
     const uint8_t *at, *end; /* what is left of the text; at == NULL: nothing, not even an empty item */

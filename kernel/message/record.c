@@ -2,8 +2,7 @@
 
 #include "message/record.h"
 
-enum { HOST_V6_SIZE = 20, BORN_HOST_V6 = 0x10, STORE_HOST_V6 = 0x20, CRC_MASK = 0x7FFFFFFF };
-enum { WITHOUT_HOSTS = 72 }; /* all fields of fixed size up to and with the body's length */
+enum { WITHOUT_HOSTS = RECORD_BODY_AT - 2 * HOST_V4_SIZE }; /* of a record's head */
 
 static size_t properties_length(const record *from)
 {
@@ -18,13 +17,13 @@ size_t record_size(const record *from)
 
 void record_write(uint8_t *to, const record *from, size_t size, bool whole)
 {
-    int32_t sys_flag = from->sys_flag & ~(BORN_HOST_V6 | STORE_HOST_V6);
-    if (from->born_host.len == HOST_V6_SIZE) sys_flag |= BORN_HOST_V6;
-    if (from->store_host.len == HOST_V6_SIZE) sys_flag |= STORE_HOST_V6;
+    int32_t sys_flag = from->sys_flag & ~RECORD_HOST_BITS;
+    if (from->born_host.len == HOST_V6_SIZE) sys_flag |= SYS_FLAG_BORN_HOST_V6;
+    if (from->store_host.len == HOST_V6_SIZE) sys_flag |= SYS_FLAG_STORE_HOST_V6;
 
-    uint8_t *p = whole ? put32(to, (uint32_t)size) : to + 4;
+    uint8_t *p = whole ? put32(to, (uint32_t)size) : to + RECORD_MAGIC_AT;
     p = put32(p, (uint32_t)from->magic);
-    p = put32(p, crc32_of(from->body) & CRC_MASK);
+    p = put32(p, crc32_of(from->body) & RECORD_CRC_MASK);
     p = put32(p, (uint32_t)from->queue_id);
     p = put32(p, (uint32_t)from->flag);
     p = put64(p, (uint64_t)from->queue_offset);

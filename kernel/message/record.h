@@ -3,9 +3,8 @@
 #ifndef ROCKETWIRE_RECORD_H
 #define ROCKETWIRE_RECORD_H
 
+#include "core/facts.h"
 #include "core/span.h"
-
-#define QUEUE_ENTRY_SIZE 20
 
 typedef struct {
     span topic_field; /* length and UTF-8, as ConsumeQueue.topic_field */

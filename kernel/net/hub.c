@@ -140,7 +140,7 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
         return NULL;
     }
     hub->epoll = hub->wake = -1;
-    hub->max_frame = FRAME_MOST;
+    hub->max_frame = MAX_FRAME_LENGTH;
     hub->sends = sends == Py_None ? NULL : Py_NewRef(sends);
     hub->pulls = pulls == Py_None ? NULL : Py_NewRef(pulls);
     hub->frame_type = Py_NewRef(frame_type);

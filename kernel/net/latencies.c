@@ -5,8 +5,8 @@
 #include "core/values.h"
 #include "wire/requests.h"
 
-static const int32_t codes[LATENCY_CODES] = {CODE_SEND,    CODE_PULL,       CODE_UPDATE_OFFSET,
-                                             CODE_SEND_V2, CODE_SEND_BATCH, CODE_LITE_PULL};
+static const int32_t codes[LATENCY_CODES] = {CODE_SEND_MESSAGE,    CODE_PULL_MESSAGE,       CODE_UPDATE_CONSUMER_OFFSET,
+                                             CODE_SEND_MESSAGE_V2, CODE_SEND_BATCH_MESSAGE, CODE_LITE_PULL_MESSAGE};
 
 void latency_request(latency_requests of, int32_t code)
 {

@@ -26,13 +26,13 @@ static destination destination_of(const reading *r, const frame *cut, header *he
         return FOR_PYTHON;
     }
     switch (head->code) {
-    case CODE_SEND:
-    case CODE_SEND_V2:
-    case CODE_SEND_BATCH:
+    case CODE_SEND_MESSAGE:
+    case CODE_SEND_MESSAGE_V2:
+    case CODE_SEND_BATCH_MESSAGE:
         return sends ? FOR_SENDS : FOR_PYTHON;
-    case CODE_PULL:
-    case CODE_LITE_PULL:
-    case CODE_UPDATE_OFFSET:
+    case CODE_PULL_MESSAGE:
+    case CODE_LITE_PULL_MESSAGE:
+    case CODE_UPDATE_CONSUMER_OFFSET:
         return pulls ? FOR_PULLS : FOR_PYTHON;
     default:
         return FOR_PYTHON;

@@ -3,6 +3,7 @@
 #include "pop/pop_texts.h"
 
 #include "core/decimal.h"
+#include "core/facts.h"
 #include "delay/waited.h"
 
 enum { SEVERAL = -1 }; /* the offset in an acknowledgement of several messages */
@@ -70,12 +71,12 @@ uint8_t *put_pop_key(uint8_t *p, const pop_record *record)
 
 uint8_t *put_pop_properties(uint8_t *p, const pop_record *record, span key, const pop_delivery *delivery)
 {
-    p = PUT_TEXT(p, "TAGS\1");
+    p = PUT_TEXT(p, PROPERTY_TAGS "\1");
     p = !record->is_ack ? PUT_TEXT(p, "ck") : record->count == 1 ? PUT_TEXT(p, "ack") : PUT_TEXT(p, "bAck");
-    p = put_span(PUT_TEXT(p, "\2UNIQ_KEY\1"), key);
-    p = PUT_NUMBER(p, "\2TIMER_DELIVER_MS\1", delivery->deliver);
+    p = put_span(PUT_TEXT(p, "\2" PROPERTY_UNIQ_KEY "\1"), key);
+    p = PUT_NUMBER(p, "\2" PROPERTY_TIMER_DELIVER_MS "\1", delivery->deliver);
     if (!delivery->waits) return p;
-    p = PUT_NUMBER(p, "\2TIMER_OUT_MS\1", timer_out_time(delivery->deliver));
-    p = put_span(PUT_TEXT(p, "\2REAL_TOPIC\1"), delivery->revive_topic);
-    return PUT_NUMBER(p, "\2REAL_QID\1", delivery->revive_queue);
+    p = PUT_NUMBER(p, "\2" PROPERTY_TIMER_OUT_MS "\1", timer_out_time(delivery->deliver));
+    p = put_span(PUT_TEXT(p, "\2" PROPERTY_REAL_TOPIC "\1"), delivery->revive_topic);
+    return PUT_NUMBER(p, "\2" PROPERTY_REAL_QUEUE_ID "\1", delivery->revive_queue);
 }

@@ -6,7 +6,6 @@
 
 /* Tags codes up to this one are not hashes, but positions in a consume queue extension: such messages pass every
  * filter. */
-#define HIGHEST_EXT_ADDRESS (-(INT64_C(1) << 31) - 1)
 
 static bool passes(const fetch_wish *wish, int64_t code)
 {
@@ -78,14 +77,14 @@ fetch_state fetch_messages(span entries, const fetch_wish *wish, const log_part 
     const uint8_t *end = entries.at + entries.len;
     for (; entry < end; entry += QUEUE_ENTRY_SIZE) {
         int64_t place = (int64_t)get64(entry);
-        int32_t size = (int32_t)get32(entry + 8);
+        int32_t size = (int32_t)get32(entry + QUEUE_ENTRY_SIZE_AT);
         if (place < 0 || size <= 0) {
             return FETCH_UNUSUAL;
         }
         if (found->count > 0 && is_full(wish, found, log_end - place, size)) {
             break;
         }
-        if (!passes(wish, (int64_t)get64(entry + 12))) {
+        if (!passes(wish, (int64_t)get64(entry + QUEUE_ENTRY_TAGS_CODE_AT))) {
             found->scanned++;
             continue;
         }
@@ -104,17 +103,16 @@ fetch_state fetch_messages(span entries, const fetch_wish *wish, const log_part 
 
 /* --- by property texts --- */
 
-enum { MAGIC_AT = 4, SYS_FLAG_AT = 36, BODY_LENGTH_AT = 84, BODY_AT = 88, TEXT_COUNTS_FOR = 64 };
-#define MAGIC_V1 0xDAA320A7u
-#define HOST_BITS 0x30u /* of the sysFlag: addresses of IPv6 */
+enum { TEXT_COUNTS_FOR = 64 };
 
 /* The property text of a record of the usual form, with which it ends; false: of another one, or damaged. */
 static bool text_of_record(span record, span *text)
 {
-    if (record.len < BODY_AT || get32(record.at + MAGIC_AT) != MAGIC_V1 || get32(record.at + SYS_FLAG_AT) & HOST_BITS) {
+    if (record.len < RECORD_BODY_AT || (int32_t)get32(record.at + RECORD_MAGIC_AT) != RECORD_MAGIC_V1 ||
+        get32(record.at + RECORD_SYS_FLAG_AT) & RECORD_HOST_BITS) {
         return false;
     }
-    size_t at = BODY_AT + (size_t)get32(record.at + BODY_LENGTH_AT); /* of the topic's length, one byte */
+    size_t at = RECORD_BODY_AT + (size_t)get32(record.at + RECORD_BODY_LENGTH_AT); /* of the topic's length, one byte */
     if (at >= record.len) {
         return false;
     }
@@ -133,7 +131,7 @@ fetch_state fetch_matching(span entries, const fetch_wish *wish, const fetch_fil
     const uint8_t *end = entries.at + entries.len;
     for (const uint8_t *entry = entries.at; entry < end; entry += QUEUE_ENTRY_SIZE) {
         int64_t place = (int64_t)get64(entry);
-        int32_t size = (int32_t)get32(entry + 8);
+        int32_t size = (int32_t)get32(entry + QUEUE_ENTRY_SIZE_AT);
         if (place < 0 || size <= 0) {
             return FETCH_UNUSUAL;
         }

@@ -229,13 +229,13 @@ path_result pulls_offer(PyObject *pulls, const frame *taken, const header *head,
     int64_t *requests;
     path_result (*offer)(Pulls *, const header *, path_context *) = offer_pull;
     switch (head->code) {
-    case CODE_PULL:
+    case CODE_PULL_MESSAGE:
         requests = &self->pulls;
         break;
-    case CODE_LITE_PULL:
+    case CODE_LITE_PULL_MESSAGE:
         requests = &self->lite_pulls;
         break;
-    case CODE_UPDATE_OFFSET:
+    case CODE_UPDATE_CONSUMER_OFFSET:
         requests = &self->updates;
         offer = offer_offset;
         break;

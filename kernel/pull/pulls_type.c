@@ -189,8 +189,9 @@ static PyObject *take(PyObject *object, PyObject *unused)
         tally->messages = tally->bytes = tally->pulls = 0;
     }
     forget_touched(self);
-    PyObject *taken = Py_BuildValue("N{iLiLiL}", delivered, CODE_PULL, (long long)self->pulls, CODE_LITE_PULL,
-                                    (long long)self->lite_pulls, CODE_UPDATE_OFFSET, (long long)self->updates);
+    PyObject *taken =
+        Py_BuildValue("N{iLiLiL}", delivered, CODE_PULL_MESSAGE, (long long)self->pulls, CODE_LITE_PULL_MESSAGE,
+                      (long long)self->lite_pulls, CODE_UPDATE_CONSUMER_OFFSET, (long long)self->updates);
     self->pulls = self->lite_pulls = self->updates = 0;
     return taken;
 }

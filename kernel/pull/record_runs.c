@@ -25,7 +25,7 @@ static bool find_runs(const run_search *in)
     int64_t start = 0, end = 0;
     for (size_t at = 0; at < in->entries.len; at += QUEUE_ENTRY_SIZE) {
         int64_t place = (int64_t)(get64(in->entries.at + at) - first);
-        int32_t size = (int32_t)get32(in->entries.at + at + 8);
+        int32_t size = (int32_t)get32(in->entries.at + at + QUEUE_ENTRY_SIZE_AT);
         if (place < end || place > in->length || size <= 0 || size > in->length - place) return false;
         if (place != end) {
             if (!add_run(in, start, end)) return false;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/decimal.h"
+#include "core/facts.h"
 #include "core/json_text.h"
 #include "core/utf8.h"
 #include "records/texts.h"
@@ -18,10 +19,6 @@ enum { LINE_FIXED = 1024 };
 /* Properties may stand in a line twice, the second time as tags, id or keys; a property has at least three bytes, and
  * six more around its name and value; a key two, and three around it. */
 enum { PROPERTIES_FACTOR = 2 * JSON_TEXT_MOST + 4 };
-enum { SYS_FLAG_COMPRESSED = 1, SYS_FLAG_IPV6 = 0x30, QUEUE_ID_AT = 12, SYS_FLAG_END = 39, BORN_HOST_AT = 48 };
-enum { HEAD_SIZE = 88 };       /* of a record with hosts of IPv4, up to its body; the last four bytes are its length */
-enum { RECORD_SMALLEST = 91 }; /* store.layout.record.SMALLEST: no body, a topic and properties of no bytes */
-enum { MAGIC_V1 = (int32_t)0xDAA320A7, MAGIC_V2 = (int32_t)0xDAA320AB }; /* a topic's length has one byte, or two */
 
 typedef struct {
     const uint8_t *at;
@@ -32,10 +29,10 @@ typedef struct {
 /* The parts of a record of some size with hosts of IPv4; false: its lengths do not fit together. */
 static bool parts_within(int64_t size, size_t topic_length, record_parts *found)
 {
-    int64_t left = size - (int64_t)(HEAD_SIZE + topic_length + 2); /* for body, topic and properties */
+    int64_t left = size - (int64_t)(RECORD_BODY_AT + topic_length + 2); /* for body, topic and properties */
     if (left < 0) return false;
-    const uint8_t *body_at = found->at + HEAD_SIZE;
-    int64_t body = get32(body_at - 4); /* a negative one is larger than any record */
+    const uint8_t *body_at = found->at + RECORD_BODY_AT;
+    int64_t body = get32(found->at + RECORD_BODY_LENGTH_AT); /* a negative one is larger than any record */
     left -= body;
     if (left < 0) return false;
     const uint8_t *topic = body_at + body;
@@ -56,10 +53,11 @@ static bool record_there(span buffer, int64_t position, record_parts *found)
     size_t room = buffer.len - (size_t)position;
     if (room < RECORD_SMALLEST) return false;
     found->at = buffer.at + position;
-    int32_t size = (int32_t)get32(found->at), magic = (int32_t)get32(found->at + 4);
-    if (size < RECORD_SMALLEST || (size_t)size > room || (magic != MAGIC_V1 && magic != MAGIC_V2)) return false;
-    found->plain = (found->at[SYS_FLAG_END] & SYS_FLAG_IPV6) == 0;
-    return !found->plain || parts_within(size, magic == MAGIC_V1 ? 1 : 2, found);
+    int32_t size = (int32_t)get32(found->at), magic = (int32_t)get32(found->at + RECORD_MAGIC_AT);
+    if (size < RECORD_SMALLEST || (size_t)size > room || (magic != RECORD_MAGIC_V1 && magic != RECORD_MAGIC_V2))
+        return false;
+    found->plain = (get32(found->at + RECORD_SYS_FLAG_AT) & RECORD_HOST_BITS) == 0;
+    return !found->plain || parts_within(size, magic == RECORD_MAGIC_V1 ? 1 : 2, found);
 }
 
 typedef struct {
@@ -112,8 +110,8 @@ static uint8_t *put_hex(uint8_t *p, const uint8_t *bytes, size_t count)
 static uint8_t *put_offset_id(uint8_t *p, const uint8_t *record)
 {
     *p++ = '"';
-    p = put_hex(p, record + 64, 8);
-    p = put_hex(p, record + 28, 8);
+    p = put_hex(p, record + RECORD_STORE_HOST_AT, HOST_V4_SIZE);
+    p = put_hex(p, record + RECORD_PHYSICAL_OFFSET_AT, 8);
     *p++ = '"';
     return p;
 }
@@ -171,30 +169,31 @@ static uint8_t *put_properties(uint8_t *p, const pieces *items)
 /* One line; there is room for it. */
 static uint8_t *put_line(uint8_t *p, const record_parts *record, const properties_known *known, const pieces *items)
 {
-    const uint8_t *at = record->at, *head = at + HEAD_SIZE;
+    const uint8_t *at = record->at;
     bool text = utf8_valid(record->body);
     p = put_string(PUT_TEXT(p, "{\"topic\":"), record->topic);
-    p = put_decimal(PUT_TEXT(p, ",\"queue_id\":"), (int32_t)get32(at + QUEUE_ID_AT));
-    p = put_decimal(PUT_TEXT(p, ",\"queue_offset\":"), (int64_t)get64(at + 20));
+    p = put_decimal(PUT_TEXT(p, ",\"queue_id\":"), (int32_t)get32(at + RECORD_QUEUE_ID_AT));
+    p = put_decimal(PUT_TEXT(p, ",\"queue_offset\":"), (int64_t)get64(at + RECORD_QUEUE_OFFSET_AT));
     p = PUT_TEXT(p, ",\"message_id\":");
     p = known->values[UNIQUE_KEY].at == NULL ? put_offset_id(p, at) : put_string(p, known->values[UNIQUE_KEY]);
     p = put_offset_id(PUT_TEXT(p, ",\"offset_message_id\":"), at);
-    p = put_decimal(PUT_TEXT(p, ",\"born_timestamp\":"), (int64_t)get64(at + 40));
-    p = put_decimal(PUT_TEXT(p, ",\"store_timestamp\":"), (int64_t)get64(at + 56));
-    p = put_host(PUT_TEXT(p, ",\"born_host\":"), at + BORN_HOST_AT);
-    p = put_host(PUT_TEXT(p, ",\"store_host\":"), at + 64);
+    p = put_decimal(PUT_TEXT(p, ",\"born_timestamp\":"), (int64_t)get64(at + RECORD_BORN_TIMESTAMP_AT));
+    p = put_decimal(PUT_TEXT(p, ",\"store_timestamp\":"), (int64_t)get64(at + RECORD_STORE_TIMESTAMP_AT));
+    p = put_host(PUT_TEXT(p, ",\"born_host\":"), at + RECORD_BORN_HOST_AT);
+    p = put_host(PUT_TEXT(p, ",\"store_host\":"), at + RECORD_STORE_HOST_AT);
     p = PUT_TEXT(p, ",\"tags\":");
     p = known->values[TAGS].at == NULL ? PUT_TEXT(p, "null") : put_string(p, known->values[TAGS]);
     p = put_keys(PUT_TEXT(p, ",\"keys\":"), known->values[KEYS]);
     p = PUT_TEXT(p, ",\"body\":");
     p = text ? put_string(p, record->body) : PUT_TEXT(p, "null");
     p = put_properties(PUT_TEXT(p, ",\"properties\":"), items);
-    p = put_decimal(PUT_TEXT(p, ",\"sys_flag\":"), (int32_t)get32(at + SYS_FLAG_END - 3));
-    p = put_decimal(PUT_TEXT(p, ",\"flag\":"), (int32_t)get32(at + 16));
-    p = put_decimal(PUT_TEXT(p, ",\"reconsume_times\":"), (int32_t)get32(head - 16));
-    p = put_decimal(PUT_TEXT(p, ",\"prepared_transaction_offset\":"), (int64_t)get64(head - 12));
-    p = put_decimal(PUT_TEXT(p, ",\"body_crc\":"), (int32_t)get32(at + 8));
-    p = put_decimal(PUT_TEXT(p, ",\"physical_offset\":"), (int64_t)get64(at + 28));
+    p = put_decimal(PUT_TEXT(p, ",\"sys_flag\":"), (int32_t)get32(at + RECORD_SYS_FLAG_AT));
+    p = put_decimal(PUT_TEXT(p, ",\"flag\":"), (int32_t)get32(at + RECORD_FLAG_AT));
+    p = put_decimal(PUT_TEXT(p, ",\"reconsume_times\":"), (int32_t)get32(at + RECORD_RECONSUME_TIMES_AT));
+    p = put_decimal(PUT_TEXT(p, ",\"prepared_transaction_offset\":"),
+                    (int64_t)get64(at + RECORD_PREPARED_TRANSACTION_OFFSET_AT));
+    p = put_decimal(PUT_TEXT(p, ",\"body_crc\":"), (int32_t)get32(at + RECORD_BODY_CRC_AT));
+    p = put_decimal(PUT_TEXT(p, ",\"physical_offset\":"), (int64_t)get64(at + RECORD_PHYSICAL_OFFSET_AT));
     p = put_decimal(PUT_TEXT(p, ",\"store_size\":"), (int32_t)get32(at));
     p = PUT_TEXT(p, ",\"broker\":null");
     if (!text) {
@@ -219,7 +218,8 @@ static Py_ssize_t lines_write(lines *of, span buffer, const int64_t *positions, 
             done = -1;
             break;
         }
-        if (!record.plain || record.at[SYS_FLAG_END] & SYS_FLAG_COMPRESSED || !utf8_valid(record.topic)) break;
+        if (!record.plain || get32(record.at + RECORD_SYS_FLAG_AT) & SYS_FLAG_COMPRESSED || !utf8_valid(record.topic))
+            break;
         reader.items.count = reader.before = 0;
         size_t most = LINE_FIXED + JSON_TEXT_MOST * (record.topic.len + record.body.len) +
                       PROPERTIES_FACTOR * record.properties.len;

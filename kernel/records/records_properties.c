@@ -12,9 +12,9 @@
 
 static inline known_name name_of(span name)
 {
-    if (name.len == 4)
-        return memcmp(name.at, "TAGS", 4) == 0 ? TAGS : memcmp(name.at, "KEYS", 4) == 0 ? KEYS : NAMELESS;
-    return name.len == 8 && memcmp(name.at, "UNIQ_KEY", 8) == 0 ? UNIQUE_KEY : NAMELESS;
+    if (span_is_text(name, PROPERTY_TAGS)) return TAGS;
+    if (span_is_text(name, PROPERTY_KEYS)) return KEYS;
+    return span_is_text(name, PROPERTY_UNIQ_KEY) ? UNIQUE_KEY : NAMELESS;
 }
 
 /* The window at an end of a text that the others leave, or of a short text with zeros behind. */

@@ -5,10 +5,9 @@
 #include "relay/head.h"
 
 #include "core/decimal.h"
+#include "core/facts.h"
 #include "core/keys_in_text.h"
 
-enum { TYPE_JSON = 0, TYPE_ROCKETMQ = 1 };
-enum { OPAQUE_AT = 5, FLAG_AT = 9, FIXED_BYTES = 13 };
 enum { TAIL = 128 }; /* bytes at the end of a header that Java wrote: opaque and flag follow the fields */
 
 static bool number_at(const uint8_t *at, const uint8_t *end, int32_t *value)
@@ -38,12 +37,12 @@ static bool find_late(span header, text_key wanted, int32_t *value)
 
 bool head_read(span header, uint8_t serialize_type, head *found)
 {
-    if (serialize_type == TYPE_ROCKETMQ && header.len >= FIXED_BYTES) {
-        *found = (head){(int16_t)get16(header.at), (int32_t)get32(header.at + OPAQUE_AT),
-                        (int32_t)get32(header.at + FLAG_AT)};
+    if (serialize_type == SERIALIZE_ROCKETMQ && header.len >= HEADER_REMARK_LENGTH_AT) {
+        *found = (head){(int16_t)get16(header.at), (int32_t)get32(header.at + HEADER_OPAQUE_AT),
+                        (int32_t)get32(header.at + HEADER_FLAG_AT)};
         return true;
     }
-    if (serialize_type != TYPE_JSON ||
+    if (serialize_type != SERIALIZE_JSON ||
         !find(header.at, header.at + header.len, TEXT_KEY("\"code\":", 1), &found->code) ||
         !find_late(header, TEXT_KEY("\"opaque\":", 4), &found->opaque)) {
         return false;

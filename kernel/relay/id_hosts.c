@@ -1,13 +1,12 @@
 #include "relay/id_hosts.h"
 
+#include "core/facts.h"
 #include "core/keys_in_text.h"
 
-#define NAME "msgId"
-#define IN_JSON "\"" NAME "\":\""
+#define IN_JSON "\"" FIELD_MSG_ID "\":\""
 
-enum { TYPE_JSON = 0, TYPE_ROCKETMQ = 1 };
-enum { NAME_SIZE = sizeof NAME - 1, IN_JSON_SIZE = sizeof IN_JSON - 1, IN_JSON_RARE = 1 };
-enum { REMARK_LENGTH_AT = 13, NAME_LENGTH = 2, VALUE_LENGTH = 4 };
+enum { IN_JSON_SIZE = sizeof IN_JSON - 1, IN_JSON_RARE = 1 };
+enum { NAME_LENGTH = 2, VALUE_LENGTH = 4 };
 
 bool id_hosts_set(id_hosts *hosts, span old, span new_)
 {
@@ -54,18 +53,19 @@ static void rewrite_json(uint8_t *header, const uint8_t *end, const id_hosts *ho
 
 static void rewrite_binary(uint8_t *header, size_t size, const id_hosts *hosts)
 {
-    if (size < REMARK_LENGTH_AT + VALUE_LENGTH) {
+    if (size < HEADER_REMARK_LENGTH_AT + VALUE_LENGTH) {
         return;
     }
     /* A length has 32 bits at most, a place therefore far less than 64. */
-    uint64_t at = REMARK_LENGTH_AT + VALUE_LENGTH + (uint64_t)get32(header + REMARK_LENGTH_AT) + VALUE_LENGTH;
+    uint64_t at =
+        HEADER_REMARK_LENGTH_AT + VALUE_LENGTH + (uint64_t)get32(header + HEADER_REMARK_LENGTH_AT) + VALUE_LENGTH;
     while (at + NAME_LENGTH <= size) {
         uint64_t name = at + NAME_LENGTH, name_end = name + get16(header + at), value = name_end + VALUE_LENGTH;
         if (value > size || get32(header + name_end) > size - value) {
             return;
         }
         at = value + get32(header + name_end);
-        if (span_is(span_of(header + name, name_end - name), NAME, NAME_SIZE)) {
+        if (span_is_text(span_of(header + name, name_end - name), FIELD_MSG_ID)) {
             rewrite_ids(header + value, header + at, hosts);
         }
     }
@@ -73,9 +73,9 @@ static void rewrite_binary(uint8_t *header, size_t size, const id_hosts *hosts)
 
 void id_hosts_rewrite(uint8_t *header, size_t size, uint8_t serialize_type, const id_hosts *hosts)
 {
-    if (serialize_type == TYPE_JSON) {
+    if (serialize_type == SERIALIZE_JSON) {
         rewrite_json(header, header + size, hosts);
-    } else if (serialize_type == TYPE_ROCKETMQ) {
+    } else if (serialize_type == SERIALIZE_ROCKETMQ) {
         rewrite_binary(header, size, hosts);
     }
 }

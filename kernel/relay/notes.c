@@ -142,7 +142,8 @@ static copied_frame *copy_new(int64_t pair, size_t size)
 /* A xorshift generator: clients cannot tell which sends are chosen, and nothing depends on it if they can. */
 static bool chosen(notes *all, int32_t code)
 {
-    if (all->chance == 0 || (code != CODE_SEND && code != CODE_SEND_V2 && code != CODE_SEND_BATCH)) {
+    if (all->chance == 0 ||
+        (code != CODE_SEND_MESSAGE && code != CODE_SEND_MESSAGE_V2 && code != CODE_SEND_BATCH_MESSAGE)) {
         return false;
     }
     all->random ^= all->random << 13;

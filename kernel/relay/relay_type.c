@@ -78,7 +78,7 @@ static PyObject *add(PyObject *object, PyObject *args)
     id_hosts hosts;
     if (self->closed) {
         PyErr_SetString(PyExc_ValueError, "the relay is closed");
-    } else if (longest_frame < FRAME_WORDS || longest_frame > FRAME_MOST) {
+    } else if (longest_frame < FRAME_WORDS || longest_frame > MAX_FRAME_LENGTH) {
         PyErr_SetString(PyExc_ValueError, "no frame is so long");
     } else if (!id_hosts_set(&hosts, span_of(old.buf, (size_t)old.len), span_of(new_.buf, (size_t)new_.len))) {
         PyErr_SetString(PyExc_ValueError, UNEQUAL_HOSTS);

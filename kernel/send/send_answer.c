@@ -1,17 +1,11 @@
 #include "send/send_answer.h"
 
 #include "core/decimal.h"
+#include "core/facts.h"
 
-#define MESSAGE_ID_JSON ",\"msgId\":\"" /* the end of the third part */
+#define MESSAGE_ID_JSON ",\"" FIELD_MSG_ID "\":\"" /* the end of the third part */
 
-enum {
-    PREFIX_SIZE = 8,
-    WORD = 4,
-    PLACE_DIGITS = 16,
-    NUMBERS = SEND_ANSWER_PARTS - 1,
-    SUCCESS = 0,
-    MORE_JSON = sizeof ",\"\":\"\""
-};
+enum { PREFIX_SIZE = 8, WORD = 4, PLACE_DIGITS = 16, NUMBERS = SEND_ANSWER_PARTS - 1, MORE_JSON = sizeof ",\"\":\"\"" };
 
 /* The field that the answer to a message that waits has besides; value.at == NULL: none. */
 typedef struct {
@@ -21,9 +15,9 @@ typedef struct {
 static more_field more_of(const send_answer *one)
 {
     if (one->transaction_id.at != NULL) {
-        return (more_field){span_of("transactionId", 13), one->transaction_id};
+        return (more_field){span_of(FIELD_TRANSACTION_ID, sizeof FIELD_TRANSACTION_ID - 1), one->transaction_id};
     }
-    return (more_field){span_of("recallHandle", 12), one->recall_handle};
+    return (more_field){span_of(FIELD_RECALL_HANDLE, sizeof FIELD_RECALL_HANDLE - 1), one->recall_handle};
 }
 
 size_t send_answer_most(const send_answers *all, const send_answer *one)
@@ -76,7 +70,7 @@ static uint8_t *put_more(uint8_t *p, span part, const send_answer *one)
 
 static uint8_t *put_json(uint8_t *p, const span *parts, span id_prefix, const send_answer *one)
 {
-    p = put_decimal(put_span(p, parts[0]), SUCCESS);
+    p = put_decimal(put_span(p, parts[0]), RESPONSE_SUCCESS);
     p = put_decimal(put_span(p, parts[1]), one->queue_id);
     p = put_ids(put_more(p, parts[2], one), id_prefix, one);
     p = put_decimal(put_span(p, parts[3]), one->queue_offset);
@@ -93,7 +87,7 @@ static uint8_t *set_length(uint8_t *length, uint8_t *end)
 
 static uint8_t *put_binary(uint8_t *p, const span *parts, span id_prefix, const send_answer *one)
 {
-    p = put32(put_span(put16(p, SUCCESS), parts[0]), (uint32_t)one->opaque);
+    p = put32(put_span(put16(p, RESPONSE_SUCCESS), parts[0]), (uint32_t)one->opaque);
     uint8_t *fields = put_span(p, parts[1]);
     p = put_span(fields + WORD, parts[2]);
     p = put_span(set_length(p, put_ids(p + WORD, id_prefix, one)), parts[3]);

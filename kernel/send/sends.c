@@ -118,7 +118,7 @@ static path_result add_time(Sends *self, const send_plan *plan, const properties
     one->properties[2] = texts.behind;
     *recall_handle = texts.recall_handle;
     size_t length = found->length + texts.properties.len + texts.behind.len;
-    return length + WAITED_ROOM > PROPERTIES_MOST ? PATH_HANDED_OVER : PATH_TAKEN;
+    return length + WAITED_ROOM > MAX_PROPERTIES_LENGTH ? PATH_HANDED_OVER : PATH_TAKEN;
 }
 
 /* Turn a record into that of a delayed or half message. */
@@ -132,7 +132,8 @@ static path_result add_wait(Sends *self, send_plan *plan, const properties_found
     }
     one->properties[1] = held->properties;
     one->properties[2] = held->behind;
-    return found->length + held->properties.len + held->behind.len > PROPERTIES_MOST ? PATH_HANDED_OVER : PATH_TAKEN;
+    return found->length + held->properties.len + held->behind.len > MAX_PROPERTIES_LENGTH ? PATH_HANDED_OVER
+                                                                                           : PATH_TAKEN;
 }
 
 /* Write a single message with these properties, which have no escapes; `scratch` is behind them. */
@@ -141,7 +142,7 @@ static path_result store_message(Sends *self, const send_request *send, span tex
 {
     properties_found found;
     properties_rewrite(text, self->broker_text, scratch, &found);
-    if (found.nul || found.length > PROPERTIES_MOST) return PATH_HANDED_OVER;
+    if (found.nul || found.length > MAX_PROPERTIES_LENGTH) return PATH_HANDED_OVER;
 
     record one = record_of(self, send, plan, context);
     one.body = body;
@@ -264,7 +265,7 @@ static path_result look_at_batch(Sends *self, span body, record *one, span tail,
         put_behind(&item->found, &behind);
         fill_in(one, item, tail);
         size_t length = one->properties[0].len + one->properties[1].len + tail.len;
-        if (item->found.steering || item->found.nul || length > PROPERTIES_MOST) return PATH_HANDED_OVER;
+        if (item->found.steering || item->found.nul || length > MAX_PROPERTIES_LENGTH) return PATH_HANDED_OVER;
         item->size = record_size(one);
         *size += item->size;
         ++*count;
@@ -304,7 +305,7 @@ static path_result serve(Sends *self, const frame *taken, const header *head, pa
     send_plan *plan;
     if (!send_read(head, &send) || taken->body.len > (size_t)self->max_body) return PATH_HANDED_OVER;
     /* No memory for the count of refusals. */
-    if (send.properties.len > ESCAPE_MOST * PROPERTIES_MOST) return PATH_HANDED_OVER;
+    if (send.properties.len > ESCAPE_MOST * MAX_PROPERTIES_LENGTH) return PATH_HANDED_OVER;
     batch_common common = {0};
     path_result result = send.batch ? sends_look_at_common(self, &send, &common) : PATH_TAKEN;
     if (result == PATH_TAKEN) result = sends_plan_for(self, &send, &common, &plan);
@@ -315,7 +316,8 @@ static path_result serve(Sends *self, const frame *taken, const header *head, pa
         result = (send.batch ? offer_batch : offer_message)(self, taken, head, &send, &common, plan, context);
     }
     if (result == PATH_HANDED_OVER && plan->queue == NULL) plan->spent = true;
-    if (result == PATH_TAKEN) self->requests[head->code == CODE_SEND ? 0 : head->code == CODE_SEND_V2 ? 1 : 2]++;
+    if (result == PATH_TAKEN)
+        self->requests[head->code == CODE_SEND_MESSAGE ? 0 : head->code == CODE_SEND_MESSAGE_V2 ? 1 : 2]++;
     return result;
 }
 
@@ -348,7 +350,7 @@ path_result sends_store(PyObject *sends, const send_request *send, span body, pa
     send_plan *plan;
     batch_common common = {0};
     if (!self->enabled || self->deferred || !is_in_time(self, context)) return PATH_HANDED_OVER;
-    if (body.len > (size_t)self->max_body || send->properties.len > PROPERTIES_MOST) return PATH_HANDED_OVER;
+    if (body.len > (size_t)self->max_body || send->properties.len > MAX_PROPERTIES_LENGTH) return PATH_HANDED_OVER;
     if (!items_room(self, 1) || !sends_scratch_room(self, send->properties.len + self->broker_text.len + 1))
         return sends_no_memory();
     self->busy = true;

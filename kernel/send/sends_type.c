@@ -130,7 +130,7 @@ static PyObject *forget(PyObject *self, PyObject *unused)
 /* A dict of the requests taken, by code. */
 static PyObject *requests_by_code(const Sends *self)
 {
-    static const int codes[SEND_CODES] = {CODE_SEND, CODE_SEND_V2, CODE_SEND_BATCH};
+    static const int codes[SEND_CODES] = {CODE_SEND_MESSAGE, CODE_SEND_MESSAGE_V2, CODE_SEND_BATCH_MESSAGE};
     PyObject *requests = PyDict_New();
     for (int which = 0; requests != NULL && which < SEND_CODES; which++) {
         if (self->requests[which] == 0) continue;

@@ -3,7 +3,7 @@
 #include "core/utf8.h"
 
 /* Lengths on the way; a negative one is larger than anything. */
-enum { FIXED_SIZE = 17, NAME_LENGTH = 2, VALUE_LENGTH = 4 };
+enum { NAME_LENGTH = 2, VALUE_LENGTH = 4 };
 
 typedef struct {
     const uint8_t *at, *end;
@@ -43,14 +43,14 @@ static inline bool take_value(reader *from, span *value)
 
 bool header_read_binary(span data, header *found)
 {
-    if (data.len < FIXED_SIZE || data.len > INT32_MAX) {
+    if (data.len < HEADER_REMARK_AT || data.len > INT32_MAX) {
         return false;
     }
-    found->code = (int16_t)get16(data.at); /* then language and version, which nobody here asks for */
-    found->opaque = (int32_t)get32(data.at + 5);
-    found->flag = (int32_t)get32(data.at + 9);
+    found->code = (int16_t)get16(data.at + HEADER_CODE_AT); /* then language and version, which nobody here asks for */
+    found->opaque = (int32_t)get32(data.at + HEADER_OPAQUE_AT);
+    found->flag = (int32_t)get32(data.at + HEADER_FLAG_AT);
     found->count = 0;
-    reader from = {data.at + 13, data.at + data.len};
+    reader from = {data.at + HEADER_REMARK_LENGTH_AT, data.at + data.len};
     span remark;
     if (!take_value(&from, &remark) || left(&from) < VALUE_LENGTH || get32(from.at) != left(&from) - VALUE_LENGTH) {
         return false;

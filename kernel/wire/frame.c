@@ -9,7 +9,7 @@ frame_state frame_next(span data, frame *found)
         return FRAME_PART;
     }
     int32_t length = (int32_t)get32(data.at);
-    bool possible = length >= PREFIX_SIZE - LENGTH_SIZE && length <= FRAME_MOST - LENGTH_SIZE;
+    bool possible = length >= PREFIX_SIZE - LENGTH_SIZE && length <= MAX_FRAME_LENGTH - LENGTH_SIZE;
     if (possible) {
         found->size = (size_t)length + LENGTH_SIZE;
     }

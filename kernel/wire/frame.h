@@ -2,11 +2,11 @@
 #ifndef ROCKETWIRE_FRAME_H
 #define ROCKETWIRE_FRAME_H
 
+#include "core/facts.h"
 #include "core/span.h"
 
 enum {
-    FRAME_WORDS = 8,              /* bytes of the two words before a header; the first does not count itself */
-    FRAME_MOST = 16 * 1024 * 1024 /* bytes of the longest frame there can be */
+    FRAME_WORDS = 8 /* bytes of the two words before a header; the first does not count itself */
 };
 
 typedef struct {

@@ -208,8 +208,9 @@ static bool read_json(span data, header *found)
 bool header_read(span data, uint8_t serialize_type, header *found)
 {
     found->serialize_type = serialize_type;
-    if (data.len > HEADER_BYTES_MOST) {
+    if (data.len > MAX_HEADER_BYTES) {
         return false;
     }
-    return serialize_type == 0 ? read_json(data, found) : serialize_type == 1 && header_read_binary(data, found);
+    if (serialize_type == SERIALIZE_JSON) return read_json(data, found);
+    return serialize_type == SERIALIZE_ROCKETMQ && header_read_binary(data, found);
 }

@@ -6,10 +6,10 @@
 #ifndef ROCKETWIRE_HEADER_H
 #define ROCKETWIRE_HEADER_H
 
+#include "core/facts.h"
 #include "core/span.h"
 
 #define HEADER_FIELDS_MOST 24
-#define HEADER_BYTES_MOST (1 << 20) /* as wire/header.py has it */
 
 typedef struct {
     span name;
@@ -21,7 +21,7 @@ typedef struct {
     int32_t code;
     int32_t flag;
     int32_t opaque;
-    uint8_t serialize_type; /* 0 JSON, 1 ROCKETMQ */
+    uint8_t serialize_type;
     int count;
     header_field fields[HEADER_FIELDS_MOST];
 } header;

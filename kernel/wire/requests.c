@@ -14,17 +14,14 @@ static inline bool plain(const header_field *field, span *value)
     return !field->escaped;
 }
 
-static inline bool is_bool(span text)
-{
-    return text.len == 5 ? memcmp(text.at, "false", 5) == 0 : text.len == 4 && memcmp(text.at, "true", 4) == 0;
-}
+static inline bool is_bool(span text) { return span_is_text(text, "true") || span_is_text(text, "false"); }
 
 /* Whether an unknown field can be skipped, as Python does: not if its escapes are unchecked, or if it is for access
  * control. */
 static bool passed_over(const header_field *field)
 {
-    return !field->escaped && !span_is(field->name, "AccessKey", 9) && !span_is(field->name, "Signature", 9) &&
-           !span_is(field->name, "SecurityToken", 13);
+    return !field->escaped && !span_is_text(field->name, FIELD_ACCESS_KEY) &&
+           !span_is_text(field->name, FIELD_SIGNATURE) && !span_is_text(field->name, FIELD_SECURITY_TOKEN);
 }
 
 /* The letter that a send's field has in the V2 form; 0: a name that is not known. */
@@ -32,25 +29,32 @@ static char letter_of(span name)
 {
     switch (name.len) {
     case 4:
-        return span_is(name, "flag", 4) ? 'h' : 0;
+        return span_is_text(name, FIELD_FLAG) ? SHORT_FLAG : 0;
     case 5:
-        return span_is(name, "topic", 5) ? 'b' : span_is(name, "batch", 5) ? 'm' : span_is(name, "bname", 5) ? 'n' : 0;
+        return span_is_text(name, FIELD_TOPIC)   ? SHORT_TOPIC
+               : span_is_text(name, FIELD_BATCH) ? SHORT_BATCH
+               : span_is_text(name, FIELD_BNAME) ? SHORT_BNAME
+                                                 : 0;
     case 7:
-        return span_is(name, "queueId", 7) ? 'e' : span_is(name, "sysFlag", 7) ? 'f' : 0;
+        return span_is_text(name, FIELD_QUEUE_ID)   ? SHORT_QUEUE_ID
+               : span_is_text(name, FIELD_SYS_FLAG) ? SHORT_SYS_FLAG
+                                                    : 0;
     case 8:
-        return span_is(name, "unitMode", 8) ? 'k' : 0;
+        return span_is_text(name, FIELD_UNIT_MODE) ? SHORT_UNIT_MODE : 0;
     case 10:
-        return span_is(name, "properties", 10) ? 'i' : 0;
+        return span_is_text(name, FIELD_PROPERTIES) ? SHORT_PROPERTIES : 0;
     case 12:
-        return span_is(name, "defaultTopic", 12) ? 'c' : 0;
+        return span_is_text(name, FIELD_DEFAULT_TOPIC) ? SHORT_DEFAULT_TOPIC : 0;
     case 13:
-        return span_is(name, "producerGroup", 13) ? 'a' : span_is(name, "bornTimestamp", 13) ? 'g' : 0;
+        return span_is_text(name, FIELD_PRODUCER_GROUP)   ? SHORT_PRODUCER_GROUP
+               : span_is_text(name, FIELD_BORN_TIMESTAMP) ? SHORT_BORN_TIMESTAMP
+                                                          : 0;
     case 14:
-        return span_is(name, "reconsumeTimes", 14) ? 'j' : 0;
+        return span_is_text(name, FIELD_RECONSUME_TIMES) ? SHORT_RECONSUME_TIMES : 0;
     case 17:
-        return span_is(name, "maxReconsumeTimes", 17) ? 'l' : 0;
+        return span_is_text(name, FIELD_MAX_RECONSUME_TIMES) ? SHORT_MAX_RECONSUME_TIMES : 0;
     case 21:
-        return span_is(name, "defaultTopicQueueNums", 21) ? 'd' : 0;
+        return span_is_text(name, FIELD_DEFAULT_TOPIC_QUEUE_NUMS) ? SHORT_DEFAULT_TOPIC_QUEUE_NUMS : 0;
     default:
         return 0;
     }
@@ -61,47 +65,47 @@ static inline bool take_send_field(const header_field *field, char letter, send_
     span value = field->value;
     int32_t number;
     switch (letter) {
-    case 'a':
+    case SHORT_PRODUCER_GROUP:
         return plain(field, &found->producer_group);
-    case 'b':
+    case SHORT_TOPIC:
         return plain(field, &found->topic);
-    case 'c':
+    case SHORT_DEFAULT_TOPIC:
         return plain(field, &found->default_topic);
-    case 'd':
+    case SHORT_DEFAULT_TOPIC_QUEUE_NUMS:
         return read_int32(value, &found->default_topic_queue_nums);
-    case 'e':
+    case SHORT_QUEUE_ID:
         return read_int32(value, &found->queue_id);
-    case 'f':
+    case SHORT_SYS_FLAG:
         return read_int32(value, &found->sys_flag);
-    case 'g':
+    case SHORT_BORN_TIMESTAMP:
         return read_int64(value, &found->born_timestamp);
-    case 'h':
+    case SHORT_FLAG:
         return read_int32(value, &found->flag);
-    case 'i':
+    case SHORT_PROPERTIES:
         found->properties = value;
         found->properties_escaped = field->escaped;
         return true;
-    case 'j':
+    case SHORT_RECONSUME_TIMES:
         found->has_reconsume_times = true;
         return read_int32(value, &found->reconsume_times);
-    case 'k':
+    case SHORT_UNIT_MODE:
         found->unit_mode = value;
         return is_bool(value);
-    case 'l':
+    case SHORT_MAX_RECONSUME_TIMES:
         found->max_reconsume_times = value;
         return read_int32(value, &number);
-    case 'm':
+    case SHORT_BATCH:
         found->batch = value.len == 4;
         return is_bool(value);
-    default: /* 'n' */
+    default: /* SHORT_BNAME */
         return plain(field, &found->bname);
     }
 }
 
 bool send_read(const header *from, send_request *found)
 {
-    bool shortened = from->code == CODE_SEND_V2 || from->code == CODE_SEND_BATCH;
-    if ((!shortened && from->code != CODE_SEND) || !is_request(from)) {
+    bool shortened = from->code == CODE_SEND_MESSAGE_V2 || from->code == CODE_SEND_BATCH_MESSAGE;
+    if ((!shortened && from->code != CODE_SEND_MESSAGE) || !is_request(from)) {
         return false;
     }
     memset(found, 0, sizeof *found);
@@ -112,7 +116,9 @@ bool send_read(const header *from, send_request *found)
             letter = letter_of(field->name);
         } else {
             letter =
-                field->name.len == 1 && field->name.at[0] >= 'a' && field->name.at[0] <= 'n' ? field->name.at[0] : 0;
+                field->name.len == 1 && field->name.at[0] >= SHORT_PRODUCER_GROUP && field->name.at[0] <= SHORT_BNAME
+                    ? (char)field->name.at[0]
+                    : 0;
         }
         if (letter == 0) {
             if (!passed_over(field)) {
@@ -120,7 +126,7 @@ bool send_read(const header *from, send_request *found)
             }
             continue;
         }
-        fields_seen bit = 1u << (letter - 'a');
+        fields_seen bit = 1u << (letter - SHORT_PRODUCER_GROUP);
         if ((seen & bit) || !take_send_field(field, letter, found)) {
             return false;
         }
@@ -152,21 +158,27 @@ static fields_seen pull_field(span name)
 {
     switch (name.len) {
     case 5:
-        return span_is(name, "topic", 5) ? TOPIC : span_is(name, "bname", 5) ? BNAME : 0;
+        return span_is_text(name, FIELD_TOPIC) ? TOPIC : span_is_text(name, FIELD_BNAME) ? BNAME : 0;
     case 7:
-        return span_is(name, "queueId", 7) ? QUEUE_ID : span_is(name, "sysFlag", 7) ? SYS_FLAG : 0;
+        return span_is_text(name, FIELD_QUEUE_ID) ? QUEUE_ID : span_is_text(name, FIELD_SYS_FLAG) ? SYS_FLAG : 0;
     case 10:
-        return span_is(name, "maxMsgNums", 10) ? MAX_MSG_NUMS : span_is(name, "subVersion", 10) ? SUB_VERSION : 0;
+        return span_is_text(name, FIELD_MAX_MSG_NUMS)  ? MAX_MSG_NUMS
+               : span_is_text(name, FIELD_SUB_VERSION) ? SUB_VERSION
+                                                       : 0;
     case 11:
-        return span_is(name, "queueOffset", 11) ? QUEUE_OFFSET : span_is(name, "maxMsgBytes", 11) ? MAX_MSG_BYTES : 0;
+        return span_is_text(name, FIELD_QUEUE_OFFSET)    ? QUEUE_OFFSET
+               : span_is_text(name, FIELD_MAX_MSG_BYTES) ? MAX_MSG_BYTES
+                                                         : 0;
     case 12:
-        return span_is(name, "commitOffset", 12) ? COMMIT_OFFSET : span_is(name, "subscription", 12) ? SUBSCRIPTION : 0;
+        return span_is_text(name, FIELD_COMMIT_OFFSET)  ? COMMIT_OFFSET
+               : span_is_text(name, FIELD_SUBSCRIPTION) ? SUBSCRIPTION
+                                                        : 0;
     case 13:
-        return span_is(name, "consumerGroup", 13) ? CONSUMER_GROUP : 0;
+        return span_is_text(name, FIELD_CONSUMER_GROUP) ? CONSUMER_GROUP : 0;
     case 14:
-        return span_is(name, "expressionType", 14) ? EXPRESSION_TYPE : 0;
+        return span_is_text(name, FIELD_EXPRESSION_TYPE) ? EXPRESSION_TYPE : 0;
     case 20:
-        return span_is(name, "suspendTimeoutMillis", 20) ? SUSPEND_TIMEOUT_MILLIS : 0;
+        return span_is_text(name, FIELD_SUSPEND_TIMEOUT_MILLIS) ? SUSPEND_TIMEOUT_MILLIS : 0;
     default:
         return 0;
     }
@@ -231,13 +243,14 @@ static bool take_pull_fields(const header *from, fields_seen known, fields_seen 
 
 bool pull_read(const header *from, pull_request *found)
 {
-    return (from->code == CODE_PULL || from->code == CODE_LITE_PULL) && take_pull_fields(from, ~0u, OF_PULLS, found);
+    return (from->code == CODE_PULL_MESSAGE || from->code == CODE_LITE_PULL_MESSAGE) &&
+           take_pull_fields(from, ~0u, OF_PULLS, found);
 }
 
 bool offset_read(const header *from, offset_request *found)
 {
     pull_request fields; /* an update has some of a pull's fields, under the same names */
-    if (from->code != CODE_UPDATE_OFFSET || !take_pull_fields(from, OF_OFFSETS | BNAME, OF_OFFSETS, &fields)) {
+    if (from->code != CODE_UPDATE_CONSUMER_OFFSET || !take_pull_fields(from, OF_OFFSETS | BNAME, OF_OFFSETS, &fields)) {
         return false;
     }
     *found = (offset_request){fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset};

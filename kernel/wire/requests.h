@@ -3,17 +3,8 @@
 #ifndef ROCKETWIRE_REQUESTS_H
 #define ROCKETWIRE_REQUESTS_H
 
+#include "core/facts.h"
 #include "wire/header.h"
-
-enum {
-    CODE_SEND = 10,
-    CODE_PULL = 11,
-    CODE_UPDATE_OFFSET = 15,
-    CODE_SEND_V2 = 310,
-    CODE_SEND_BATCH = 320,
-    CODE_LITE_PULL = 361
-};
-enum { FLAG_RESPONSE = 1, FLAG_ONEWAY = 2 };
 
 typedef struct {
     span producer_group, topic, default_topic;  /* without escapes */

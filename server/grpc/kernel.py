@@ -29,9 +29,9 @@ from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.codes import Permission, RequestCode
+from rocketwire.wire.facts.properties import RESERVED_NAMES, TRACE_CONTEXT
 from rocketwire.wire.grpc.checks import CallLimits, check_topic
 from rocketwire.wire.grpc.codes import CallInvalid
-from rocketwire.wire.grpc.property_names import RESERVED, TRACE_CONTEXT
 from rocketwire.wire.http2.events import Event
 
 SEND: Final = "/apache.rocketmq.v2.MessagingService/SendMessage"
@@ -39,7 +39,7 @@ PYTHON_PROPERTIES: Final = tuple(
     sorted(
         name.encode()
         for name in (
-            *RESERVED,
+            *RESERVED_NAMES,
             names.CHECK_IMMUNITY_TIME_IN_SECONDS,
             names.SHARDING_KEY,
             names.START_DELIVER_TIME,

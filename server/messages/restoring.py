@@ -14,19 +14,18 @@ from rocketwire import native
 from rocketwire.server.messages.real_queue import real_queue
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.store.append.drafts import Draft
-from rocketwire.store.layout.record import HOST_BITS, head_of
 from rocketwire.store.records.lost_pages import guard_against_lost_pages
 from rocketwire.wire import names
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.facts import properties as property_names
-from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
+from rocketwire.wire.facts.record import HOST_BITS, MAX_PROPERTIES_LENGTH, RECORD_HEADS
 from rocketwire.wire.java import INT32_MAX
 from rocketwire.wire.properties import property_reader
 from rocketwire.wire.stored_properties import tags_code
 
 #: Of the head with IPv4 hosts: flag, sysFlag, born timestamp, born host, reconsume times, length of the body.
 _HEAD: Final = struct.Struct(">16xi16xiq8s16xi8xi")
-_BODY_AT: Final = head_of(0).size
+_BODY_AT: Final = RECORD_HEADS[0].size
 _HALF_TOPIC: Final = names.TRANS_HALF_TOPIC
 _NOT_HOST_BITS: Final = ~HOST_BITS
 _unpack_head = _HEAD.unpack_from

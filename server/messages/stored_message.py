@@ -11,16 +11,14 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from rocketwire.store.append.drafts import Draft
-from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, head_of
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.facts import properties as names
-from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH, TOPIC_LENGTH_FORMATS
+from rocketwire.wire.facts.record import HOST_BITS, MAX_PROPERTIES_LENGTH, RECORD_HEADS, TOPIC_LENGTH_FORMATS
 from rocketwire.wire.java import hash_map_order
 from rocketwire.wire.properties import decode_stored_properties, encode_properties
 from rocketwire.wire.stored_properties import tags_code
 
-_HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
-_HEAD: Final = _HEADS[0]
+_HEAD: Final = RECORD_HEADS[0]
 _SYS_FLAG: Final = 7  # its place among the fields of each head
 _PROPERTIES_LENGTH: Final = struct.Struct(">h")
 _NOT_HOST_BITS: Final = ~HOST_BITS
@@ -120,7 +118,7 @@ def stored_message(record: memoryview) -> StoredMessage:
         head = _HEAD
         fields = head.unpack_from(record)
         if fields[_SYS_FLAG] & HOST_BITS:
-            head = _HEADS[fields[_SYS_FLAG] & HOST_BITS]
+            head = RECORD_HEADS[fields[_SYS_FLAG] & HOST_BITS]
             fields = head.unpack_from(record)
         (
             _size,

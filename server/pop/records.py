@@ -20,6 +20,7 @@ from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.timer.units import out_time
+from rocketwire.wire.facts.properties import TAGS, TIMER_DELIVER_MS, TIMER_OUT_MS, UNIQ_KEY
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.pop_records import (
     ACK_TAG,
@@ -167,11 +168,11 @@ class PopRecords:
         return self._draft(ack.tag, ack.unique_key, ack.body(), revive_queue, min(due, now), now)
 
     def _draft(self, tag: str, key: str, body: bytes, queue_id: int, deliver: int, now: int) -> Draft:
-        text = f"TAGS\x01{tag}\x02UNIQ_KEY\x01{key}\x02TIMER_DELIVER_MS\x01{deliver}"
+        text = f"{TAGS}\x01{tag}\x02{UNIQ_KEY}\x01{key}\x02{TIMER_DELIVER_MS}\x01{deliver}"
         topic, code = self._topic, _CODES[tag]
         if deliver <= now:
             return Draft(topic, queue_id, body, text.encode(), 0, 0, now, self._host, 0, 0, code, key)
-        waiting = with_real_queue(f"{text}\x02TIMER_OUT_MS\x01{out_time(deliver)}".encode(), topic, queue_id)
+        waiting = with_real_queue(f"{text}\x02{TIMER_OUT_MS}\x01{out_time(deliver)}".encode(), topic, queue_id)
         return Draft(TIMER_TOPIC, 0, body, waiting, 0, 0, now, self._host, 0, 0, code, key)
 
 

@@ -37,7 +37,7 @@ from rocketwire.wire import names
 from rocketwire.wire.facts.codes import VERSION_4_9_7, Permission, RequestCode, SerializeType
 from rocketwire.wire.grpc.checks import CallLimits, check_topic
 from rocketwire.wire.grpc.codes import CallInvalid
-from rocketwire.wire.grpc.property_names import NORMAL
+from rocketwire.wire.grpc.message_types import NORMAL
 from rocketwire.wire.grpc.sending import Send
 from rocketwire.wire.header import Header, encode_header_around_opaque
 from rocketwire.wire.headers import encode_ext

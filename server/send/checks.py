@@ -29,12 +29,12 @@ from rocketwire.wire.compression import compression_type
 from rocketwire.wire.errors import HeaderFieldMissing
 from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.codes import Permission, SysFlag, TopicSysFlag, permission_text
+from rocketwire.wire.facts.record import HOST_BITS
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
 
 NO_PROPERTIES: Final = ""
 _NAMES_KEPT: Final = 1024
-_HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
 
 class SendChecks:
@@ -141,7 +141,7 @@ class SendChecks:
 
     def sys_flag(self, config: TopicConfig, fields: SendMessageRequestHeader) -> int:
         """The flag to store, less what only the store can say: how long the addresses are."""
-        sys_flag = fields.sys_flag & ~_HOST_BITS
+        sys_flag = fields.sys_flag & ~HOST_BITS
         if sys_flag & SysFlag.COMPRESSION_MASK:
             compression_type(sys_flag)
         if config.topic_filter_type is TopicFilterType.MULTI_TAG:

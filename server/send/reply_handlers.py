@@ -52,7 +52,7 @@ def _send_reply(services: ReplyServices, request: Request[SendMessageRequestHead
     peer, held = request.peer, request.held()
     body = bytes(request.body)  # it is stored when the producer has answered
     broker = services.broker_keys.current
-    ext = {"TRACE_ON": "true" if broker.trace_on else "false", "MSG_REGION": broker.region_id}
+    ext = {property_names.TRACE_ON: "true" if broker.trace_on else "false", property_names.MSG_REGION: broker.region_id}
     try:
         prepared = services.sending.drafts.message(fields, memoryview(body), peer.born_host, peer.remote_text)
         if prepared.drafts[0].topic == names.TRANS_HALF_TOPIC:

@@ -17,15 +17,15 @@ from typing import Final, NamedTuple
 
 from rocketwire.server.throttle.keys import ThrottleKeys
 from rocketwire.store.append.drafts import Draft
-from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_of, properties_of
+from rocketwire.store.layout.record import properties_of
 from rocketwire.wire import names
 from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.codes import SysFlag
-from rocketwire.wire.facts.record import SYS_FLAG_AT
+from rocketwire.wire.facts.record import HOST_BITS, RECORD_HEADS, SMALLEST_RECORD, SYS_FLAG_AT
 from rocketwire.wire.properties import property_reader
 
 _INT: Final = struct.Struct(">i")
-_BODY_AT: Final = {bits: head_of(bits).size for bits in HOST_FORMS}
+_BODY_AT: Final = {bits: head.size for bits, head in RECORD_HEADS.items()}
 _TRANSACTION_MASK: Final = int(SysFlag.TRANSACTION_MASK)
 _COMMITTED: Final = int(SysFlag.TRANSACTION_COMMIT)
 _RETRY_PREFIX: Final = names.RETRY_PREFIX.encode()
@@ -112,8 +112,8 @@ class MessageWeights(NamedTuple):
         for chunk in chunks:
             at, end = 0, len(chunk)
             while at < end:
-                size = _INT.unpack_from(chunk, at)[0] if end - at >= SMALLEST else 0
-                if not SMALLEST <= size <= end - at:
+                size = _INT.unpack_from(chunk, at)[0] if end - at >= SMALLEST_RECORD else 0
+                if not SMALLEST_RECORD <= size <= end - at:
                     total += 1
                     break
                 total += self._of_record(chunk[at : at + size], ordered=ordered)

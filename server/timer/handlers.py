@@ -20,6 +20,7 @@ from rocketwire.store.append.drafts import AppendResult
 from rocketwire.store.layout.timer_check import CHECK_STRUCT
 from rocketwire.store.timer.check import encode_checkpoint
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.send import RecallMessageRequestHeader, RecallMessageResponseHeader
 
@@ -53,7 +54,7 @@ class _Recalled(msgspec.Struct, frozen=True, gc=False):
 
 def _recall(services: TimerServices, request: Request[RecallMessageRequestHeader]) -> Reply | Append:
     """Have the marker stored that cancels the message."""
-    ext = {"MSG_REGION": services.broker_keys.current.region_id}
+    ext = {property_names.MSG_REGION: services.broker_keys.current.region_id}
     try:
         marker = services.recall.marker(request.fields, request.peer.born_host)
     except (ServerError, WireError) as error:

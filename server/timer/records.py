@@ -21,11 +21,12 @@ from rocketwire.server.messages.restoring import (
 )
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
-from rocketwire.store.layout.record import SMALLEST, properties_of
+from rocketwire.store.layout.record import properties_of
 from rocketwire.store.read.reader import LogPart
 from rocketwire.store.timer.units import DueTimerUnit, TimerRecord
 from rocketwire.wire import names
 from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.record import SMALLEST_RECORD
 from rocketwire.wire.java import INT32_MAX, parse_natural_number, string_hash
 from rocketwire.wire.properties import property_reader
 from rocketwire.wire.property_edits import set_properties
@@ -208,7 +209,7 @@ def _record(part: LogPart, offset: int, size: int) -> bytes:
 
 def _read_timer(record: bytes, physical_offset: int) -> Draft:
     """The timer message of a record at a physical offset."""
-    if len(record) < SMALLEST or _PLACE.unpack_from(record) != (len(record), physical_offset):
+    if len(record) < SMALLEST_RECORD or _PLACE.unpack_from(record) != (len(record), physical_offset):
         raise RecordLost("its record is not in the log any more")
     draft = restore_waiting(record, _TIMER)
     if draft.topic != names.TIMER_TOPIC:

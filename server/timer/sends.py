@@ -41,6 +41,7 @@ _TIMES: Final = tuple(_UNITS)
 _MOST_DIGITS: Final = 19  # of a Java long
 #: The common prefix of the names that 5.x's clients set.
 _OF_5: Final = "TIMER_D"
+_TIMER_OUT_MS: Final = property_names.TIMER_OUT_MS.encode()
 _NAMES: Final = (_OF_5, property_names.START_DELIVER_TIME)
 _TIMER_QUEUE: Final = 0
 _OUT_ITEM: Final = f"{property_names.TIMER_OUT_MS}{NAME_SEP}".encode()
@@ -159,7 +160,7 @@ class TimerSends:
             self._topics.create_retry(names.TIMER_TOPIC, 1)
         topic, key = draft.topic, draft.unique_key
         draft.properties = with_real_queue(
-            b"%b%b\x02TIMER_OUT_MS\x01%d" % (properties, wait, out_time(time)),
+            b"%b%b\x02%b\x01%d" % (properties, wait, _TIMER_OUT_MS, out_time(time)),
             topic,
             draft.queue_id,
         )

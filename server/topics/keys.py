@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rocketwire.server.config.keys import key
+from rocketwire.wire.names import TRACE_TOPIC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +20,7 @@ class TopicKeys:
     cluster_topic_enable: bool = key("the topic named like the cluster exists", default=True)
     broker_topic_enable: bool = key("the topic named like the broker exists", default=True)
     trace_topic_enable: bool = key("the trace topic exists", default=False)
-    msg_trace_topic_name: str = key("the trace topic's name", default="RMQ_SYS_TRACE_TOPIC")
+    msg_trace_topic_name: str = key("the trace topic's name", default=TRACE_TOPIC)
     notify_consumer_ids_changed_enable: bool = key(
         "notify a group's consumers when one joins or leaves", default=True, online=True
     )

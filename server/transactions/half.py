@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.store.append.drafts import Draft
-from rocketwire.store.layout.record import HOST_BITS
 from rocketwire.wire import names
 from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.codes import SysFlag
+from rocketwire.wire.facts.record import HOST_BITS
 from rocketwire.wire.java import INT32_MAX, parse_natural_number
 from rocketwire.wire.properties import SplitProperties, property_value
 from rocketwire.wire.property_edits import remove_properties
@@ -28,7 +28,7 @@ GROUP: Final = "CID_RMQ_SYS_TRANS"
 
 REMOVE_TAG: Final = "d"
 _REMOVE_TAG_CODE: Final = tags_code(REMOVE_TAG)
-_OP_PROPERTIES: Final = f"WAIT\x01true\x02TAGS\x01{REMOVE_TAG}".encode()
+_OP_PROPERTIES: Final = f"{property_names.WAIT}\x01true\x02{property_names.TAGS}\x01{REMOVE_TAG}".encode()
 _TAGS: Final = property_names.TAGS.encode()
 _DELAY: Final = property_names.DELAY.encode()
 _REAL_TOPIC: Final = property_names.REAL_TOPIC.encode()

@@ -13,12 +13,11 @@ from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header
-from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, UNIQUE_KEY_QUERY, SecretKey, signed_content
+from rocketwire.wire.signature import ACCESS_KEY, SECURITY_TOKEN, SIGNATURE, UNIQUE_KEY_QUERY, SecretKey, signed_content
 
 log = logging.getLogger(__name__)
 
-_SECURITY_TOKEN: Final = "SecurityToken"  # noqa: S105 - a field's name
-_OF_THE_SENDER: Final = frozenset({ACCESS_KEY, SIGNATURE, _SECURITY_TOKEN})
+_OF_THE_SENDER: Final = frozenset({ACCESS_KEY, SIGNATURE, SECURITY_TOKEN})
 _VERSION_4_9_3: Final = 399
 
 

@@ -12,14 +12,13 @@ from rocketwire.spark.request.options import ReadOptions, is_hidden
 from rocketwire.spark.request.values import RequestedOffsets, nearest
 from rocketwire.spark.stores.snapshot import StoreSnapshot
 from rocketwire.store.errors import StoreError, StoreForeign, StoreUnreadable
-from rocketwire.store.layout.record import SMALLEST
 from rocketwire.store.offline.read.config import table
 from rocketwire.store.offline.read.directory import RowFile, StoreDirectory, discover
 from rocketwire.store.offline.read.file_system import ReadableFileSystem
 from rocketwire.store.offline.read.log import LogFileReader
 from rocketwire.store.offline.read.opening import FileGone
 from rocketwire.store.offline.read.queues import QueueReader
-from rocketwire.wire.facts.record import BLANK_MAGIC, MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT
+from rocketwire.wire.facts.record import BLANK_MAGIC, MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT, SMALLEST_RECORD
 
 _A_ROOT: Final = "Name the directory that a broker's storePathRootDir names: it holds commitlog and consumequeue"
 _READABLE: Final = "Check that the path is right, and that the user of Spark's driver and workers may read all of it"
@@ -87,10 +86,10 @@ def _unknown_magic(first: RowFile) -> int | None:
     try:
         with LogFileReader(first) as file:
             for _ in range(2):
-                head = file.read(at, SMALLEST)
+                head = file.read(at, SMALLEST_RECORD)
                 size = int.from_bytes(head[:MAGIC_AT])
                 own = int.from_bytes(head[PHYSICAL_OFFSET_AT : PHYSICAL_OFFSET_AT + 8], signed=True)
-                if len(head) < SMALLEST or size < SMALLEST or own != at:
+                if len(head) < SMALLEST_RECORD or size < SMALLEST_RECORD or own != at:
                     return None
                 magics.append(int.from_bytes(head[MAGIC_AT : MAGIC_AT + 4], signed=True))
                 at += size

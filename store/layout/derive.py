@@ -17,16 +17,6 @@ def fixed_struct(declaration: Struct) -> struct.Struct:
     return struct.Struct(">" + "".join(code for _, code in _fields(declaration)))
 
 
-def field_offsets(declaration: Struct) -> dict[str, int]:
-    """Byte offset of every field from the start of the declared structure."""
-    offsets: dict[str, int] = {}
-    at = 0
-    for name, code in _fields(declaration):
-        offsets[name] = at
-        at += struct.calcsize(">" + code)
-    return offsets
-
-
 def dtype_fields(declaration: Struct) -> list[tuple[str, str]]:
     """The declaration as a field list for numpy.dtype (packed, big-endian)."""
     return [(name, f">i{struct.calcsize('>' + code)}") for name, code in _fields(declaration)]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from construct import Int32sb, Int64sb, Struct
 
-from rocketwire.store.layout.derive import dtype_fields, field_offsets, fixed_struct
+from rocketwire.store.layout.derive import dtype_fields, fixed_struct
+from rocketwire.wire.facts.layout import positions
 
 #: `slot_count` counts the slots in use; `entry_count` is the number of the next entry and starts at 1.
 HEADER = Struct(
@@ -30,7 +31,7 @@ ENTRY = Struct(
 HEADER_STRUCT = fixed_struct(HEADER)
 ENTRY_STRUCT = fixed_struct(ENTRY)
 HEADER_SIZE = HEADER_STRUCT.size
-HEADER_OFFSETS = field_offsets(HEADER)
+HEADER_OFFSETS = positions(HEADER)
 SLOT_SIZE: int = SLOT.sizeof()
 SLOT_DTYPE = f">i{SLOT_SIZE}"
 ENTRY_SIZE = ENTRY_STRUCT.size

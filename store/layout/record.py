@@ -14,10 +14,11 @@ import construct as cs
 from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import (
     BORN_HOST_AT,
+    HOST_BITS,
     MAGIC_AT,
     PHYSICAL_OFFSET_AT,
     RECORD,
-    RECORD_HEAD_IPV4,
+    RECORD_HEADS,
     SYS_FLAG_AT,
     TOPIC_LENGTH_FORMATS,
 )
@@ -26,24 +27,13 @@ from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
 _INT16: Final = struct.Struct(">h")
 _INT32: Final = struct.Struct(">i")
 _INT64: Final = struct.Struct(">q")
-#: The bits of a record's sysFlag that give the sizes of its hosts, and their combinations.
-HOST_BITS: Final = int(SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6)
-HOST_FORMS: Final = (0, int(SysFlag.BORN_HOST_V6), int(SysFlag.STORE_HOST_V6), HOST_BITS)
 
 
 def record_head(born_host_size: int, store_host_size: int) -> struct.Struct:
     """The fast codec of a head with hosts of those sizes in bytes."""
     v4 = f"{HOST_V4_SIZE}s"
-    before, between, after = RECORD_HEAD_IPV4.format.split(v4)
+    before, between, after = RECORD_HEADS[0].format.split(v4)
     return struct.Struct(f"{before}{born_host_size}s{between}{store_host_size}s{after}")
-
-
-def head_of(host_bits: int) -> struct.Struct:
-    """The fast codec of a head with the hosts that these bits of the sysFlag mean."""
-    return record_head(
-        HOST_V6_SIZE if host_bits & SysFlag.BORN_HOST_V6 else HOST_V4_SIZE,
-        HOST_V6_SIZE if host_bits & SysFlag.STORE_HOST_V6 else HOST_V4_SIZE,
-    )
 
 
 def head_dtype(host_bits: int) -> list[tuple[str, str]]:
@@ -53,10 +43,6 @@ def head_dtype(host_bits: int) -> list[tuple[str, str]]:
         for field in itertools.takewhile(lambda field: field.name != "body", RECORD.subcons)
     ]
     return [*fields, ("body_length", f">i{RECORD.body.subcon.lengthfield.sizeof()}")]
-
-
-#: The smallest record: no body, a topic of no bytes behind a length of one, properties of no bytes behind one of two.
-SMALLEST: Final = head_of(0).size + 1 + 2
 
 
 def sys_flag_of(record: memoryview) -> int:
@@ -76,12 +62,9 @@ def store_timestamp(record: memoryview) -> int:
     return int(timestamp)
 
 
-_BODY_AT: Final = {bits: head_of(bits).size for bits in HOST_FORMS}
-
-
 def _topic_at(record: memoryview) -> tuple[int, int]:
     """Where the topic of a whole record begins and ends."""
-    at = _BODY_AT[sys_flag_of(record) & HOST_BITS]
+    at = RECORD_HEADS[sys_flag_of(record) & HOST_BITS].size
     at += _INT32.unpack_from(record, at - _INT32.size)[0]
     lengths = TOPIC_LENGTH_FORMATS[_INT32.unpack_from(record, MAGIC_AT)[0]]
     start = at + lengths.size

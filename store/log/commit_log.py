@@ -23,8 +23,7 @@ from rocketwire.store.disk.files import FileSystem, PageFaulter
 from rocketwire.store.disk.segment import Segment, whole_pages
 from rocketwire.store.disk.segments import Segments
 from rocketwire.store.errors import RecordTooLarge, StoreError, StoreForeign
-from rocketwire.store.layout.record import SMALLEST
-from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_AT, MAGIC_V1, MAGIC_V2
+from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_AT, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
 
 SIZE_SETTING: Final = "mappedFileSizeCommitLog"
 _REMEDY: Final = "have `rocketwire store repair` make a store of what is left"
@@ -222,7 +221,7 @@ class CommitLog(LogTail):
         view = segment.view
         at = physical_offset - segment.start
         own, magic = _SIZE_AND_MAGIC.unpack_from(view, at)
-        if own < SMALLEST or magic not in (MAGIC_V1, MAGIC_V2):
+        if own < SMALLEST_RECORD or magic not in (MAGIC_V1, MAGIC_V2):
             return None
         if size is None:
             size = own

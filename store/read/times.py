@@ -6,9 +6,10 @@ times for that, which a copy or a late write-back changes.
 
 from __future__ import annotations
 
-from rocketwire.store.layout.record import SMALLEST, store_timestamp
+from rocketwire.store.layout.record import store_timestamp
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
+from rocketwire.wire.facts.record import SMALLEST_RECORD
 
 
 def store_time(log: CommitLog, queue: ConsumeQueue, offset: int) -> int:
@@ -17,7 +18,7 @@ def store_time(log: CommitLog, queue: ConsumeQueue, offset: int) -> int:
         return -1
     physical_offset, size, _ = queue.entry(offset)
     record = log.read(physical_offset, size)
-    return -1 if record is None or size < SMALLEST else store_timestamp(record)
+    return -1 if record is None or size < SMALLEST_RECORD else store_timestamp(record)
 
 
 def offset_by_time(log: CommitLog, queue: ConsumeQueue, timestamp: int) -> int:

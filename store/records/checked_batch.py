@@ -17,23 +17,26 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_dtype
+from rocketwire.store.layout.record import head_dtype
 from rocketwire.store.records.columns import NO_RECORDS, Buffer, RecordColumns, by_length, gather
 from rocketwire.store.records.lost_pages import PAGE, has_lost_page
 from rocketwire.wire.facts.record import (
     BODY_CRC_MASK,
+    HOST_BITS,
     MAGIC_V1,
     MAGIC_V2,
     MAX_PROPERTIES_LENGTH,
     MAX_TOPIC_LENGTH_V1,
     MAX_TOPIC_LENGTH_V2,
+    RECORD_HEADS,
+    SMALLEST_RECORD,
 )
 
 _UINT32: Final = 0xFFFFFFFF
 _ASCII_MAX: Final = 0x7F
 #: Bytes of the length of the properties; those of the topic's length depend on the record's version.
 _PROPERTIES_LENGTH: Final = 2
-_HEADS: Final = {bits: np.dtype(head_dtype(bits)) for bits in HOST_FORMS}
+_HEADS: Final = {bits: np.dtype(head_dtype(bits)) for bits in RECORD_HEADS}
 _HEAD_V4: Final = _HEADS[0]
 _PLACES: Final = dict(_HEAD_V4.fields or {})
 #: The head as words: where some stand, and values as they are there.
@@ -153,18 +156,18 @@ class CheckedRecords:
         records.put(version=version, body_position=body_position)
         bits = records.sys_flag & HOST_BITS
         if bits.any():
-            for form in HOST_FORMS[1:]:
+            for form in list(RECORD_HEADS)[1:]:
                 body_position[bits == form] += _HEADS[form].itemsize - _HEAD_V4.itemsize
             head_size = body_position - records.position
             self.keep(head_size + 1 + _PROPERTIES_LENGTH <= records.size, lambda _: "its hosts do not fit")
             bits = self.records.sys_flag & HOST_BITS
-            for form in HOST_FORMS[1:]:
+            for form in list(RECORD_HEADS)[1:]:
                 self._read_longer_heads(np.flatnonzero(bits == form), _HEADS[form])
 
     def _check_sizes(self) -> None:
         records = self.records
         magic, size, left = records.magic, records.size, len(self._octets) - records.position
-        good = ((magic == MAGIC_V1) | (magic == MAGIC_V2)) & (size >= SMALLEST) & (size <= left)
+        good = ((magic == MAGIC_V1) | (magic == MAGIC_V2)) & (size >= SMALLEST_RECORD) & (size <= left)
         self.keep(good, lambda i: f"it has the magic number {int(magic[i]) & _UINT32:08X} and the size {size[i]}")
 
     def _read_longer_heads(self, chosen: NDArray[np.intp], head: np.dtype[np.void]) -> None:

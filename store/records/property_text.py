@@ -6,14 +6,14 @@ import mmap
 import struct
 from typing import Final
 
-from rocketwire.store.layout.record import HOST_BITS, head_of, properties_of
+from rocketwire.store.layout.record import properties_of
 from rocketwire.wire.facts import properties as names
-from rocketwire.wire.facts.record import MAGIC_AT, MAGIC_V1, SYS_FLAG_AT
+from rocketwire.wire.facts.record import HOST_BITS, MAGIC_AT, MAGIC_V1, RECORD_HEADS, SYS_FLAG_AT
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.properties import property_reader
 
 _MOST_TAGS: Final = 10_000
-_BODY_AT: Final = head_of(0).size
+_BODY_AT: Final = RECORD_HEADS[0].size
 _INT: Final = struct.calcsize(">i")
 #: Magic, sysFlag and the body's length, which is the head's last field.
 _FRONT: Final = struct.Struct(

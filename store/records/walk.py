@@ -15,10 +15,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rocketwire.store.layout.record import SMALLEST
 from rocketwire.store.records.checked_batch import CheckedRecords
 from rocketwire.store.records.columns import NO_RECORDS, Buffer, RecordColumns
-from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
+from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2, SMALLEST_RECORD
 
 #: Records a call takes by default: few enough to stay in the processor's cache from the first look to the CRC.
 MAX_RECORDS: Final = 2048
@@ -93,7 +92,7 @@ def _chain(buffer: Buffer, position: int, end: int, most: int, *, whole: bool) -
                 return starts, position, WalkEnd.MORE, ""
             return starts, position, WalkEnd.DAMAGED, "its file ends without an end-of-file blank"
         size, magic = unpack(buffer, position)
-        if (magic != MAGIC_V1 and magic != MAGIC_V2) or size < SMALLEST or size > end - position:  # noqa: PLR1714 - fast
+        if (magic != MAGIC_V1 and magic != MAGIC_V2) or size < SMALLEST_RECORD or size > end - position:  # noqa: PLR1714 - fast
             break
         add(position)
         position += size
@@ -105,8 +104,13 @@ def _chain(buffer: Buffer, position: int, end: int, most: int, *, whole: bool) -
         return starts, position, WalkEnd.UNWRITTEN, ""
     if magic not in (MAGIC_V1, MAGIC_V2):
         return starts, position, WalkEnd.DAMAGED, f"its magic number {magic & 0xFFFFFFFF:08X} is unknown"
-    if size < SMALLEST:
-        return starts, position, WalkEnd.DAMAGED, f"its size {size} is less than the smallest record's {SMALLEST}"
+    if size < SMALLEST_RECORD:
+        return (
+            starts,
+            position,
+            WalkEnd.DAMAGED,
+            f"its size {size} is less than the smallest record's {SMALLEST_RECORD}",
+        )
     if whole:
         return starts, position, WalkEnd.DAMAGED, f"its size {size} is more than the {end - position} left in its file"
     return starts, position, WalkEnd.MORE, ""

@@ -14,17 +14,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
-from rocketwire.store.layout.record import (
-    HOST_BITS,
-    HOST_FORMS,
-    head_dtype,
-    head_of,
-    properties_of,
-    store_timestamp,
-    topic_of,
-)
+from rocketwire.store.layout.record import head_dtype, properties_of, store_timestamp, topic_of
 from rocketwire.wire.facts.properties import REAL_TOPIC, TIMER_DEQUEUE_MS, TIMER_OUT_MS, TIMER_ROLL_TIMES, UNIQ_KEY
-from rocketwire.wire.facts.record import SYS_FLAG_AT
+from rocketwire.wire.facts.record import HOST_BITS, RECORD_HEADS, SYS_FLAG_AT
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.properties import decode_stored_properties
 
@@ -35,7 +27,6 @@ if TYPE_CHECKING:
 #: Bytes in every copy, and in a record that was stored again for another round.
 NEEDLE: Final = f"{TIMER_DEQUEUE_MS}\x01".encode()
 _TIMER_TOPIC: Final = TIMER_TOPIC.encode()
-_HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
 _NAMES: Final = [name for name, _ in head_dtype(0)]
 _PHYSICAL: Final = _NAMES.index("physical_offset")
 _PREPARED: Final = _NAMES.index("prepared_transaction_offset")
@@ -74,7 +65,7 @@ def _copy(record: memoryview) -> RecordCopy:
 def head_fields(record: memoryview) -> tuple[int, ...]:
     """The fields of a record's head; hosts are bytes."""
     bits = int.from_bytes(record[SYS_FLAG_AT : SYS_FLAG_AT + 4]) & HOST_BITS
-    return _HEADS[bits].unpack_from(record)
+    return RECORD_HEADS[bits].unpack_from(record)
 
 
 def is_copy_of(record: memoryview | None, physical_offset: int) -> bool:

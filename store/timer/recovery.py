@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.ma  # np.unique loads it at its first call, which would be a step of the event loop, of 45 ms
 
-from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.timer_log import (
     FILLER,
     NO_COPY,
@@ -40,6 +39,7 @@ from rocketwire.store.timer.copies import ForeignCopies, Key, find_copies, is_co
 from rocketwire.store.timer.unit_table import ByRecord, UnitTable
 from rocketwire.store.timer.units import TimerUnit, is_timer_record, slot_of, topic_hash_of, unit_matches_record
 from rocketwire.store.timer.wheel_rebuild import is_over_a_lap_late, leads_to_all, pull_slots_forward, rebuild
+from rocketwire.wire.facts.layout import positions
 from rocketwire.wire.java import INT64_MAX
 from rocketwire.wire.names import TIMER_TOPIC
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from rocketwire.store.timer.log import TimerLog
     from rocketwire.store.timer.wheel import TimerWheel
 
-_OUTCOME_AT: Final = field_offsets(UNIT)["outcome"]
+_OUTCOME_AT: Final = positions(UNIT)["outcome"]
 _QUEUE: Final = (TIMER_TOPIC, 0)
 _DEFAULT: Final = int(UnitMagic.DEFAULT)
 #: Records that are entered in one step.

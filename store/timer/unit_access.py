@@ -11,11 +11,11 @@ from array import array
 from typing import Final
 
 from rocketwire import native
-from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.timer_log import UNIT, UNIT_SIZE, UNIT_STRUCT, WAITS, UnitMagic
 from rocketwire.store.timer.units import DueTimerUnit
+from rocketwire.wire.facts.layout import positions
 
-_OFFSETS: Final = field_offsets(UNIT)
+_OFFSETS: Final = positions(UNIT)
 _OUTCOME_AT: Final = _OFFSETS["outcome"]
 _OUTCOME: Final = struct.Struct(">q")
 _COUNTED_AT: Final = _OFFSETS["magic"]

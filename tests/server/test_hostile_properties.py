@@ -26,7 +26,6 @@ from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.codes import RequestCode, SysFlag
 from rocketwire.wire.facts.properties import POP_CK
 from rocketwire.wire.grpc import definition_pb2 as d
-from rocketwire.wire.grpc import property_names as grpc_names
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.headers import encode_ext
@@ -44,13 +43,8 @@ V2: Final = RequestCode.SEND_MESSAGE_V2
 HOST: Final = bytes([127, 0, 0, 1, 0, 0, 0, 9])
 HANDLE_OF_ANOTHER: Final = f"0 {NOW} 60000 0 0 broker-a 7 3"
 ALL_NAMES: Final = sorted(
-    {
-        value
-        for module in (names, grpc_names)
-        for name, value in vars(module).items()
-        if name.isupper() and isinstance(value, str) and len(value) > 1
-    }
-    | grpc_names.RESERVED
+    {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str) and len(value) > 1}
+    | names.RESERVED_NAMES
 )
 #: These say what is to become of a message, so that it is refused, waits, or is filtered out, as its producer wants.
 OF_PRODUCERS: Final = frozenset(

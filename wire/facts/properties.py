@@ -68,3 +68,28 @@ and it is neither stored, delivered nor believed."""
 FIRST_POP_TIME: Final = "1ST_POP_TIME"
 ORIGIN_GROUP: Final = "ORIGIN_GROUP"
 """Of a message in a retry topic of POP: the group."""
+
+OWN_NAMES: Final = frozenset(
+    value
+    for name, value in list(globals().items())
+    if name.isupper() and isinstance(value, str) and name not in {"NAME_SEP", "ITEM_SEP", "KEY_SEP", "SHARDING_KEY"}
+)
+"""All of these that producers or brokers set; a sharding key is set by applications."""
+
+BORN_HOST: Final = "__BORNHOST"
+"""This and the following names are those that a proxy sets and reads for 5.x clients."""
+BORN_TIMESTAMP: Final = "BORN_TIMESTAMP"
+DLQ_ORIGIN_MESSAGE_ID: Final = "DLQ_ORIGIN_MESSAGE_ID"
+DLQ_ORIGIN_TOPIC: Final = "DLQ_ORIGIN_TOPIC"
+LITE_TOPIC: Final = "__LITE_TOPIC"
+PRIORITY: Final = "_SYS_MSG_PRIORITY_"
+TRACE_CONTEXT: Final = "TRACE_CONTEXT"
+
+RESERVED_NAMES: Final = (
+    OWN_NAMES
+    - {CHECK_IMMUNITY_TIME_IN_SECONDS, INNER_MULTI_DISPATCH, INNER_NUM, START_DELIVER_TIME, TRANSACTION_CHECK_TIMES}
+) | {
+    *(BORN_HOST, BORN_TIMESTAMP, DLQ_ORIGIN_MESSAGE_ID, DLQ_ORIGIN_TOPIC, LITE_TOPIC, PRIORITY),
+    *("DUP_INFO", "EXTEND_UNIQ_INFO", "POP_CK_OFFSET", "TIMER_DELAY_LEVEL", "__CRC32#"),
+}
+"""What a producer of 5.x may not set itself, and a consumer does not get as a user property: STRING_HASH_SET."""

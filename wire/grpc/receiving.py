@@ -10,18 +10,18 @@ from rocketwire.wire.compression import ZLIB, compression_type, decompress
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.codes import SysFlag
-from rocketwire.wire.facts.properties import KEY_SEP
-from rocketwire.wire.grpc import definition_pb2
-from rocketwire.wire.grpc.property_names import (
+from rocketwire.wire.facts.properties import (
     BORN_HOST,
     DLQ_ORIGIN_MESSAGE_ID,
     DLQ_ORIGIN_TOPIC,
+    KEY_SEP,
     LITE_TOPIC,
     PRIORITY,
-    RESERVED,
+    RESERVED_NAMES,
     TRACE_CONTEXT,
-    type_of,
 )
+from rocketwire.wire.grpc import definition_pb2
+from rocketwire.wire.grpc.message_types import type_of
 from rocketwire.wire.grpc.times import put_timestamp
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import INT32_MAX, parse_natural_number
@@ -57,7 +57,7 @@ def delivered_message(
     body, encoding = _body(record)
     message = definition_pb2.Message(body=body)
     message.topic.name = topic
-    user = {name: value for name, value in properties.items() if name not in RESERVED}
+    user = {name: value for name, value in properties.items() if name not in RESERVED_NAMES}
     if user:
         message.user_properties.update(user)
     times = record.reconsume_times if reconsume_times is None else reconsume_times

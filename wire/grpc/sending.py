@@ -15,20 +15,11 @@ from rocketwire.wire import names
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.codes import SysFlag
-from rocketwire.wire.facts.properties import KEY_SEP
+from rocketwire.wire.facts.properties import BORN_HOST, BORN_TIMESTAMP, KEY_SEP, PRIORITY, RESERVED_NAMES, TRACE_CONTEXT
 from rocketwire.wire.grpc import checks, definition_pb2, service_pb2
 from rocketwire.wire.grpc.checks import CallLimits
 from rocketwire.wire.grpc.codes import CallInvalid, Code
-from rocketwire.wire.grpc.property_names import (
-    BORN_HOST,
-    BORN_TIMESTAMP,
-    FIFO,
-    NORMAL,
-    PRIORITY,
-    RESERVED,
-    TRACE_CONTEXT,
-    type_of,
-)
+from rocketwire.wire.grpc.message_types import FIFO, NORMAL, type_of
 from rocketwire.wire.grpc.times import duration_ms, timestamp_ms
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.java import hash_map_order
@@ -217,8 +208,8 @@ def _user_properties(user: Mapping[str, str], tag: str, keys: Sequence[str], lim
 
 
 def _check_user_properties(properties: dict[str, str]) -> None:
-    if not RESERVED.isdisjoint(properties):
-        name = next(name for name in properties if name in RESERVED)
+    if not RESERVED_NAMES.isdisjoint(properties):
+        name = next(name for name in properties if name in RESERVED_NAMES)
         raise CallInvalid(Code.ILLEGAL_MESSAGE_PROPERTY_KEY, f"property is used by system: {name}")
     if checks.has_control_characters("".join((*properties, *properties.values()))):
         raise CallInvalid(Code.ILLEGAL_MESSAGE_PROPERTY_KEY, "a property cannot contain control characters")

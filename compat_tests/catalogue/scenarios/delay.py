@@ -8,6 +8,7 @@ from rocketwire.compat.case import Case
 from rocketwire.compat.clients.client import events
 from rocketwire.compat.messages import Event, Outgoing
 from rocketwire.compat.scenario import Need, scenario
+from rocketwire.wire.facts import properties as names
 
 LATE: Final = 10_000  # ms that a message may be late, on a machine that does much else
 _LONGEST: Final = 10_000  # ms of a level that a scenario waits for
@@ -49,8 +50,8 @@ def levels(case: Case) -> None:
         if level > 0:
             delay = case.endpoint.delays[min(level, _LAST) - 1]
             assert -5 <= lateness(event, delay) <= LATE, event
-            assert event["properties"]["REAL_TOPIC"] == topic
-            assert event["properties"]["DELAY"] == str(min(level, _LAST))
+            assert event["properties"][names.REAL_TOPIC] == topic
+            assert event["properties"][names.DELAY] == str(min(level, _LAST))
         else:
             assert event["storeTimestamp"] - event["bornTimestamp"] < LATE
     in_queue = sorted(received, key=lambda event: event["queueOffset"])

@@ -9,6 +9,8 @@ from rocketwire.compat.case import Case
 from rocketwire.compat.messages import Event, Outgoing
 from rocketwire.compat.scenario import scenario
 from rocketwire.compat.sdk import PUSH, SHORTEST, SIMPLE, publish, push, sent_after, simple
+from rocketwire.wire.facts import properties as names
+from rocketwire.wire.names import dead_letter_topic
 
 _SOURCE: Final = "rocketmq.apache.org, FIFO Message; Apache 5.5, ConsumerOrderInfoManager of the broker"
 _GROUPS: Final = ("red", "green", "blue")
@@ -38,7 +40,7 @@ def one_queue(case: Case) -> None:
     publish(case, topic, _numbered())
     stored = case.read(topic, len(_GROUPS) * _EACH)
     for group in _GROUPS:
-        own = [event for event in stored if event["properties"]["__SHARDINGKEY"] == group]
+        own = [event for event in stored if event["properties"][names.SHARDING_KEY] == group]
         assert [event["text"] for event in own] == [f"{group} {number}" for number in range(_EACH)]
         assert len({event["queueId"] for event in own}) == 1
 
@@ -95,7 +97,7 @@ def given_up(case: Case) -> None:
     with push(case, topic, group) as consumer:
         received = consumer.taken(3)
         assert [event["text"] for event in received] == ["stuck", "stuck", "next"]
-        letters = f"%DLQ%{group}"
+        letters = dead_letter_topic(group)
         case.wait_until(lambda: case.has_topic(letters), "the topic of dead letters is there")
         (letter,) = case.read(letters, 1)
     assert letter["text"] == "stuck"

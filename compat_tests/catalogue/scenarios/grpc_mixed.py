@@ -10,6 +10,8 @@ from rocketwire.compat.clients.client import events
 from rocketwire.compat.messages import Outgoing, body_digest, digest, user_properties
 from rocketwire.compat.scenario import Need, scenario
 from rocketwire.compat.sdk import LATE, PUSH, SIMPLE, asked_until, publish, push, simple
+from rocketwire.wire.facts import properties as names
+from rocketwire.wire.names import dead_letter_topic
 
 _SOURCE: Final = "rocketmq.apache.org, Version Features: 5.x serves clients of 4.x; Apache 5.5, GrpcConverter"
 
@@ -28,7 +30,7 @@ def sent_by_4(case: Case) -> None:
     topic, group = case.topic(1), case.consumers()
     old = case.doing("SendSync")
     plain = Outgoing(body="消息", tags="T", keys="k1 k2", properties={"名": "值"})
-    ordered = Outgoing(body="ordered", properties={"__SHARDINGKEY": "order-7"})
+    ordered = Outgoing(body="ordered", properties={names.SHARDING_KEY: "order-7"})
     sent = old.only("sent", "SendSync", topic=topic, message=[plain, ordered])
     began = time.time()
     old.only("sent", "SendSync", topic=topic, message=[Outgoing(body="delayed", delay=1)])
@@ -139,7 +141,7 @@ def ordered_by_4(case: Case) -> None:
     publish(case, topic, [Outgoing(body=f"{name} {n}", group=name) for n in range(5) for name in groups])
     received = case.doing("PushOrderly").only("received", "PushOrderly", topic=topic, group=case.group(), count=15)
     for name in groups:
-        own = [event["text"] for event in received if event["properties"]["__SHARDINGKEY"] == name]
+        own = [event["text"] for event in received if event["properties"][names.SHARDING_KEY] == name]
         assert own == [f"{name} {n}" for n in range(5)]
 
 
@@ -195,7 +197,7 @@ def dead_letter(case: Case) -> None:
     publish(case, topic, [Outgoing(body="lost", tags="T", properties={"fail": "99"})])
     with push(case, topic, group) as consumer:
         assert len(consumer.taken(2)) == 2
-        letters = f"%DLQ%{group}"
+        letters = dead_letter_topic(group)
         case.wait_until(lambda: case.has_topic(letters), "the topic of dead letters is there")
         (letter,) = case.doing("PushConcurrent").only(
             "received", "PushConcurrent", topic=letters, group=case.group("dead"), count=1

@@ -10,6 +10,7 @@ from rocketwire.compat.case import Case
 from rocketwire.compat.messages import Outgoing, assert_same
 from rocketwire.compat.scenario import scenario
 from rocketwire.compat.sdk import LATE, PUSH, publish, push, sent_after
+from rocketwire.wire.names import dead_letter_topic
 
 _SOURCE: Final = "rocketmq.apache.org, Consumer Types: PushConsumer"
 _RETRY: Final = "rocketmq.apache.org, Consumption Retry: PushConsumer; 5.5, CustomizedRetryPolicy: 1 s, 5 s, 10 s"
@@ -120,7 +121,7 @@ def dead_letter(case: Case) -> None:
     with push(case, topic, group) as consumer:
         received = consumer.taken(2)
         assert [event["attempt"] for event in received] == [1, 2]
-        letters = f"%DLQ%{group}"
+        letters = dead_letter_topic(group)
         case.wait_until(lambda: case.has_topic(letters), "the topic of dead letters is there")
         (letter,) = case.read(letters, 1)
         assert (letter["text"], letter["tags"]) == ("lost", "T")

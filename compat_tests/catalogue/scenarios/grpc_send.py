@@ -9,6 +9,7 @@ from rocketwire.compat.clients.client import events
 from rocketwire.compat.messages import Outgoing, body_digest, digest, user_properties
 from rocketwire.compat.scenario import scenario
 from rocketwire.compat.sdk import publish
+from rocketwire.wire.facts import properties as names
 
 _SOURCE: Final = "rocketmq.apache.org, Normal Message; Apache 5.5, SendMessageActivity of the proxy"
 _MANY: Final = 200
@@ -128,7 +129,7 @@ def of_each_type(case: Case) -> None:
     publish(case, fifo, [Outgoing(body="ordered", group="order-7")])
     publish(case, delay, [Outgoing(body="later", due="+1000")])
     (ordered,) = case.read(fifo, 1)
-    assert ordered["properties"]["__SHARDINGKEY"] == "order-7"
+    assert ordered["properties"][names.SHARDING_KEY] == "order-7"
     (later,) = case.read(delay, 1)
     assert later["text"] == "later"
     assert "order-7" not in user_properties(later).values()

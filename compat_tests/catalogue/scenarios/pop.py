@@ -13,6 +13,7 @@ from rocketwire.compat.scenario import Need, scenario
 from rocketwire.compat.scenarios.retry import LATE, failing, send, tries
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.assignment import MessageRequestMode, SetMessageRequestModeRequestBody
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.codes import RequestCode
 
 _SOURCE: Final = (
@@ -56,7 +57,7 @@ def push_consumer(case: Case) -> None:
             "received", "PushConcurrent", topic=topic, group=group, rebalance="broker", count=40, settle=1_000
         )
         assert_each_once(received, messages)
-        assert all("POP_CK" in event["properties"] for event in received)
+        assert all(names.POP_CK in event["properties"] for event in received)
 
 
 @scenario(
@@ -133,7 +134,7 @@ def orderly_pulls(case: Case) -> None:
     assert_each_once(received, messages)
     for queue, in_queue in by_queue(received).items():
         assert [event["text"] for event in in_queue] == [f"order {queue} step {i}" for i in range(10)]
-        assert all("POP_CK" not in event["properties"] for event in in_queue)
+        assert all(names.POP_CK not in event["properties"] for event in in_queue)
 
 
 @scenario(
@@ -154,4 +155,4 @@ def pulls_by_default(case: Case) -> None:
     send(case, topic, messages)
     received = case.client.only("received", "PushConcurrent", topic=topic, group=group, rebalance="broker", count=20)
     assert_each_once(received, messages)
-    assert all("POP_CK" not in event["properties"] for event in received)
+    assert all(names.POP_CK not in event["properties"] for event in received)

@@ -9,6 +9,8 @@ from typing import Final
 from rocketwire.compat.case import Case
 from rocketwire.compat.messages import Event, Outgoing
 from rocketwire.compat.scenario import Need, scenario
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.names import dead_letter_topic
 
 LATE: Final = 20_000  # ms that a try may be late on a machine that does much else
 _RETRY: Final = (
@@ -79,11 +81,13 @@ def is_redelivered(case: Case) -> None:
         assert (event["topic"], event["msgId"], event["tags"]) == (topic, first["msgId"], "R")
         assert event["keys"] == f"key-{event['text']}"
         if event["reconsumeTimes"]:
-            assert _place(event["properties"]["ORIGIN_MESSAGE_ID"]) == _place(first["offsetMsgId"])
+            assert _place(event["properties"][property_names.ORIGIN_MESSAGE_ID]) == _place(first["offsetMsgId"])
     for body, delay in (("twice", 1_000), ("at-its-level", 2_000)):
         for before, after in pairwise(tries(received, body)):
             assert delay - 100 < after["at"] - before["at"] < delay + LATE
-    letters = case.client.only("received", "PushConcurrent", topic=f"%DLQ%{group}", group=case.group("dead"), count=2)
+    letters = case.client.only(
+        "received", "PushConcurrent", topic=dead_letter_topic(group), group=case.group("dead"), count=2
+    )
     assert {(letter["text"], letter["reconsumeTimes"]) for letter in letters} == {("always", 3), ("without-hope", 1)}
 
 
@@ -126,15 +130,19 @@ def dead_letters_found(case: Case) -> None:
     messages = [failing(body, level="-1") for body in ("lost", "missed")]
     sent = send(case, topic, messages)
     case.client.run("PushFailing", topic=topic, group=group, count=2, settle=1_500)
-    got = case.client.run("DeadLetters", topic=f"%DLQ%{group}", key=[message.keys or "" for message in messages])
+    got = case.client.run(
+        "DeadLetters", topic=dead_letter_topic(group), key=[message.keys or "" for message in messages]
+    )
     for how in ("by key", "by offset id", "by unique key"):
         found = [event for event in got if event["event"] == how]
         assert [event["text"] for event in found] == ["lost", "missed"], how
         for event in found:
-            assert event["topic"] == f"%DLQ%{group}"
+            assert event["topic"] == dead_letter_topic(group)
             assert event["msgId"] == sent[event["text"]]["msgId"]
-            assert event["properties"]["RETRY_TOPIC"] == topic
-            assert _place(event["properties"]["ORIGIN_MESSAGE_ID"]) == _place(sent[event["text"]]["offsetMsgId"])
+            assert event["properties"][property_names.RETRY_TOPIC] == topic
+            assert _place(event["properties"][property_names.ORIGIN_MESSAGE_ID]) == _place(
+                sent[event["text"]]["offsetMsgId"]
+            )
     again = case.client.only("received", "PushConcurrent", topic=topic, group=group, count=2)
     assert sorted((event["text"], event["topic"], event["reconsumeTimes"]) for event in again) == [
         ("lost", topic, 0),
@@ -174,14 +182,14 @@ def _orderly(case: Case, suspend: int, least: int) -> None:
         assert least <= after["at"] - before["at"] < least + LATE
         assert after["queueOffset"] == before["queueOffset"]
     (letter,) = case.client.only(
-        "received", "PushConcurrent", topic=f"%DLQ%{group}", group=case.group("dead"), count=1, settle=0
+        "received", "PushConcurrent", topic=dead_letter_topic(group), group=case.group("dead"), count=1, settle=0
     )
     # The client sends a dead letter itself: one of 5.x counts its last try, too.
     tried = 3 if case.client.version.startswith("5.") else 2
     assert (letter["text"], letter["reconsumeTimes"]) == ("stuck", tried)
-    assert letter["properties"]["RETRY_TOPIC"] == topic
+    assert letter["properties"][property_names.RETRY_TOPIC] == topic
     if case.client.id != "java-4.4.0":  # names no message that it came from
-        assert letter["properties"]["ORIGIN_MESSAGE_ID"] == sent["stuck"]["msgId"]
+        assert letter["properties"][property_names.ORIGIN_MESSAGE_ID] == sent["stuck"]["msgId"]
 
 
 @scenario(

@@ -8,6 +8,8 @@ from rocketwire.compat.case import Case
 from rocketwire.compat.clients.client import events
 from rocketwire.compat.messages import Event, Outgoing, assert_each_once, assert_same, by_queue, digest
 from rocketwire.compat.scenario import Need, scenario
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.names import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
 
 UNCOMPRESSED: Final = 100 << 20
 _SEND: Final = "Apache 4.9, SendMessageProcessor and DefaultMQProducerImpl"
@@ -46,8 +48,8 @@ def sync(case: Case) -> None:
         assert event["topic"] == topic
         assert event["reconsumeTimes"] == 0
         assert event["bornHost"].startswith("/")
-        assert event["properties"].get("UNIQ_KEY", event["msgId"]) == event["msgId"]
-        assert event["properties"]["CLUSTER"] == case.endpoint.cluster
+        assert event["properties"].get(property_names.UNIQ_KEY, event["msgId"]) == event["msgId"]
+        assert event["properties"][property_names.CLUSTER] == case.endpoint.cluster
         assert abs(event["storeTimestamp"] - event["bornTimestamp"]) < 60_000
 
 
@@ -250,7 +252,7 @@ def _refused(case: Case, topic: str) -> None:
     programs=("SendSync",),
 )
 def to_delay_topic(case: Case) -> None:
-    _refused(case, "SCHEDULE_TOPIC_XXXX")
+    _refused(case, SCHEDULE_TOPIC)
 
 
 @scenario(
@@ -261,4 +263,4 @@ def to_delay_topic(case: Case) -> None:
     programs=("SendSync",),
 )
 def to_half_topic(case: Case) -> None:
-    _refused(case, "RMQ_SYS_TRANS_HALF_TOPIC")
+    _refused(case, TRANS_HALF_TOPIC)

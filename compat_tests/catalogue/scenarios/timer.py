@@ -12,6 +12,7 @@ from rocketwire.compat.clients.client import events
 from rocketwire.compat.endpoint import Facts
 from rocketwire.compat.messages import Event, Outgoing
 from rocketwire.compat.scenario import Need, scenario
+from rocketwire.wire.facts import properties as names
 
 DAY: Final = 24 * 60 * 60 * 1000  # ms
 # ms that a message may be late on a machine that does much else; how punctual rocketwire is, its unit tests say.
@@ -47,10 +48,10 @@ def timed(body: str, name: str, value: str, **more: str) -> Outgoing:
 def due(event: Event) -> int:
     """When a received message was to come (ms), as far as its sender knew."""
     properties = event["properties"]
-    for name, unit in (("TIMER_DELAY_SEC", 1000), ("TIMER_DELAY_MS", 1)):
+    for name, unit in ((names.TIMER_DELAY_SEC, 1000), (names.TIMER_DELAY_MS, 1)):
         if name in properties:
             return int(event["bornTimestamp"]) + int(properties[name]) * unit
-    return int(properties.get("TIMER_DELIVER_MS") or properties["__STARTDELIVERTIME"])
+    return int(properties.get(names.TIMER_DELIVER_MS) or properties[names.START_DELIVER_TIME])
 
 
 def assert_on_time(event: Event, late: int) -> None:
@@ -75,19 +76,19 @@ def every_way(case: Case) -> None:
     topic = case.topic(2, name="Timed", kind="DELAY", on_one=True)  # what cancels a message must reach its broker
     whole = time.time_ns() // 1_000_000_000 * 1000
     kept = [
-        timed("seconds", "TIMER_DELAY_SEC", "1", tags="TagA", keys="k1 k2"),
-        timed("ms", "TIMER_DELAY_MS", "1234", tags="TagB"),
-        timed("at", "TIMER_DELIVER_MS", "+6000", tags="TagA"),
-        timed("whole second", "TIMER_DELIVER_MS", str(whole + 3000)),
-        timed("past", "TIMER_DELIVER_MS", "+-5000", tags="TagB"),
-        timed("a moment", "TIMER_DELAY_MS", "1"),
+        timed("seconds", names.TIMER_DELAY_SEC, "1", tags="TagA", keys="k1 k2"),
+        timed("ms", names.TIMER_DELAY_MS, "1234", tags="TagB"),
+        timed("at", names.TIMER_DELIVER_MS, "+6000", tags="TagA"),
+        timed("whole second", names.TIMER_DELIVER_MS, str(whole + 3000)),
+        timed("past", names.TIMER_DELIVER_MS, "+-5000", tags="TagB"),
+        timed("a moment", names.TIMER_DELAY_MS, "1"),
     ]
     called_back = [
-        timed("recalled", "TIMER_DELIVER_MS", "+7000"),
-        timed("cancelled", "TIMER_DELIVER_MS", "+7000"),
+        timed("recalled", names.TIMER_DELIVER_MS, "+7000"),
+        timed("cancelled", names.TIMER_DELIVER_MS, "+7000"),
     ]
-    too_far = [timed("too far", "TIMER_DELIVER_MS", f"+{differs.furthest + 60_000}")]
-    negative = [timed("negative", "TIMER_DELAY_MS", "-5")]
+    too_far = [timed("too far", names.TIMER_DELIVER_MS, f"+{differs.furthest + 60_000}")]
+    negative = [timed("negative", names.TIMER_DELAY_MS, "-5")]
     every = [*kept, *called_back, *too_far, *negative]
     expected = kept if differs.refuses_negative else [*kept, *negative]
     got = client.run(
@@ -106,9 +107,9 @@ def every_way(case: Case) -> None:
         assert_on_time(event, differs.late)
     by_text = {event["text"]: event for event in received}
     assert (by_text["seconds"]["tags"], by_text["seconds"]["keys"]) == ("TagA", "k1 k2")
-    assert by_text["at"]["properties"]["REAL_TOPIC"] == topic
-    assert {"TIMER_OUT_MS", "TIMER_ENQUEUE_MS", "TIMER_DEQUEUE_MS"} <= by_text["ms"]["properties"].keys()
-    assert "TIMER_OUT_MS" not in by_text["past"]["properties"]
+    assert by_text["at"]["properties"][names.REAL_TOPIC] == topic
+    assert {names.TIMER_OUT_MS, names.TIMER_ENQUEUE_MS, names.TIMER_DEQUEUE_MS} <= by_text["ms"]["properties"].keys()
+    assert names.TIMER_OUT_MS not in by_text["past"]["properties"]
 
     refused = events(got, "refused")
     assert [event["code"] for event in refused] == [ILLEGAL] * (len(every) - len(expected) - len(called_back))
@@ -144,10 +145,10 @@ def of_4_x(case: Case) -> None:
     client, group, differs = case.client, case.group(), _differences(case.endpoint)
     topic = case.topic(1, name="Timed")
     messages = [
-        timed("cloud", "__STARTDELIVERTIME", "+1700", keys="k"),
-        timed("cloud, past", "__STARTDELIVERTIME", "+-1"),
-        timed("at", "TIMER_DELIVER_MS", "+800"),
-        Outgoing(body="level", delay=1, system={"TIMER_DELIVER_MS": "+20000"}),
+        timed("cloud", names.START_DELIVER_TIME, "+1700", keys="k"),
+        timed("cloud, past", names.START_DELIVER_TIME, "+-1"),
+        timed("at", names.TIMER_DELIVER_MS, "+800"),
+        Outgoing(body="level", delay=1, system={names.TIMER_DELIVER_MS: "+20000"}),
     ]
     got = client.run("Timers", topic=topic, group=group, message=messages, count=len(messages), settle=300)
     received = {event["text"]: event for event in events(got, "received")}
@@ -155,7 +156,7 @@ def of_4_x(case: Case) -> None:
     level = received.pop("level")
     delay = case.endpoint.delays[0]
     assert delay <= level["storeTimestamp"] - level["bornTimestamp"] + 5 <= delay + LATE
-    assert "TIMER_DELIVER_MS" not in level["properties"]
+    assert names.TIMER_DELIVER_MS not in level["properties"]
     if not differs.start_deliver_time:
         cloud = received.pop("cloud")
         assert cloud["storeTimestamp"] - cloud["bornTimestamp"] < LATE

@@ -8,8 +8,8 @@ from rocketwire.compat.case import Case
 from rocketwire.compat.clients.client import events
 from rocketwire.compat.messages import Outgoing
 from rocketwire.compat.scenario import Need, scenario
+from rocketwire.wire.names import TRACE_TOPIC
 
-TRACE_TOPIC: Final = "RMQ_SYS_TRACE_TOPIC"
 _FIELDS: Final = "\x01"
 _REPORTS: Final = "\x02"
 

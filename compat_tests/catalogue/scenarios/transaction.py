@@ -11,13 +11,13 @@ from rocketwire.compat.case import Case
 from rocketwire.compat.clients.client import events
 from rocketwire.compat.messages import Event, Outgoing, by_queue
 from rocketwire.compat.scenario import Need, scenario
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.transaction import ResumeCheckHalfMessageRequestHeader
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message_id import offset_message_id
+from rocketwire.wire.names import TRANS_CHECK_MAX_TIME_TOPIC, TRANS_HALF_TOPIC
 
-HALF: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
-GAVE_UP: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 TIME_OUT: Final = 2000  # ms
 MOST_CHECKS: Final = 3
 LATE: Final = 20_000  # ms that a check may be late on a machine that does much else
@@ -86,8 +86,8 @@ def every_outcome(case: Case) -> None:
         assert event["msgId"] == sent[event["text"]]["msgId"]
         assert event["queueId"] == sent[event["text"]]["queueId"]
         assert (event["tags"], event["sysFlag"]) == ("Tag", 8)
-        assert event["properties"]["PGROUP"]
-        assert "DELAY" not in event["properties"]
+        assert event["properties"][names.PRODUCER_GROUP]
+        assert names.DELAY not in event["properties"]
     for in_queue in by_queue(delivered).values():
         assert [event["queueOffset"] for event in in_queue] == list(range(len(in_queue)))
 
@@ -98,19 +98,21 @@ def every_outcome(case: Case) -> None:
     for event in checked:
         assert (event["topic"], event["queueId"]) == (topic, sent[event["text"]]["queueId"])
         assert event["transactionId"] == sent[event["text"]]["msgId"]
-        assert event["properties"]["WAIT"] == "false"
+        assert event["properties"][names.WAIT] == "false"
         age = 4000 if event["text"] == "immune" else TIME_OUT
         assert age <= event["at"] - event["bornTimestamp"] < age + LATE
-    counted = [event["properties"]["TRANSACTION_CHECK_TIMES"] for event in checked if event["text"] == "u"]
+    counted = [event["properties"][names.TRANSACTION_CHECK_TIMES] for event in checked if event["text"] == "u"]
     assert counted == [str(number + 1) for number in range(MOST_CHECKS)]
 
     # A reader of the half topic itself sees them: each as often as it was checked, and once more.
-    halves = [event["text"] for event in case.read(HALF, 0) if event["properties"]["REAL_TOPIC"] == topic]
+    halves = [
+        event["text"] for event in case.read(TRANS_HALF_TOPIC, 0) if event["properties"][names.REAL_TOPIC] == topic
+    ]
     assert [halves.count(body) for body in ("c", "r", "uc", "ur", "uuc")] == [1, 1, 2, 2, 3]
 
     given_up = _given_up(case, sent["u"]["msgId"])
-    assert (given_up["text"], given_up["properties"]["REAL_TOPIC"]) == ("u", topic)
-    assert given_up["properties"]["TRANSACTION_CHECK_TIMES"] == str(MOST_CHECKS)
+    assert (given_up["text"], given_up["properties"][names.REAL_TOPIC]) == ("u", topic)
+    assert given_up["properties"][names.TRANSACTION_CHECK_TIMES] == str(MOST_CHECKS)
 
     # An administrator may have its producers asked again.
     host, _, port = given_up["storeHost"].removeprefix("/").rpartition(":")
@@ -123,7 +125,7 @@ def every_outcome(case: Case) -> None:
     got = client.run("SendInTransaction", topic=topic, producerGroup=producers, helper="help", checks=1)
     (checked_again,) = events(got, "checked")
     assert (checked_again["text"], checked_again["transactionId"]) == ("u", sent["u"]["msgId"])
-    assert checked_again["properties"]["TRANSACTION_CHECK_TIMES"] == "1"
+    assert checked_again["properties"][names.TRANSACTION_CHECK_TIMES] == "1"
 
 
 def _given_up(case: Case, message_id: str) -> Event:
@@ -131,8 +133,8 @@ def _given_up(case: Case, message_id: str) -> Event:
     found: list[Event] = []
 
     def look() -> bool:
-        if case.has_topic(GAVE_UP):  # brokers make it when they first need it
-            found[:] = [event for event in case.read(GAVE_UP, 0) if event["msgId"] == message_id]
+        if case.has_topic(TRANS_CHECK_MAX_TIME_TOPIC):  # brokers make it when they first need it
+            found[:] = [event for event in case.read(TRANS_CHECK_MAX_TIME_TOPIC, 0) if event["msgId"] == message_id]
         return bool(found)
 
     case.wait_until(look, "a message that was checked too often is given up")

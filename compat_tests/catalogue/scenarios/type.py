@@ -8,8 +8,9 @@ from rocketwire.compat.case import Case
 from rocketwire.compat.clients.client import events
 from rocketwire.compat.messages import Event, Outgoing
 from rocketwire.compat.scenario import scenario
+from rocketwire.wire.facts import properties as property_names
 
-ORDERED: Final = Outgoing(body="ordered", properties={"__SHARDINGKEY": "order-7"})
+ORDERED: Final = Outgoing(body="ordered", properties={property_names.SHARDING_KEY: "order-7"})
 SENT: Final = {"NORMAL": Outgoing(body="plain"), "FIFO": ORDERED, "DELAY": Outgoing(body="delayed", delay=1)}
 IN_TRANSACTION: Final = Outgoing(body="in a transaction", keys="c")
 TYPES: Final = (*SENT, "TRANSACTION")

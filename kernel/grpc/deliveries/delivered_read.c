@@ -5,26 +5,7 @@
 #include "message/record.h"
 #include "message/text.h"
 
-/* Of a record with IPv4 hosts, as wire.facts.record.RECORD declares them. */
-enum {
-    SIZE = 0,
-    MAGIC = 4,
-    CRC = 8,
-    QUEUE_ID = 12,
-    QUEUE_OFFSET = 20,
-    PHYSICAL_OFFSET = 28,
-    SYS_FLAG = 36,
-    BORN = 40,
-    BORN_HOST = 48,
-    STORED = 56,
-    STORE_HOST = 64,
-    RECONSUME_TIMES = 72,
-    BODY_LENGTH = 84,
-    BODY = 88
-};
-#define MAGIC_V1 0xDAA320A7u
-enum { COMPRESSED = 1, BORN_HOST_V6 = 0x10, STORE_HOST_V6 = 0x20 };
-enum { CRC_MASK = 0x7FFFFFFF, TOPIC_MOST = INT8_MAX, PORT_MOST = UINT16_MAX };
+enum { PORT_MOST = UINT16_MAX };
 
 static int32_t int32_at(const uint8_t *p) { return (int32_t)get32(p); }
 static int64_t int64_at(const uint8_t *p) { return (int64_t)get64(p); }
@@ -108,41 +89,44 @@ static bool read_properties(span text, const known_names *names, delivered *foun
 /* Find body, topic and properties. */
 static bool read_parts(span record, delivered *found, span *properties)
 {
-    const uint8_t *p = record.at + BODY, *end = record.at + record.len;
-    size_t length = get32(record.at + BODY_LENGTH);
+    const uint8_t *p = record.at + RECORD_BODY_AT, *end = record.at + record.len;
+    size_t length = get32(record.at + RECORD_BODY_LENGTH_AT);
     if (length >= (size_t)(end - p)) return false;
     found->body = span_of(p, length);
     p += length;
     length = *p++;
-    if (length > TOPIC_MOST || length + 2 > (size_t)(end - p)) return false;
+    if (length > MAX_TOPIC_LENGTH_V1 || length + 2 > (size_t)(end - p)) return false;
     found->topic = span_of(p, length);
     p += length;
     *properties = span_of(p + 2, get16(p));
-    return properties->len <= PROPERTIES_MOST && properties->at + properties->len == end;
+    return properties->len <= MAX_PROPERTIES_LENGTH && properties->at + properties->len == end;
 }
 
 bool delivered_read(span records, const known_names *names, delivered *found)
 {
     const uint8_t *at = records.at;
-    if (records.len < BODY || get32(at + SIZE) > records.len || get32(at + MAGIC) != MAGIC_V1) return false;
-    span record = span_of(at, get32(at + SIZE)), properties, none = {NULL, 0};
-    int32_t sys_flag = int32_at(at + SYS_FLAG);
-    if (record.len <= BODY || sys_flag & (COMPRESSED | BORN_HOST_V6 | STORE_HOST_V6)) return false;
+    if (records.len < RECORD_BODY_AT || get32(at + RECORD_TOTAL_SIZE_AT) > records.len ||
+        int32_at(at + RECORD_MAGIC_AT) != RECORD_MAGIC_V1)
+        return false;
+    span record = span_of(at, get32(at + RECORD_TOTAL_SIZE_AT)), properties, none = {NULL, 0};
+    int32_t sys_flag = int32_at(at + RECORD_SYS_FLAG_AT);
+    if (record.len <= RECORD_BODY_AT || sys_flag & (SYS_FLAG_COMPRESSED | RECORD_HOST_BITS)) return false;
     found->tag = found->keys = found->id = found->group = found->born_host = none;
     found->user_count = 0;
     found->size = record.len;
-    found->queue_id = int32_at(at + QUEUE_ID);
-    found->queue_offset = int64_at(at + QUEUE_OFFSET);
-    found->physical_offset = int64_at(at + PHYSICAL_OFFSET);
-    found->born = int64_at(at + BORN);
-    found->stored = int64_at(at + STORED);
-    found->host = at + BORN_HOST;
-    found->store_host = at + STORE_HOST;
-    found->reconsume_times = int32_at(at + RECONSUME_TIMES);
+    found->queue_id = int32_at(at + RECORD_QUEUE_ID_AT);
+    found->queue_offset = int64_at(at + RECORD_QUEUE_OFFSET_AT);
+    found->physical_offset = int64_at(at + RECORD_PHYSICAL_OFFSET_AT);
+    found->born = int64_at(at + RECORD_BORN_TIMESTAMP_AT);
+    found->stored = int64_at(at + RECORD_STORE_TIMESTAMP_AT);
+    found->host = at + RECORD_BORN_HOST_AT;
+    found->store_host = at + RECORD_STORE_HOST_AT;
+    found->reconsume_times = int32_at(at + RECORD_RECONSUME_TIMES_AT);
     if (found->queue_id < 0 || found->queue_offset < 0 || found->physical_offset < 0 || found->reconsume_times < 0 ||
         found->reconsume_times == INT32_MAX || get32(found->store_host + 4) > PORT_MOST) {
         return false;
     }
-    return read_parts(record, found, &properties) && get32(at + CRC) == (crc32_of(found->body) & CRC_MASK) &&
+    return read_parts(record, found, &properties) &&
+           get32(at + RECORD_BODY_CRC_AT) == (crc32_of(found->body) & RECORD_CRC_MASK) &&
            read_properties(properties, names, found);
 }

@@ -15,6 +15,7 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import GROUP
+from rocketwire.wire.names import retry_topic
 
 if TYPE_CHECKING:
     from rocketwire.cli.message.outgoing import OutgoingMessage
@@ -98,7 +99,7 @@ def _confirm(count: int, group: str, target: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise CommandError("stdin is no terminal to ask at: --yes is needed")
-    where = f"%RETRY%{group}" if target == "retry" else "the topics they were first sent to"
+    where = retry_topic(group) if target == "retry" else "the topics they were first sent to"
     print(f"Send {count_of(count, 'dead letter')} of group {group} to {where}? [y/N] ", end="", file=sys.stderr)
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

@@ -12,9 +12,27 @@ from rocketwire.server.core.request import Reply
 from rocketwire.server.grpc.consuming.handles import RENEWED_MARK
 from rocketwire.server.pop.pop_result import PopResult
 from rocketwire.wire.facts import properties as names
-from rocketwire.wire.grpc.property_names import BORN_HOST, RARE_NAMES, RESERVED
+from rocketwire.wire.facts.properties import BORN_HOST, RESERVED_NAMES
 from rocketwire.wire.headers.pop import PopMessageResponseHeader
 from rocketwire.wire.pop_handle import KIND_NORMAL
+
+RARE_NAMES: Final = frozenset(
+    {
+        names.DELAY,
+        names.DLQ_ORIGIN_MESSAGE_ID,
+        names.DLQ_ORIGIN_TOPIC,
+        names.LITE_TOPIC,
+        names.PRIORITY,
+        names.START_DELIVER_TIME,
+        names.TIMER_DELAY_MS,
+        names.TIMER_DELAY_SEC,
+        names.TIMER_DELIVER_MS,
+        names.TIMER_OUT_MS,
+        names.TRACE_CONTEXT,
+        names.TRANSACTION_PREPARED,
+    }
+)
+"""What changes the type of a delivered message, or becomes a field that few have: the kernel leaves these to Python."""
 
 _KINDS: Final = {  # as kernel/grpc/delivery.h has them
     names.TAGS: 1,
@@ -33,7 +51,7 @@ _LONG_MAX: Final = (1 << 63) - 1
 
 def property_kinds() -> tuple[tuple[bytes, int], ...]:
     """The names of properties that are not simply a user's, with what the kernel does with them."""
-    kinds = dict.fromkeys(RESERVED, _HIDDEN) | dict.fromkeys((*RARE_NAMES, names.POP_CK), _RARE) | _KINDS
+    kinds = dict.fromkeys(RESERVED_NAMES, _HIDDEN) | dict.fromkeys((*RARE_NAMES, names.POP_CK), _RARE) | _KINDS
     return tuple((name.encode(), kind) for name, kind in kinds.items())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -13,14 +13,6 @@ from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.java import INT32_MAX, INT32_MIN
 from rocketwire.wire.names import forbidden_send_reason, topic_name_error
-
-#: Names of properties that producers or brokers set (`__SHARDINGKEY` is set by applications). Rows that were read have
-#: some; they describe the message that was read, not the new one.
-OWN_NAMES: Final = frozenset(
-    value
-    for name, value in vars(names).items()
-    if name.isupper() and isinstance(value, str) and name not in ("NAME_SEP", "ITEM_SEP", "KEY_SEP", "SHARDING_KEY")
-)
 
 
 class RowMessage(NamedTuple):
@@ -121,7 +113,7 @@ def _words(given: str | list[str | None] | None, column: str) -> str:
 def _others(given: Iterable[tuple[str, str | None]]) -> Iterator[tuple[str, str]]:
     """A row's own properties."""
     for name, value in given:
-        if name and value and name not in OWN_NAMES:
+        if name and value and name not in names.OWN_NAMES:
             yield _without_separators(name, "properties"), _without_separators(value, "properties")
 
 

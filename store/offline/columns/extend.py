@@ -28,6 +28,7 @@ from rocketwire.wire.java import INT32_MAX
 from rocketwire.wire.properties import decode_stored_properties
 
 #: Rows of a segment: they are in memory while it is made.
+_TAGS: Final = names.TAGS.encode()
 _MOST_ROWS: Final = 4 << 20
 _MINUTE: Final = 60_000
 _PREFIX: Final = "segment-"
@@ -202,7 +203,7 @@ def _code(codes: dict[Any, int], texts: list[Any], text: str | None) -> int:
 
 def _tag(properties: bytes) -> str | None:
     # Most texts have the name once, or not at all: those need not be taken apart to see that there is none.
-    if b"TAGS" not in properties:
+    if _TAGS not in properties:
         return None
     return decode_stored_properties(properties).get(names.TAGS)
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_of
-from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, MAX_PROPERTIES_LENGTH, MAX_TOPIC_LENGTH_V2, SYS_FLAG_AT
+from rocketwire.wire.facts.record import (
+    HOST_BITS,
+    MAGIC_V1,
+    MAGIC_V2,
+    MAX_PROPERTIES_LENGTH,
+    MAX_TOPIC_LENGTH_V2,
+    RECORD_HEADS,
+    SMALLEST_RECORD,
+    SYS_FLAG_AT,
+)
 
 _INT32: Final = struct.Struct(">i")
-_HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
 #: Bytes that hold the head of any record.
-LARGEST_HEAD: Final = _HEADS[HOST_BITS].size
+LARGEST_HEAD: Final = RECORD_HEADS[HOST_BITS].size
 #: Topic and properties at their longest, each with its length.
 _MOST_BEHIND_BODY: Final = 2 + MAX_TOPIC_LENGTH_V2 + 2 + MAX_PROPERTIES_LENGTH
 
@@ -52,8 +59,8 @@ def promised_size(buffer: bytes, position: int, physical_offset: int) -> int | N
 
 def _form_of(head: bytes) -> struct.Struct | None:
     """How the head of a record is laid out, by its sys flag; None when there are fewer bytes than that takes."""
-    if len(head) < SMALLEST:
+    if len(head) < SMALLEST_RECORD:
         return None
     (sys_flag,) = _INT32.unpack_from(head, SYS_FLAG_AT)
-    form = _HEADS[sys_flag & HOST_BITS]
+    form = RECORD_HEADS[sys_flag & HOST_BITS]
     return form if len(head) >= form.size else None

@@ -11,11 +11,17 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from rocketwire.store.layout.record import SMALLEST
 from rocketwire.store.offline.read.log import BLOCK, LogFileReader, RecordBlock
 from rocketwire.store.records.walk import WalkEnd
 from rocketwire.wire.errors import WireError
-from rocketwire.wire.facts.record import MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT, TOTAL_SIZE_AT
+from rocketwire.wire.facts.record import (
+    MAGIC_AT,
+    MAGIC_V1,
+    MAGIC_V2,
+    PHYSICAL_OFFSET_AT,
+    SMALLEST_RECORD,
+    TOTAL_SIZE_AT,
+)
 from rocketwire.wire.message import MessageRecord, body_crc, decode_record
 
 _INT32: Final = struct.Struct(">i")
@@ -127,7 +133,7 @@ def record_at(file: LogFileReader, offset: int) -> WholeRecord | None:
     if len(head) < _HEAD:
         return None
     size, own = _INT32.unpack_from(head, TOTAL_SIZE_AT)[0], _INT64.unpack_from(head, PHYSICAL_OFFSET_AT)[0]
-    if own != offset or size < SMALLEST or offset + size > file.end:
+    if own != offset or size < SMALLEST_RECORD or offset + size > file.end:
         return None
     try:
         message = decode_record(file.read(offset, size), check_crc=False)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.layout import timer_log
-from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.timer_check import CHECK_STRUCT, FILE_SIZE
 from rocketwire.store.offline.read.directory import StoreDirectory, discover
 from rocketwire.store.offline.read.queues import QueueReader
@@ -24,9 +23,10 @@ from rocketwire.store.offline.timer.timer import read_check
 from rocketwire.store.offline.timer.units import units_of
 from rocketwire.store.offline.verify.findings import Finding, FindingKind, ReportFinding
 from rocketwire.store.offline.verify.ranges import RangeSet
+from rocketwire.wire.facts.layout import positions
 from rocketwire.wire.names import TIMER_TOPIC
 
-_OUTCOME_AT: Final = field_offsets(timer_log.UNIT)["outcome"]
+_OUTCOME_AT: Final = positions(timer_log.UNIT)["outcome"]
 _SECOND: Final = 1000  # a multiple of every precision
 _WAITS: Final = timer_log.WAITS.to_bytes(8)
 _SETTLED: Final = timer_log.NO_COPY.to_bytes(8, "big", signed=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from rocketwire.store.layout.record import SMALLEST
 from rocketwire.wire.facts.codes import SysFlag
+from rocketwire.wire.facts.record import SMALLEST_RECORD
 from rocketwire.wire.message import MessageRecord, encode_record
 
 #: Topic of such a record, or as much of it as there is room for.
@@ -19,7 +19,7 @@ FILLER_TOPIC: Final = "LOST"
 #: A reader may allocate a whole record: this size does no harm.
 _MOST: Final = 1 << 20
 #: A topic has one letter at least. No record is smaller, so no lost part is.
-LEAST: Final[int] = SMALLEST + 1
+LEAST: Final[int] = SMALLEST_RECORD + 1
 
 
 def fillers(start: int, stop: int, timestamp: int) -> Iterator[bytes]:
@@ -33,12 +33,12 @@ def fillers(start: int, stop: int, timestamp: int) -> Iterator[bytes]:
     while start < stop:
         left = stop - start
         size = left if left <= _MOST else min(_MOST, left - LEAST)
-        topic = FILLER_TOPIC[: size - SMALLEST]
+        topic = FILLER_TOPIC[: size - SMALLEST_RECORD]
         yield encode_record(
             MessageRecord(
                 topic=topic,
                 queue_id=0,
-                body=bytes(size - SMALLEST - len(topic)),
+                body=bytes(size - SMALLEST_RECORD - len(topic)),
                 physical_offset=start,
                 sys_flag=SysFlag.TRANSACTION_ROLLBACK,
                 born_timestamp=timestamp,

@@ -7,7 +7,6 @@ from typing import Any, Final
 from rocketwire.store.disk.foreign import IGNORED_FILE_REMARK
 from rocketwire.store.errors import StoreUnreadable
 from rocketwire.store.layout.checkpoint import CHECKPOINT, FILE_SIZE
-from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.offline.read.config import checkpoint
 from rocketwire.store.offline.read.directory import PlainFile, StoreDirectory, StoreState
 from rocketwire.store.offline.read.opening import FileGone, read_whole
@@ -17,6 +16,7 @@ from rocketwire.wire.bodies._shapes import from_builtins
 from rocketwire.wire.bodies.assignment import MessageRequestModes
 from rocketwire.wire.bodies.fastjson import loads
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.layout import positions
 
 _MOST: Final = 256 << 20
 _BACKUP: Final = ".bak"
@@ -98,7 +98,7 @@ def check_checkpoint(directory: StoreDirectory, newest: int, report: ReportFindi
     if times is None or directory.state in {StoreState.LIVE, StoreState.UNKNOWN}:
         return
     values = (times.commit_log, times.consume_queue, times.index)
-    for (name, position), value in zip(field_offsets(CHECKPOINT).items(), values, strict=True):
+    for (name, position), value in zip(positions(CHECKPOINT).items(), values, strict=True):
         if value < 0 or (newest and value > newest):
             what = f"its {name.replace('_', ' ')} is {value}, but the newest message was stored at {newest}"
             report(Finding(kind=FindingKind.DAMAGE, path="checkpoint", position=position, what=what))

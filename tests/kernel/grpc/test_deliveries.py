@@ -10,9 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
+from rocketwire.server.grpc.consuming.deliveries import RARE_NAMES
 from rocketwire.wire.facts import properties as names
+from rocketwire.wire.facts.properties import BORN_HOST, RESERVED_NAMES
 from rocketwire.wire.grpc import service_pb2
-from rocketwire.wire.grpc.property_names import BORN_HOST, RARE_NAMES, RESERVED
 from rocketwire.wire.message import MessageRecord, decode_record, encode_record
 from tests.kernel.fuzz.calls import MOST_ATTEMPTS, assert_delivered, write
 
@@ -25,7 +26,7 @@ well_known = st.sampled_from(
         names.UNIQ_KEY,
         names.SHARDING_KEY,
         BORN_HOST,
-        *sorted(RESERVED | RARE_NAMES),
+        *sorted(RESERVED_NAMES | RARE_NAMES),
         names.POP_CK,
     ]
 )

@@ -9,16 +9,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
+from rocketwire.wire.facts.properties import RESERVED_NAMES
 from rocketwire.wire.grpc import definition_pb2, service_pb2
 from rocketwire.wire.grpc.checks import CallLimits
-from rocketwire.wire.grpc.property_names import RESERVED
 from rocketwire.wire.grpc.queue_choice import queue_of_group
 from tests.kernel.fuzz.calls import HASHES, NOW, assert_sent, read_call, send_twin
 from tests.wire import golden
 
 letters = st.text("abcXYZ|_ \x00\x1f\x7f\x85\xa0é漢\u3000\u2028😀", max_size=6)
 texts = letters | st.text(max_size=10) | st.sampled_from(["TAGS", "key", "a longer text of some words", "x" * 200])
-names = st.sampled_from(["a", "b", "colour", "Aa", "BB", "AaAa", "BBBB", "AaBB", "", *sorted(RESERVED)]) | texts
+names = st.sampled_from(["a", "b", "colour", "Aa", "BB", "AaAa", "BBBB", "AaBB", "", *sorted(RESERVED_NAMES)]) | texts
 user_names = st.sampled_from([f"name{number}" for number in range(40)] + ["Aa", "BB", "AaAa", "BBBB"]) | names
 times = st.fixed_dictionaries(
     {},

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rocketwire import _kernel as kernel
 from rocketwire.store.layout.consume_queue import ENTRY, ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.wire.facts.codes import SysFlag
-from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, RECORD, RECORD_HEAD_IPV4, TOPIC_LENGTH_FORMATS
+from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, RECORD, RECORD_HEADS, TOPIC_LENGTH_FORMATS
 from rocketwire.wire.message import body_crc
 from tests.wire import golden
 
@@ -90,7 +90,7 @@ def test_the_head_of_a_record_with_ipv4_hosts_is_the_fast_format(fields: dict[st
     fields |= {"born_host": bytes(8), "store_host": bytes(range(8)), "sys_flag": fields["sys_flag"] & ~HOST_BITS}
     fields["total_size"] = len(RECORD.build(fields))
     head = [fields[name] for name in list(fields)[:14]] + [len(fields["body"])]
-    assert written(fields, (b"", fields["properties"], b""))[: RECORD_HEAD_IPV4.size] == RECORD_HEAD_IPV4.pack(*head)
+    assert written(fields, (b"", fields["properties"], b""))[: RECORD_HEADS[0].size] == RECORD_HEADS[0].pack(*head)
 
 
 @pytest.mark.parametrize("version", golden.VERSIONS)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from rocketwire.server.throttle.converted import MessageWeights
 from rocketwire.server.throttle.keys import ThrottleKeys
 from rocketwire.store.append.drafts import Draft
-from rocketwire.store.layout.record import SMALLEST
 from rocketwire.wire import names
 from rocketwire.wire.facts.codes import SysFlag
+from rocketwire.wire.facts.record import SMALLEST_RECORD
 from rocketwire.wire.message import MessageRecord, encode_record
 from tests.server.harness import properties_text
 from tests.server.send_setup import HOST, Setup, body, fields
@@ -118,7 +118,7 @@ def test_a_damaged_record_counts_once_with_all_behind_it(bad: bytes) -> None:
     assert EACH.received([memoryview(record() + bad)], ordered=False) == 2
 
 
-@given(st.binary(min_size=SMALLEST, max_size=300))
+@given(st.binary(min_size=SMALLEST_RECORD, max_size=300))
 def test_no_bytes_do_harm(data: bytes) -> None:
     data = len(data).to_bytes(4, "big") + data[4:]
     assert EACH.received([memoryview(data)], ordered=False) >= 1

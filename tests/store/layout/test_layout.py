@@ -12,19 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.store.layout import checkpoint, consume_queue, index
-from rocketwire.store.layout.derive import dtype_fields, field_offsets, fixed_struct
-from rocketwire.store.layout.record import (
-    HOST_FORMS,
-    SMALLEST,
-    head_dtype,
-    head_of,
-    properties_of,
-    record_head,
-    store_timestamp,
-    topic_of,
-)
+from rocketwire.store.layout.derive import dtype_fields, fixed_struct
+from rocketwire.store.layout.record import head_dtype, properties_of, record_head, store_timestamp, topic_of
 from rocketwire.wire.facts.codes import SysFlag
-from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, RECORD, RECORD_HEAD_IPV4
+from rocketwire.wire.facts.layout import positions
+from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, RECORD, RECORD_HEADS, SMALLEST_RECORD
 from rocketwire.wire.message import MessageRecord, encode_record
 
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -48,24 +40,24 @@ def test_sizes_are_apaches() -> None:
 def test_fast_codecs_are_the_declarations(data: st.DataObject) -> None:
     for declaration in (consume_queue.ENTRY, index.HEADER, index.ENTRY, checkpoint.CHECKPOINT):
         fast = fixed_struct(declaration)
-        names = list(field_offsets(declaration))
+        names = list(positions(declaration))
         values = [data.draw(KINDS[code]) for code in fast.format.lstrip(">")]
         packed = fast.pack(*values)
         assert packed == declaration.build(dict(zip(names, values, strict=True)))
         array = np.frombuffer(packed, np.dtype(dtype_fields(declaration)))
         assert [int(array[0][name]) for name in names] == values
-        offsets = field_offsets(declaration)
+        offsets = positions(declaration)
         fields: Mapping[str, Any] = np.dtype(dtype_fields(declaration)).fields or {}
         assert [fields[name][1] for name in names] == list(offsets.values())
 
 
 def test_record_heads_grow_with_the_hosts() -> None:
-    assert record_head(8, 8).format == RECORD_HEAD_IPV4.format
-    assert record_head(20, 8).size == record_head(8, 20).size == RECORD_HEAD_IPV4.size + 12
-    assert record_head(20, 20).size == RECORD_HEAD_IPV4.size + 24
+    assert record_head(8, 8).format == RECORD_HEADS[0].format
+    assert record_head(20, 8).size == record_head(8, 20).size == RECORD_HEADS[0].size + 12
+    assert record_head(20, 20).size == RECORD_HEADS[0].size + 24
 
 
-@pytest.mark.parametrize("bits", HOST_FORMS)
+@pytest.mark.parametrize("bits", RECORD_HEADS)
 def test_heads_are_the_declaration(bits: int) -> None:
     record = encode_record(
         MessageRecord(
@@ -89,18 +81,18 @@ def test_heads_are_the_declaration(bits: int) -> None:
     expected["body_length"] = 3
     assert store_timestamp(memoryview(record)) == 7
     head = np.dtype(head_dtype(bits))
-    assert head.itemsize == head_of(bits).size
-    assert list(expected.values()) == list(head_of(bits).unpack_from(record))
+    assert head.itemsize == RECORD_HEADS[bits].size
+    assert list(expected.values()) == list(RECORD_HEADS[bits].unpack_from(record))
     row = np.frombuffer(record, head, 1)[0]
     found = {name: row[name] for name in head.names or ()}
     assert {name: v.tobytes() if name.endswith("_host") else int(v) for name, v in found.items()} == expected
 
 
 def test_the_smallest_record_is_one() -> None:
-    assert len(encode_record(MessageRecord(topic="", queue_id=0, body=b""))) == SMALLEST
+    assert len(encode_record(MessageRecord(topic="", queue_id=0, body=b""))) == SMALLEST_RECORD
 
 
-@pytest.mark.parametrize("bits", HOST_FORMS)
+@pytest.mark.parametrize("bits", RECORD_HEADS)
 @pytest.mark.parametrize("magic", [MAGIC_V1, MAGIC_V2])
 @pytest.mark.parametrize("properties", [b"", b"a\x011", b"p" * 32767])
 def test_topic_and_properties_of_any_record_are_found(bits: int, magic: int, properties: bytes) -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.store.layout import timer_check, timer_log, timer_wheel
-from rocketwire.store.layout.derive import dtype_fields, field_offsets, fixed_struct
+from rocketwire.store.layout.derive import dtype_fields, fixed_struct
+from rocketwire.wire.facts.layout import positions
 from rocketwire.wire.facts.record import BLANK_MAGIC
 from tests.store.support import Golden
 
@@ -42,7 +43,7 @@ def test_sizes_are_apaches() -> None:
 def test_fast_codecs_are_the_declarations(data: st.DataObject) -> None:
     for declaration in (timer_log.UNIT, timer_log.BLANK, timer_wheel.SLOT, timer_check.CHECK, timer_check.EXTENSION):
         fast = fixed_struct(declaration)
-        names = list(field_offsets(declaration))
+        names = list(positions(declaration))
         values = [data.draw(INT64 if code == "q" else INT32) for code in fast.format.lstrip(">")]
         packed = fast.pack(*values)
         assert packed == declaration.build(dict(zip(names, values, strict=True)))
@@ -104,9 +105,7 @@ def test_a_slots_units_are_chained_from_the_last_to_the_first(golden_550: Golden
         while position != timer_log.NO_UNIT:
             seen.append(position)
             unit = dict(
-                zip(
-                    field_offsets(timer_log.UNIT), timer_log.UNIT_STRUCT.unpack_from(timer_bytes, position), strict=True
-                )
+                zip(positions(timer_log.UNIT), timer_log.UNIT_STRUCT.unpack_from(timer_bytes, position), strict=True)
             )
             assert unit["write_time"] + unit["delay"] == line["timeMs"]
             position = unit["previous"]

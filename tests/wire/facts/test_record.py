@@ -11,8 +11,8 @@ def test_positions_are_those_of_the_declaration() -> None:
         "prepared_transaction_offset": 12, "body": b"", "topic": b"", "properties": b"",
     }  # fmt: skip
     data = record.RECORD.build(values)
-    assert record.RECORD_HEAD_IPV4.size == 88
-    assert record.RECORD_HEAD_IPV4.unpack_from(data) == (*list(values.values())[:14], 0)
+    assert record.RECORD_HEADS[0].size == 88
+    assert record.RECORD_HEADS[0].unpack_from(data) == (*list(values.values())[:14], 0)
     for name, kind in [
         ("total_size", "i"), ("magic", "i"), ("body_crc", "i"), ("queue_id", "i"), ("flag", "i"),
         ("queue_offset", "q"), ("physical_offset", "q"), ("sys_flag", "i"), ("born_timestamp", "q"),

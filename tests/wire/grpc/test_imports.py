@@ -8,8 +8,8 @@ _WITHOUT = (
     "checks",
     "codes",
     "message_id",
+    "message_types",
     "polling",
-    "property_names",
     "queue_choice",
     "receipt",
 )

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.wire.batch import decode_batch
+from rocketwire.wire.facts.properties import RESERVED_NAMES
 from rocketwire.wire.grpc import definition_pb2, service_pb2
 from rocketwire.wire.grpc.checks import CallLimits
 from rocketwire.wire.grpc.codes import CallInvalid, Code
-from rocketwire.wire.grpc.property_names import RESERVED
 from rocketwire.wire.grpc.sending import Send, read_send
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
@@ -180,7 +180,7 @@ def test_a_delivery_time_counts_from_now() -> None:
 
 
 @given(
-    st.dictionaries(_text.filter(lambda name: name not in RESERVED), _text, max_size=20),
+    st.dictionaries(_text.filter(lambda name: name not in RESERVED_NAMES), _text, max_size=20),
     _text.filter(lambda tag: "|" not in tag and not tag.isspace()),
     _text.filter(lambda name: bool(name.strip())),
     st.binary(min_size=1, max_size=100),

@@ -10,15 +10,15 @@ import pytest
 
 from rocketwire.server.timer.stages.dequeue import DequeueMessage
 from rocketwire.server.timer.wheel.loaded import DueCopy
-from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.timer_log import UNIT
+from rocketwire.wire.facts.layout import positions
 from tests.server.timer.support import Timers
 
 
 def make_earlier(path: Path, ms: int) -> None:
     """Change the time of the first unit in a file."""
     unit = bytearray(path.read_bytes())
-    at = field_offsets(UNIT)["delay"]
+    at = positions(UNIT)["delay"]
     struct.pack_into(">i", unit, at, struct.unpack_from(">i", unit, at)[0] - ms)
     path.write_bytes(unit)
 

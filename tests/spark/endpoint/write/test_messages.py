@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.remoting.core.unique_ids import UniqueIds
-from rocketwire.spark.endpoint.write.messages import OWN_NAMES, RowMessage, messages_of
+from rocketwire.spark.endpoint.write.messages import RowMessage, messages_of
 from rocketwire.spark.endpoint.write.sending import outgoing_batches
 from rocketwire.spark.errors import RowInvalid
 from rocketwire.wire.batch import BatchItem, encode_batch
+from rocketwire.wire.facts.properties import OWN_NAMES
 from rocketwire.wire.message_id import UniqueKey
 from rocketwire.wire.properties import decode_properties
 from tests.spark.endpoint.support import NOW, rows
@@ -138,11 +138,3 @@ def test_any_rows_are_read_back_as_they_were_written(values: list[tuple[Any, ...
 def test_rows_that_are_no_messages(columns: dict[str, list[Any]], text: str) -> None:
     with pytest.raises(RowInvalid, match=text):
         made(rows(**columns))
-
-
-def test_the_jar_leaves_out_the_same_properties() -> None:
-    """The jar has a copy of the names; a test of both with Spark would find a difference minutes later."""
-    source = (ROOT / "java/spark/src/main/java/io/github/rocketwire/spark/endpoint/write/MessageRows.java").read_text()
-    named = re.search(r"OWN_NAMES = Set\.of\((.*?)\);", source, re.DOTALL)
-    assert named is not None
-    assert set(re.findall(r'"([^"]+)"', named[1])) == OWN_NAMES

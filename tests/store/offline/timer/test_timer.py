@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.timer_check import CHECK, CHECK_STRUCT
 from rocketwire.store.layout.timer_log import UNIT, UNIT_SIZE
 from rocketwire.store.offline.read.directory import discover
@@ -15,10 +14,11 @@ from rocketwire.store.offline.read.scan import ReadProblem
 from rocketwire.store.offline.timer.messages import TimerMessage
 from rocketwire.store.offline.timer.slots import WaitingSlot, next_slots
 from rocketwire.store.offline.timer.timer import StoreTimer
+from rocketwire.wire.facts.layout import positions
 from tests.store.offline.timers import NOW, Timers, made
 from tests.store.support import START, Golden
 
-_OUTCOME_AT = field_offsets(UNIT)["outcome"]
+_OUTCOME_AT = positions(UNIT)["outcome"]
 
 
 def looked_at(root: Path) -> tuple[dict[str, TimerMessage], StoreTimer, list[ReadProblem]]:
@@ -49,7 +49,7 @@ def mark(root: Path, position: int, outcome: int, *, file_size: int = 2600) -> N
 def change_check(root: Path, **values: int) -> None:
     path = root / "config" / "timercheck"
     data = bytearray(path.read_bytes())
-    fields = dict(zip(field_offsets(CHECK), CHECK_STRUCT.unpack_from(data), strict=True))
+    fields = dict(zip(positions(CHECK), CHECK_STRUCT.unpack_from(data), strict=True))
     assert values.keys() <= fields.keys()
     CHECK_STRUCT.pack_into(data, 0, *(fields | values).values())
     path.write_bytes(data)
@@ -223,7 +223,7 @@ def test_units_of_records_that_the_log_has_no_more_are_counted(tmp_path: Path) -
     with made(root) as timers:
         timers.add(NOW + 5000)
         timers.save()
-    mark_place = field_offsets(UNIT)["physical_offset"]
+    mark_place = positions(UNIT)["physical_offset"]
     file = root / "timerlog" / f"{0:020}"
     data = bytearray(file.read_bytes())
     data[mark_place : mark_place + 8] = (1 << 40).to_bytes(8)
@@ -239,7 +239,7 @@ def test_what_is_no_timer_record_is_told(tmp_path: Path) -> None:
         timers.add(NOW + 5000)
         timers.add(NOW + 6000)
         timers.save()
-    at = field_offsets(UNIT)
+    at = positions(UNIT)
     file = root / "timerlog" / f"{0:020}"
     data = bytearray(file.read_bytes())
     data[at["physical_offset"] : at["physical_offset"] + 8] = other.physical_offset.to_bytes(8)

@@ -9,16 +9,16 @@ import pytest
 import trio
 import trio.testing
 
-from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.timer_log import UNIT
 from rocketwire.store.offline.read.directory import StoreState, discover
 from rocketwire.store.offline.read.scan import ReadProblem
 from rocketwire.store.offline.timer.timer import StoreTimer
+from rocketwire.wire.facts.layout import positions
 from tests.server.timer.support import Timers
 from tests.store.offline.support import damages, flipped, verified
 
 WINDOW: Final = 6  # slots of a second
-AT: Final = field_offsets(UNIT)
+AT: Final = positions(UNIT)
 
 
 def _unexpected(trouble: ReadProblem) -> None:

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.columns;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.store.Record;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -55,12 +56,12 @@ final class Hosts {
 
   /** The offset message id: store host and physical offset as hexadecimal digits. */
   static UTF8String offsetId(byte[] data, int position) {
-    int sysFlag = Record.int32(data, position + Record.SYS_FLAG_AT);
-    int host = (sysFlag & Record.STORE_V6) == 0 ? 8 : 20;
-    int from = position + Record.STORE_HOST_AT + ((sysFlag & Record.BORN_V6) == 0 ? 0 : Record.V6_MORE);
+    int sysFlag = Record.int32(data, position + Facts.RECORD_SYS_FLAG_AT);
+    int host = (sysFlag & Facts.SYS_FLAG_STORE_HOST_V6) == 0 ? Facts.HOST_V4_SIZE : Facts.HOST_V6_SIZE;
+    int from = position + Facts.RECORD_STORE_HOST_AT + ((sysFlag & Facts.SYS_FLAG_BORN_HOST_V6) == 0 ? 0 : Record.V6_MORE);
     byte[] digits = new byte[2 * (host + 8)];
     for (int i = 0; i < host + 8; i++) {
-      int octet = data[i < host ? from + i : position + Record.PHYSICAL_OFFSET_AT + i - host] & 0xFF;
+      int octet = data[i < host ? from + i : position + Facts.RECORD_PHYSICAL_OFFSET_AT + i - host] & 0xFF;
       digits[2 * i] = DIGITS[octet >> 4];
       digits[2 * i + 1] = DIGITS[octet & 0xF];
     }

@@ -1,6 +1,7 @@
 package io.github.rocketwire.spark.columns;
 
 import com.github.luben.zstd.ZstdInputStream;
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.store.Record;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -21,7 +22,7 @@ public final class Inflating {
   private Inflating() {}
 
   public static boolean isCompressed(int sysFlag) {
-    return (sysFlag & Record.COMPRESSED) != 0;
+    return (sysFlag & Facts.SYS_FLAG_COMPRESSED) != 0;
   }
 
   /** The body as the producer's application had it; null where it cannot be inflated. */

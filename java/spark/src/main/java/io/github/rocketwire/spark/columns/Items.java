@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.columns;
 
+import io.github.rocketwire.spark.Facts;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
@@ -81,11 +82,11 @@ final class Items {
       joined |= word;
       for (long marks = Bytes.below4(word); marks != 0; marks &= marks - 1) {
         int place = at + (Long.numberOfTrailingZeros(marks) >> 3);
-        if (data[place] == Properties.ITEM_END) {
+        if (data[place] == Facts.ITEM_SEP) {
           put(begin, middle, place);
           begin = place + 1;
           middle = -1;
-        } else if (middle < 0 && data[place] == Properties.NAME_END) {
+        } else if (middle < 0 && data[place] == Facts.NAME_SEP) {
           middle = place;
         }
       }

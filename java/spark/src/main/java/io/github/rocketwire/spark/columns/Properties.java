@@ -1,13 +1,13 @@
 package io.github.rocketwire.spark.columns;
 
+import io.github.rocketwire.spark.Facts;
+
 /**
  * Reads the property text of a record: {@code name 0x01 value 0x02 name 0x01 value}. An item without a name or a value is
  * ignored, and the last of equal names wins; what is not UTF-8 becomes U+FFFD.
  */
 final class Properties {
-  static final byte NAME_END = 1;
-  static final byte ITEM_END = 2;
-  private static final long ITEM_ENDS = Bytes.wordOf(ITEM_END);
+  private static final long ITEM_ENDS = Bytes.wordOf(Facts.ITEM_SEP);
 
   private Properties() {}
 
@@ -18,7 +18,7 @@ final class Properties {
     while (at < end) {
       int stop = Bytes.next(data, at, end, ITEM_ENDS);
       int value = at + name.length + 1;
-      if (value < stop && data[value - 1] == NAME_END && matches(data, at, name)) {
+      if (value < stop && data[value - 1] == Facts.NAME_SEP && matches(data, at, name)) {
         found = (long) value << 32 | stop;
       }
       at = stop + 1;

@@ -1,6 +1,7 @@
 package io.github.rocketwire.spark.columns;
 
 import io.github.rocketwire.spark.Columns;
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.store.Record;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -15,9 +16,9 @@ import org.apache.spark.unsafe.types.UTF8String;
  * is copied but bodies. So they are valid until the buffer is filled again, as Spark allows.
  */
 public final class RecordColumns {
-  private static final byte[] TAGS = "TAGS".getBytes(StandardCharsets.US_ASCII);
-  private static final byte[] KEYS = "KEYS".getBytes(StandardCharsets.US_ASCII);
-  private static final byte[] UNIQ_KEY = "UNIQ_KEY".getBytes(StandardCharsets.US_ASCII);
+  private static final byte[] TAGS = Facts.PROPERTY_TAGS.getBytes(StandardCharsets.US_ASCII);
+  private static final byte[] KEYS = Facts.PROPERTY_KEYS.getBytes(StandardCharsets.US_ASCII);
+  private static final byte[] UNIQ_KEY = Facts.PROPERTY_UNIQ_KEY.getBytes(StandardCharsets.US_ASCII);
   private static final long SPACES = Bytes.wordOf(' ');
 
   final byte[] data;
@@ -50,15 +51,15 @@ public final class RecordColumns {
   /** A column by its name. */
   public ColumnVector of(String name, UTF8String broker, UTF8String file) {
     return switch (name) {
-      case "queue_id" -> new Int32(position, Record.QUEUE_ID_AT);
-      case "flag" -> new Int32(position, Record.FLAG_AT);
-      case "sys_flag" -> new Int32(position, Record.SYS_FLAG_AT);
-      case "body_crc" -> new Int32(position, Record.BODY_CRC_AT);
+      case "queue_id" -> new Int32(position, Facts.RECORD_QUEUE_ID_AT);
+      case "flag" -> new Int32(position, Facts.RECORD_FLAG_AT);
+      case "sys_flag" -> new Int32(position, Facts.RECORD_SYS_FLAG_AT);
+      case "body_crc" -> new Int32(position, Facts.RECORD_BODY_CRC_AT);
       case "store_size" -> new Int32(position, 0);
-      case "reconsume_times" -> new Int32(body, Record.RECONSUME_TIMES_AT - Record.BODY_AT);
-      case "queue_offset" -> new Int64(position, Record.QUEUE_OFFSET_AT);
-      case "physical_offset" -> new Int64(position, Record.PHYSICAL_OFFSET_AT);
-      case "prepared_transaction_offset" -> new Int64(body, Record.PREPARED_OFFSET_AT - Record.BODY_AT);
+      case "reconsume_times" -> new Int32(body, Facts.RECORD_RECONSUME_TIMES_AT - Facts.RECORD_BODY_AT);
+      case "queue_offset" -> new Int64(position, Facts.RECORD_QUEUE_OFFSET_AT);
+      case "physical_offset" -> new Int64(position, Facts.RECORD_PHYSICAL_OFFSET_AT);
+      case "prepared_transaction_offset" -> new Int64(body, Facts.RECORD_PREPARED_TRANSACTION_OFFSET_AT - Facts.RECORD_BODY_AT);
       case "born_timestamp" -> new Time(false);
       case "store_timestamp" -> new Time(true);
       case "born_host" -> new Host(false);
@@ -81,7 +82,7 @@ public final class RecordColumns {
   }
 
   private int sysFlag(int row) {
-    return Record.int32(data, position[row] + Record.SYS_FLAG_AT);
+    return Record.int32(data, position[row] + Facts.RECORD_SYS_FLAG_AT);
   }
 
   private int end(int row) {
@@ -158,7 +159,7 @@ public final class RecordColumns {
 
     @Override
     public long getLong(int row) {
-      int at = stored ? Record.storeTimestampAt(sysFlag(row)) : Record.BORN_TIMESTAMP_AT;
+      int at = stored ? Record.storeTimestampAt(sysFlag(row)) : Facts.RECORD_BORN_TIMESTAMP_AT;
       long ms = Record.int64(data, position[row] + at);
       return Computed.microseconds(ms);
     }
@@ -186,9 +187,9 @@ public final class RecordColumns {
     @Override
     public UTF8String getUTF8String(int row) {
       int sysFlag = sysFlag(row);
-      int at = stored ? Record.storeTimestampAt(sysFlag) + 8 : Record.BORN_HOST_AT;
+      int at = stored ? Record.storeTimestampAt(sysFlag) + 8 : Facts.RECORD_BORN_HOST_AT;
       int place = position[row] + at;
-      if ((sysFlag & (stored ? Record.STORE_V6 : Record.BORN_V6)) != 0) {
+      if ((sysFlag & (stored ? Facts.SYS_FLAG_STORE_HOST_V6 : Facts.SYS_FLAG_BORN_HOST_V6)) != 0) {
         return Hosts.text(data, place, true);
       }
       long host = Record.int64(data, place);

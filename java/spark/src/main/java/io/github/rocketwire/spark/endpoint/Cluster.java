@@ -1,6 +1,7 @@
 package io.github.rocketwire.spark.endpoint;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.github.rocketwire.spark.Facts;
 import java.io.Closeable;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
@@ -16,10 +17,6 @@ import java.util.TreeSet;
  * the first that can be reached is asked.
  */
 public final class Cluster implements Closeable {
-  private static final int GET_ROUTE = 105;
-  private static final int GET_CLUSTER_INFO = 106;
-  private static final int GET_TOPICS = 206;
-  private static final int CODE_NOT_SUPPORTED = 3;
   private static final String NAME_SERVER = "name server";
 
   private final EndpointOptions endpoint;
@@ -65,8 +62,9 @@ public final class Cluster implements Closeable {
   /** The route of a topic: {@code queueDatas} and {@code brokerDatas}; an error of its own says that there is none. */
   public JsonNode route(String topic) throws RemotingException {
     Map<String, String> fields = Map.of("topic", topic, "acceptStandardJsonOnly", "true");
-    Connection.Answer answer = ask(GET_ROUTE, fields, Set.of(Connection.SUCCESS, RemotingException.TOPIC_NOT_EXIST));
-    if (answer.code() == RemotingException.TOPIC_NOT_EXIST) {
+    Connection.Answer answer = ask(
+        Facts.CODE_GET_ROUTEINFO_BY_TOPIC, fields, Set.of(Facts.RESPONSE_SUCCESS, Facts.RESPONSE_TOPIC_NOT_EXIST));
+    if (answer.code() == Facts.RESPONSE_TOPIC_NOT_EXIST) {
       throw RemotingException.noSuchTopic(topic, nameServer.what.substring(NAME_SERVER.length() + 1));
     }
     return answer.json(nameServer.what);
@@ -75,14 +73,15 @@ public final class Cluster implements Closeable {
   /** The names of all topics, RocketMQ's own among them. */
   public Set<String> topics() throws RemotingException {
     Set<String> found = new TreeSet<>();
-    JsonNode table = ask(GET_TOPICS, Map.of(), Set.of(Connection.SUCCESS)).json(nameServer.what);
+    JsonNode table = ask(Facts.CODE_GET_ALL_TOPIC_LIST_FROM_NAMESERVER, Map.of(), Set.of(Facts.RESPONSE_SUCCESS))
+        .json(nameServer.what);
     table.path("topicList").forEach(each -> found.add(each.asText()));
     return found;
   }
 
   /** The connection to the broker of a name, wherever it is registered now. */
   public Connection broker(String name) throws RemotingException {
-    JsonNode info = ask(GET_CLUSTER_INFO, Map.of(), Set.of(Connection.SUCCESS)).json(nameServer.what);
+    JsonNode info = ask(Facts.CODE_GET_BROKER_CLUSTER_INFO, Map.of(), Set.of(Facts.RESPONSE_SUCCESS)).json(nameServer.what);
     String address = address(info.path("brokerAddrTable").path(name));
     if (address == null) {
       throw RemotingException.noBroker(nameServer.what, name);
@@ -114,7 +113,7 @@ public final class Cluster implements Closeable {
 
   private Connection.Answer ask(int code, Map<String, String> fields, Set<Integer> fine) throws RemotingException {
     Connection.Answer answer = answer(code, fields);
-    if (answer.code() == CODE_NOT_SUPPORTED) {
+    if (answer.code() == Facts.RESPONSE_REQUEST_CODE_NOT_SUPPORTED) {
       throw RemotingException.notReached(nameServer.what, "is no name server; a broker's address?", null);
     }
     return nameServer.checked(answer, fine);

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.github.rocketwire.spark.Facts;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
 import java.io.Closeable;
@@ -35,11 +36,7 @@ import javax.crypto.spec.SecretKeySpec;
 public final class Connection implements Closeable {
   private static final ObjectMapper JSON =
       new ObjectMapper().configure(JsonParser.Feature.ALLOW_UNQUOTED_FIELD_NAMES, true); // as fastjson writes routes
-  /** The code of an answer to a request that was carried out. */
-  public static final int SUCCESS = 0;
-
   private static final int VERSION = 407; // of 4.9.7
-  private static final int RESPONSE = 1; // bit of the header's flag
   private static final int MOST = 64 << 20; // bytes of an answer
   private static final int AT_ONCE = 64;
   public static final byte[] NO_BODY = {};
@@ -144,7 +141,7 @@ public final class Connection implements Closeable {
           throw new EOFException();
         }
         JsonNode header = JSON.readTree(head);
-        if ((header.path("flag").asInt() & RESPONSE) == 0) {
+        if ((header.path("flag").asInt() & Facts.FLAG_RESPONSE) == 0) {
           continue;
         }
         Answer answer = new Answer(

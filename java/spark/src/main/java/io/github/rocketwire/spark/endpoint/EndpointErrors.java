@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.endpoint;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.SourceException;
 
 /** The errors of the data source for those of an endpoint. */
@@ -27,11 +28,11 @@ public final class EndpointErrors {
 
   private static String remedy(int code) {
     return switch (code) {
-      case RemotingException.NO_PERMISSION -> "Grant the permission, or choose other topics";
-      case RemotingException.TOPIC_NOT_EXIST -> "Check the options topic and namesrv, or create the topic";
-      case RemotingException.GROUP_NOT_EXIST -> "Create the group, or give another by the option consumerGroup";
-      case RemotingException.SYSTEM_BUSY -> "Ask for less at once (fewer tasks), or raise what the broker allows";
-      case RemotingException.FLOW_CONTROL -> "Ask for less at once (fewer tasks), or raise the broker's quota";
+      case Facts.RESPONSE_NO_PERMISSION -> "Grant the permission, or choose other topics";
+      case Facts.RESPONSE_TOPIC_NOT_EXIST -> "Check the options topic and namesrv, or create the topic";
+      case Facts.RESPONSE_SUBSCRIPTION_GROUP_NOT_EXIST -> "Create the group, or give another by the option consumerGroup";
+      case Facts.RESPONSE_SYSTEM_BUSY -> "Ask for less at once (fewer tasks), or raise what the broker allows";
+      case Facts.RESPONSE_FLOW_CONTROL -> "Ask for less at once (fewer tasks), or raise the broker's quota";
       default -> "See the log of the broker; where it controls access, give the options accessKey and secretKey of an"
           + " account that may do this";
     };

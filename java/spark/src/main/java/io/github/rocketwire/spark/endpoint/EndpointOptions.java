@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.endpoint;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.SourceException;
 import io.github.rocketwire.spark.request.OptionValues;
 import java.io.Serializable;
@@ -15,7 +16,6 @@ public final class EndpointOptions implements Serializable {
   /** The group that RocketMQ's own tools pull with; every broker has it, and nobody commits offsets for it. */
   private static final String TOOLS_GROUP = "TOOLS_CONSUMER";
 
-  private static final int MOST_GROUP = 255; // characters of a group's name
   private static final int MOST_TIMEOUT_MS = 600_000;
   private static final int MOST_PORT = 65535;
 
@@ -67,8 +67,8 @@ public final class EndpointOptions implements Serializable {
     if (name.isBlank()) {
       return "the specified group is blank";
     }
-    if (name.length() > MOST_GROUP) {
-      return "the specified group is longer than group max length " + MOST_GROUP + ".";
+    if (name.length() > Facts.MAX_GROUP_LENGTH) {
+      return "the specified group is longer than group max length " + Facts.MAX_GROUP_LENGTH + ".";
     }
     return name.matches("[%|a-zA-Z0-9_-]+")
         ? null

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.endpoint;
 
+import io.github.rocketwire.spark.Facts;
 import java.io.IOException;
 
 /** What went wrong between this process and a name server or broker; the text is one line for the user. */
@@ -64,13 +65,7 @@ public final class RemotingException extends IOException {
 
   /** Whether the broker is busy, or limits the rate: it may do it later. */
   public boolean busy() {
-    return kind == Kind.REFUSED && (code == SYSTEM_BUSY || code == FLOW_CONTROL);
+    return kind == Kind.REFUSED && (code == Facts.RESPONSE_SYSTEM_BUSY || code == Facts.RESPONSE_FLOW_CONTROL);
   }
 
-  public static final int SYSTEM_BUSY = 2;
-  public static final int MESSAGE_ILLEGAL = 13;
-  public static final int NO_PERMISSION = 16;
-  public static final int TOPIC_NOT_EXIST = 17;
-  static final int GROUP_NOT_EXIST = 26;
-  public static final int FLOW_CONTROL = 215;
 }

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.plan;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.request.Options;
 import io.github.rocketwire.spark.request.Request;
 import io.github.rocketwire.spark.store.Entries;
@@ -59,7 +60,7 @@ public final class Planner {
   public static boolean byEntriesAlone(List<Snapshot> stores, Request request) {
     return request.needsNoLog() && stores.stream().allMatch(store -> {
       Set<String> topics = topicsByQueues(store, request);
-      return topics != null && topics.stream().noneMatch(topic -> topic.startsWith(Options.LIGHT));
+      return topics != null && topics.stream().noneMatch(topic -> topic.startsWith(Facts.LIGHT_QUEUE_PREFIX));
     });
   }
 
@@ -73,7 +74,7 @@ public final class Planner {
       return cachedOrWalked(store, request, least);
     }
     boolean entriesOnly =
-        request.needsNoLog() && ranges.keySet().stream().noneMatch(key -> key.topic().startsWith(Options.LIGHT));
+        request.needsNoLog() && ranges.keySet().stream().noneMatch(key -> key.topic().startsWith(Facts.LIGHT_QUEUE_PREFIX));
     if (!entriesOnly && !request.isWorthQueues()) {
       return cachedOrWalked(store, request, least);
     }

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.plan;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.SourceException;
 import io.github.rocketwire.spark.request.Options;
 import io.github.rocketwire.spark.request.Similar;
@@ -170,19 +171,19 @@ public final class Stores {
     long at = first.start();
     try (OpenFile file = new OpenFile(first)) {
       for (int i = 0; i < 2; i++) {
-        byte[] head = file.read(at, Record.SMALLEST);
-        if (head.length < Record.SMALLEST
-            || Record.int32(head, 0) < Record.SMALLEST
-            || Record.int64(head, Record.PHYSICAL_OFFSET_AT) != at) {
+        byte[] head = file.read(at, Facts.RECORD_SMALLEST);
+        if (head.length < Facts.RECORD_SMALLEST
+            || Record.int32(head, 0) < Facts.RECORD_SMALLEST
+            || Record.int64(head, Facts.RECORD_PHYSICAL_OFFSET_AT) != at) {
           return null;
         }
-        magics[i] = Record.int32(head, Record.MAGIC_AT);
+        magics[i] = Record.int32(head, Facts.RECORD_MAGIC_AT);
         at += Record.int32(head, 0);
       }
     } catch (io.github.rocketwire.spark.store.FileGone gone) {
       return null;
     }
-    boolean known = Record.isMagic(magics[0]) || magics[0] == Record.MAGIC_BLANK || magics[0] == 0;
+    boolean known = Record.isMagic(magics[0]) || magics[0] == Facts.RECORD_MAGIC_BLANK || magics[0] == 0;
     return magics[0] == magics[1] && !known ? magics[0] : null;
   }
 

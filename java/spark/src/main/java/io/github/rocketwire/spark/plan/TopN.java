@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.plan;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.request.Narrowed;
 import io.github.rocketwire.spark.request.Request;
 import io.github.rocketwire.spark.store.Entries;
@@ -126,12 +127,12 @@ public record TopN(String column, boolean descending, int count) {
     byte[] data = log.read(one.place, one.size);
     Record.Parts parts = new Record.Parts();
     boolean isWhole = data.length == one.size
-        && one.size >= Record.SMALLEST
+        && one.size >= Facts.RECORD_SMALLEST
         && Record.int32(data, 0) == one.size
         && Record.fault(data, 0, data.length, one.place, parts) == null;
     if (isWhole && request.has("body")) {
       // A row whose body is damaged has no time, or is left out.
-      boolean isCompressed = (Record.int32(data, Record.SYS_FLAG_AT) & Record.COMPRESSED) != 0;
+      boolean isCompressed = (Record.int32(data, Facts.RECORD_SYS_FLAG_AT) & Facts.SYS_FLAG_COMPRESSED) != 0;
       isWhole = !isCompressed && Record.isBodyGood(data, 0, parts.body);
     }
     Long time = isWhole ? Record.storeTime(data, one.place) : null;

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.plan;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.request.Ranges;
 import io.github.rocketwire.spark.request.Request;
 import io.github.rocketwire.spark.store.Entries;
@@ -141,7 +142,7 @@ final class WalkPlan {
         if (place < wanted || best >= 0 && place >= best || place >= file.file().end()) {
           continue;
         }
-        byte[] head = file.read(place, Record.LARGEST_HEAD);
+        byte[] head = file.read(place, Facts.RECORD_HEAD_MOST);
         if (Record.promisedSize(head, 0, head.length, place) == entry.size()) {
           best = place;
           if (place <= wanted + near) {

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.read;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.plan.LogSpan;
 import io.github.rocketwire.spark.plan.QueueRange;
 import io.github.rocketwire.spark.request.Options;
@@ -20,7 +21,6 @@ final class Found {
   private static final String ENTRIES_GONE =
       "Set failOnDataLoss to false to read what is left; if the log has the messages still, rocketwire store repair makes"
           + " its queues again";
-  private static final long HIGHEST_EXT_ADDRESS = -2147483649L;
   private static final int INDEX_BITS = 24;
 
   long[] place = new long[4096];
@@ -41,7 +41,7 @@ final class Found {
       int[] last = {0};
       try (Entries entries = new Entries(range.files())) {
         long gone = entries.written(range.first(), range.end(), (offset, at, bytes, code) -> {
-          if (codes == null || codes.contains(code) || code <= HIGHEST_EXT_ADDRESS) {
+          if (codes == null || codes.contains(code) || code <= Facts.HIGHEST_EXT_ADDRESS) {
             last[0] = fileOf(files, at, last[0]);
             if (last[0] < 0) {
               last[0] = 0;

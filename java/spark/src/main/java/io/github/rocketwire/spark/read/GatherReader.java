@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.read;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.plan.LogSpan;
 import io.github.rocketwire.spark.plan.QueueRange;
 import io.github.rocketwire.spark.request.Options;
@@ -130,30 +131,30 @@ final class GatherReader extends BlockReader {
     }
     try {
       long place = found.place[entry];
-      byte[] head = log.opened(file).read(place, Record.LARGEST_HEAD);
-      return Record.promisedSize(head, 0, head.length, place) == size ? size : Record.LARGEST_HEAD;
+      byte[] head = log.opened(file).read(place, Facts.RECORD_HEAD_MOST);
+      return Record.promisedSize(head, 0, head.length, place) == size ? size : Facts.RECORD_HEAD_MOST;
     } catch (FileGone gone) {
-      return Record.LARGEST_HEAD;
+      return Facts.RECORD_HEAD_MOST;
     }
   }
 
   /** Takes a record if the entry points to a whole one with its place, size, topic, queue and queue offset. */
   private boolean take(int entry, int at, int end) {
     int size = found.size[entry];
-    if (size < Record.SMALLEST || size > end - at || !walk.take(data, at, end, found.place[entry], size)) {
+    if (size < Facts.RECORD_SMALLEST || size > end - at || !walk.take(data, at, end, found.place[entry], size)) {
       return false;
     }
     QueueRange queue = span.queues().get(found.queue[entry]);
     // Light queues point to messages of other topics.
-    if (queue.topic().startsWith(Options.LIGHT)) {
+    if (queue.topic().startsWith(Facts.LIGHT_QUEUE_PREFIX)) {
       return true;
     }
     int last = walk.count - 1;
     byte[] topic = topics[found.queue[entry]];
     int from = walk.topic[last];
     boolean belongs = Arrays.equals(topic, 0, topic.length, data, from, from + walk.topicLength[last])
-        && Record.int32(data, at + Record.QUEUE_ID_AT) == queue.queueId()
-        && Record.int64(data, at + Record.QUEUE_OFFSET_AT) == found.queueOffset[entry];
+        && Record.int32(data, at + Facts.RECORD_QUEUE_ID_AT) == queue.queueId()
+        && Record.int64(data, at + Facts.RECORD_QUEUE_OFFSET_AT) == found.queueOffset[entry];
     walk.count = belongs ? walk.count : last;
     return belongs;
   }

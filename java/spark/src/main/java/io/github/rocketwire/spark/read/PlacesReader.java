@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.read;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.plan.LogSpan;
 import io.github.rocketwire.spark.request.Ranges;
 import io.github.rocketwire.spark.request.Request;
@@ -36,7 +37,7 @@ final class PlacesReader extends BlockReader {
       return true;
     }
     try {
-      byte[] head = log.read(place, Record.LARGEST_HEAD);
+      byte[] head = log.read(place, Facts.RECORD_HEAD_MOST);
       int size = Record.promisedSize(head, 0, head.length, place);
       byte[] data = size < 0 ? head : log.read(place, size);
       walk.clear();

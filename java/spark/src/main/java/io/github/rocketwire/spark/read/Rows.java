@@ -1,6 +1,7 @@
 package io.github.rocketwire.spark.read;
 
 import io.github.rocketwire.spark.Columns;
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.SourceException;
 import io.github.rocketwire.spark.columns.Inflating;
 import io.github.rocketwire.spark.columns.RecordColumns;
@@ -115,11 +116,11 @@ public final class Rows {
     String topic = new String(data, walk.topic[number], walk.topicLength[number], StandardCharsets.UTF_8);
     damaged(new Damaged(
         file,
-        Record.int64(data, at + Record.PHYSICAL_OFFSET_AT),
+        Record.int64(data, at + Facts.RECORD_PHYSICAL_OFFSET_AT),
         reason,
         topic,
-        Record.int32(data, at + Record.QUEUE_ID_AT),
-        Record.int64(data, at + Record.QUEUE_OFFSET_AT),
+        Record.int32(data, at + Facts.RECORD_QUEUE_ID_AT),
+        Record.int64(data, at + Facts.RECORD_QUEUE_OFFSET_AT),
         Record.int32(data, at)));
   }
 
@@ -131,7 +132,7 @@ public final class Rows {
     long room = MOST_INFLATED;
     done = inflating ? first : walk.count;
     for (; inflating && done < walk.count; done++) {
-      int sysFlag = Record.int32(data, walk.position[done] + Record.SYS_FLAG_AT);
+      int sysFlag = Record.int32(data, walk.position[done] + Facts.RECORD_SYS_FLAG_AT);
       byte[] body = null;
       if (Inflating.isCompressed(sysFlag)) {
         int at = walk.body[done];

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.read;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.request.Options;
 import io.github.rocketwire.spark.request.Request;
 import io.github.rocketwire.spark.store.Record;
@@ -57,7 +58,7 @@ public final class Selection {
   }
 
   private boolean isInTime(byte[] data, int at) {
-    return isInTime(Record.int64(data, at + Record.storeTimestampAt(Record.int32(data, at + Record.SYS_FLAG_AT))));
+    return isInTime(Record.int64(data, at + Record.storeTimestampAt(Record.int32(data, at + Facts.RECORD_SYS_FLAG_AT))));
   }
 
   /** Whether messages of a store time (ms) are wanted. */
@@ -72,7 +73,7 @@ public final class Selection {
 
   private boolean takesOffset(String topic, byte[] data, int at) {
     return takesOffset(
-        topic, Record.int32(data, at + Record.QUEUE_ID_AT), Record.int64(data, at + Record.QUEUE_OFFSET_AT));
+        topic, Record.int32(data, at + Facts.RECORD_QUEUE_ID_AT), Record.int64(data, at + Facts.RECORD_QUEUE_OFFSET_AT));
   }
 
   /** Whether these restrictions take a message. */

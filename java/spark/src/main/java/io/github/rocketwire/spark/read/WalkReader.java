@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.read;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.plan.LogSpan;
 import io.github.rocketwire.spark.request.Options;
 import io.github.rocketwire.spark.request.Ranges;
@@ -55,7 +56,7 @@ final class WalkReader extends BlockReader {
           return false;
         }
       }
-      long wanted = Math.max(Math.max(Math.min(BLOCK, end - at), size), Record.LARGEST_HEAD);
+      long wanted = Math.max(Math.max(Math.min(BLOCK, end - at), size), Facts.RECORD_HEAD_MOST);
       int length = (int) Math.min(file.file().end() - at, wanted);
       if (length > data.length) {
         data = new byte[length];

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.github.rocketwire.spark.Columns;
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.SourceException;
 import java.io.Serializable;
 import java.util.ArrayList;
@@ -41,13 +42,7 @@ public final class Options implements Serializable {
       "minPartitions", "maxBytesPerPartition", "maxOffsetsPerTrigger", "maxBytesPerTrigger", "mode", "failOnDataLoss",
       "decompress", "verifyChecksums", "brokers", "prefetchBytes", "accessKey", "secretKey", "endpointTimeoutMs",
       "consumerGroup");
-  private static final Set<String> SYSTEM = Set.of(
-      "TBW102", "SCHEDULE_TOPIC_XXXX", "BenchmarkTest", "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRACE_TOPIC",
-      "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT",
-      "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC", "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC", "CHECKPOINT_TOPIC");
   private static final ObjectMapper JSON = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
-  public static final String LIGHT = "%LMQ%";
-
   public List<String> paths;
   /** Addresses of the name servers of an endpoint, in place of paths; else empty. */
   public String nameServers;
@@ -163,7 +158,7 @@ public final class Options implements Serializable {
     if (!topics.isEmpty()) {
       return topics.contains(topic);
     }
-    if (topic.startsWith(LIGHT) || !includeSystemTopics && isHidden(topic)) {
+    if (topic.startsWith(Facts.LIGHT_QUEUE_PREFIX) || !includeSystemTopics && isHidden(topic)) {
       return false;
     }
     return topicPattern == null || topicPattern.matcher(topic).matches();
@@ -171,8 +166,8 @@ public final class Options implements Serializable {
 
   /** Whether a topic is one of RocketMQ's own, or has what it keeps for groups. */
   public static boolean isHidden(String topic) {
-    return topic.startsWith("%RETRY%") || topic.startsWith("%DLQ%") || topic.startsWith(LIGHT)
-        || topic.startsWith("rmq_sys_") || SYSTEM.contains(topic);
+    return topic.startsWith(Facts.RETRY_PREFIX) || topic.startsWith(Facts.DEAD_LETTER_PREFIX)
+        || topic.startsWith(Facts.LIGHT_QUEUE_PREFIX) || topic.startsWith(Facts.SYSTEM_TOPIC_PREFIX) || Facts.SYSTEM_TOPICS.contains(topic);
   }
 
   private static Map<String, String> known(Map<String, String> options) {

@@ -1,6 +1,7 @@
 package io.github.rocketwire.spark.request;
 
 import io.github.rocketwire.spark.Columns;
+import io.github.rocketwire.spark.Facts;
 import java.io.Serializable;
 import java.util.HashSet;
 import java.util.List;
@@ -105,7 +106,7 @@ public final class Request implements Serializable {
         && Columns.CACHED.containsAll(columns)
         && !hasIds()
         // The messages of light queues are stored with other topics.
-        && (named == null || named.stream().noneMatch(topic -> topic.startsWith(Options.LIGHT)));
+        && (named == null || named.stream().noneMatch(topic -> topic.startsWith(Facts.LIGHT_QUEUE_PREFIX)));
   }
 
   public boolean has(String column) {

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.store;
 
+import io.github.rocketwire.spark.Facts;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -9,7 +10,7 @@ import java.util.function.LongPredicate;
 
 /** Entries of one consume queue, read by queue offset; the file that was read last stays open. */
 public class Entries implements Closeable {
-  public static final int SIZE = 20;
+  public static final int SIZE = Facts.QUEUE_ENTRY_SIZE;
   /** The size in an entry of no message, as a broker fills up queues with. */
   public static final int BLANK = Integer.MAX_VALUE;
 
@@ -49,7 +50,7 @@ public class Entries implements Closeable {
 
   /** Whether an entry is written. */
   static boolean isWritten(byte[] data, int number) {
-    return Record.int64(data, number * SIZE) >= 0 && Record.int32(data, number * SIZE + 8) > 0;
+    return Record.int64(data, number * SIZE) >= 0 && Record.int32(data, number * SIZE + Facts.QUEUE_ENTRY_SIZE_AT) > 0;
   }
 
   static Entry entry(byte[] data, int number) {
@@ -108,11 +109,11 @@ public class Entries implements Closeable {
         int count = data.length / SIZE;
         for (int i = 0; i < count; i++) {
           long place = Record.int64(data, i * SIZE);
-          int size = Record.int32(data, i * SIZE + 8);
+          int size = Record.int32(data, i * SIZE + Facts.QUEUE_ENTRY_SIZE_AT);
           if (place >= 0 && size > 0) {
             gone--;
             if (size != BLANK) {
-              sink.entry(at + i, place, size, Record.int64(data, i * SIZE + 12));
+              sink.entry(at + i, place, size, Record.int64(data, i * SIZE + Facts.QUEUE_ENTRY_TAGS_CODE_AT));
             }
           }
         }

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.store;
 
+import io.github.rocketwire.spark.Facts;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -17,11 +18,11 @@ import java.util.TreeSet;
  * setting of the broker; only files of the default are read here, others cover nothing, so that the log is walked.
  */
 public final class IndexFiles {
-  private static final int HEADER = 40;
+  private static final int HEADER = Facts.INDEX_HEADER_SIZE;
   private static final int SLOTS = 5_000_000;
   private static final int ENTRIES = 20_000_000;
-  private static final int SLOT = 4;
-  private static final int ENTRY = 20;
+  private static final int SLOT = Facts.INDEX_SLOT_SIZE;
+  private static final int ENTRY = Facts.INDEX_ENTRY_SIZE;
   private static final long SIZE = HEADER + (long) SLOTS * SLOT + (long) ENTRIES * ENTRY;
 
   /** Where messages may be, and which parts of the log that covers. */
@@ -46,8 +47,8 @@ public final class IndexFiles {
           continue;
         }
         ByteBuffer header = read(file, 0, HEADER);
-        long begin = header.getLong(16);
-        long end = header.getLong(24);
+        long begin = header.getLong(Facts.INDEX_HEADER_BEGIN_OFFSET_AT);
+        long end = header.getLong(Facts.INDEX_HEADER_END_OFFSET_AT);
         for (int hash : hashes) {
           find(file, hash, places);
         }
@@ -64,11 +65,11 @@ public final class IndexFiles {
     int number = read(file, HEADER + (long) (hash % SLOTS) * SLOT, SLOT).getInt(0);
     while (number > 0 && number <= ENTRIES) {
       ByteBuffer entry = read(file, HEADER + (long) SLOTS * SLOT + (long) number * ENTRY, ENTRY);
-      if (entry.getInt(0) == hash) {
-        places.add(entry.getLong(4));
+      if (entry.getInt(Facts.INDEX_ENTRY_KEY_HASH_AT) == hash) {
+        places.add(entry.getLong(Facts.INDEX_ENTRY_PHYSICAL_OFFSET_AT));
       }
       // A chain leads to ever older entries; one that does not is damaged, and might never end.
-      int previous = entry.getInt(16);
+      int previous = entry.getInt(Facts.INDEX_ENTRY_PREVIOUS_AT);
       number = previous < number ? previous : 0;
     }
   }

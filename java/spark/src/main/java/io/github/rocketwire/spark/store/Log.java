@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.store;
 
+import io.github.rocketwire.spark.Facts;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.LinkedHashMap;
@@ -58,7 +59,7 @@ public final class Log implements Closeable {
   /** Store time in ms of the record at a physical offset; another value if there is no valid one. */
   public long storeTime(long offset, long otherwise) throws IOException {
     try {
-      Long found = Record.storeTime(read(offset, Record.LARGEST_HEAD), offset);
+      Long found = Record.storeTime(read(offset, Facts.RECORD_HEAD_MOST), offset);
       return found == null ? otherwise : found;
     } catch (FileGone gone) {
       return otherwise;

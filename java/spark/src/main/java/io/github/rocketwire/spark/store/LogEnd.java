@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.store;
 
+import io.github.rocketwire.spark.Facts;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -50,7 +51,7 @@ public record LogEnd(long offset, RowFile file, long queued) {
 
   private static boolean isWritten(RowFile row) throws IOException {
     try (OpenFile file = new OpenFile(row)) {
-      for (byte one : file.read(row.start(), Record.BLANK_SIZE)) {
+      for (byte one : file.read(row.start(), Facts.RECORD_BLANK_SIZE)) {
         if (one != 0) {
           return true;
         }
@@ -90,7 +91,7 @@ public record LogEnd(long offset, RowFile file, long queued) {
         end += walk.next;
         if (stop == Walk.Stop.MORE && walk.next == 0) {
           int size = Record.promisedSize(data, 0, length, end);
-          if (size < 0 && length >= Record.LARGEST_HEAD || size > 0 && size <= length) {
+          if (size < 0 && length >= Facts.RECORD_HEAD_MOST || size > 0 && size <= length) {
             stop = Walk.Stop.DAMAGED;
             break;
           }

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.store;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.request.Ranges;
 import io.github.rocketwire.spark.request.Request;
 import java.io.IOException;
@@ -86,7 +87,7 @@ public record LostTail(long start, long end, RowFile file, String what, List<Ahe
         walk.run(data, at, 0, length, length < data.length, Walk.MOST);
         for (int i = 0; i < walk.count; i++) {
           int position = walk.position[i];
-          int sysFlag = Record.int32(data, position + Record.SYS_FLAG_AT);
+          int sysFlag = Record.int32(data, position + Facts.RECORD_SYS_FLAG_AT);
           newest = Math.max(newest, Record.int64(data, position + Record.storeTimestampAt(sysFlag)));
         }
         if (walk.stop == Walk.Stop.MORE && walk.next == 0) {

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.store;
 
+import io.github.rocketwire.spark.Facts;
 import java.io.IOException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -14,39 +15,8 @@ import java.util.zip.CRC32;
  * and its kernel: magic number, sizes, lengths and the own physical offset fit together, and the topic is text.
  */
 public final class Record {
-  public static final int MAGIC_V1 = 0xDAA320A7;
-  public static final int MAGIC_V2 = 0xDAA320AB;
-  public static final int MAGIC_BLANK = 0xCBD43194;
-  public static final int MAGIC_AT = 4;
-  public static final int BODY_CRC_AT = 8;
-  public static final int QUEUE_ID_AT = 12;
-  public static final int FLAG_AT = 16;
-  public static final int QUEUE_OFFSET_AT = 20;
-  public static final int PHYSICAL_OFFSET_AT = 28;
-  public static final int SYS_FLAG_AT = 36;
-  public static final int BORN_TIMESTAMP_AT = 40;
-  public static final int BORN_HOST_AT = 48;
-  /** Of a record whose born host is of IPv4; else 12 bytes later. */
-  public static final int STORE_TIMESTAMP_AT = 56;
-
-  public static final int STORE_HOST_AT = 64;
-  /** Of a record whose hosts are of IPv4; else 12 bytes later for each that is not. */
-  public static final int RECONSUME_TIMES_AT = 72;
-
-  public static final int PREPARED_OFFSET_AT = 76;
-  public static final int BODY_LENGTH_AT = 84;
-  public static final int BODY_AT = 88;
-  public static final int V6_MORE = 12;
-  public static final int BORN_V6 = 0x10;
-  public static final int STORE_V6 = 0x20;
-  public static final int COMPRESSED = 0x1;
-  public static final int SMALLEST = BODY_AT + 1 + 2;
-  public static final int LARGEST_HEAD = BODY_AT + 2 * V6_MORE;
-  public static final int BLANK_SIZE = 8;
-  public static final int MOST_PROPERTIES = 32767;
-  public static final int MOST_TOPIC_V1 = 127;
-  public static final int MOST_TOPIC_V2 = 32767;
-  private static final int MOST_BEHIND_BODY = 2 + MOST_TOPIC_V2 + 2 + MOST_PROPERTIES;
+  public static final int V6_MORE = Facts.HOST_V6_SIZE - Facts.HOST_V4_SIZE;
+  private static final int MOST_BEHIND_BODY = 2 + Facts.MAX_TOPIC_LENGTH_V2 + 2 + Facts.MAX_PROPERTIES_LENGTH;
   private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
   private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
   private static final VarHandle SHORT = MethodHandles.byteArrayViewVarHandle(short[].class, ByteOrder.BIG_ENDIAN);
@@ -66,17 +36,18 @@ public final class Record {
   }
 
   public static boolean isMagic(int magic) {
-    return magic == MAGIC_V1 || magic == MAGIC_V2;
+    return magic == Facts.RECORD_MAGIC_V1 || magic == Facts.RECORD_MAGIC_V2;
   }
 
   /** How many bytes the hosts make a record's head longer. */
   public static int longer(int sysFlag) {
-    return ((sysFlag & BORN_V6) == 0 ? 0 : V6_MORE) + ((sysFlag & STORE_V6) == 0 ? 0 : V6_MORE);
+    return ((sysFlag & Facts.SYS_FLAG_BORN_HOST_V6) == 0 ? 0 : V6_MORE)
+        + ((sysFlag & Facts.SYS_FLAG_STORE_HOST_V6) == 0 ? 0 : V6_MORE);
   }
 
   /** Where the store time is in a record's head. */
   public static int storeTimestampAt(int sysFlag) {
-    return STORE_TIMESTAMP_AT + ((sysFlag & BORN_V6) == 0 ? 0 : V6_MORE);
+    return Facts.RECORD_STORE_TIMESTAMP_AT + ((sysFlag & Facts.SYS_FLAG_BORN_HOST_V6) == 0 ? 0 : V6_MORE);
   }
 
   /** Where the parts of a record lie, as the check found them. */
@@ -97,16 +68,16 @@ public final class Record {
    */
   public static String fault(byte[] data, int position, int end, long physicalOffset, Parts parts) {
     int size = int32(data, position);
-    int magic = int32(data, position + MAGIC_AT);
-    if (!isMagic(magic) || size < SMALLEST || size > end - position) {
+    int magic = int32(data, position + Facts.RECORD_MAGIC_AT);
+    if (!isMagic(magic) || size < Facts.RECORD_SMALLEST || size > end - position) {
       return String.format("it has the magic number %08X and the size %d", magic, size);
     }
-    int version = magic == MAGIC_V1 ? 1 : 2;
-    int body = position + BODY_AT + longer(int32(data, position + SYS_FLAG_AT));
+    int version = magic == Facts.RECORD_MAGIC_V1 ? 1 : 2;
+    int body = position + Facts.RECORD_BODY_AT + longer(int32(data, position + Facts.RECORD_SYS_FLAG_AT));
     if (body - position + 3 > size) {
       return "its hosts do not fit";
     }
-    long own = int64(data, position + PHYSICAL_OFFSET_AT);
+    long own = int64(data, position + Facts.RECORD_PHYSICAL_OFFSET_AT);
     if (own != physicalOffset) {
       return "it says that it begins at " + own;
     }
@@ -118,12 +89,13 @@ public final class Record {
     int at = body + bodyLength;
     int topicLength = version == 1 ? data[at] & 0xFF : uint16(data, at);
     int topic = at + version;
-    if (topicLength > (version == 1 ? MOST_TOPIC_V1 : MOST_TOPIC_V2) || topic + topicLength + 2 > recordEnd) {
+    if (topicLength > (version == 1 ? Facts.MAX_TOPIC_LENGTH_V1 : Facts.MAX_TOPIC_LENGTH_V2)
+        || topic + topicLength + 2 > recordEnd) {
       return "its topic cannot have " + topicLength + " bytes";
     }
     int propertiesLength = uint16(data, topic + topicLength);
     int properties = topic + topicLength + 2;
-    if (propertiesLength != recordEnd - properties || propertiesLength > MOST_PROPERTIES) {
+    if (propertiesLength != recordEnd - properties || propertiesLength > Facts.MAX_PROPERTIES_LENGTH) {
       return "its properties cannot have " + propertiesLength + " bytes where " + (recordEnd - properties) + " are left";
     }
     if (!isTopic(data, topic, topicLength)) {
@@ -161,36 +133,36 @@ public final class Record {
 
   /** The size of the record whose head is at a position, if all lengths and offsets in it fit together; else -1. */
   public static int promisedSize(byte[] data, int position, int available, long physicalOffset) {
-    if (available < SMALLEST) {
+    if (available < Facts.RECORD_SMALLEST) {
       return -1;
     }
-    int head = BODY_AT + longer(int32(data, position + SYS_FLAG_AT));
+    int head = Facts.RECORD_BODY_AT + longer(int32(data, position + Facts.RECORD_SYS_FLAG_AT));
     if (available < head) {
       return -1;
     }
     int size = int32(data, position);
     int bodyLength = int32(data, position + head - 4);
     long behind = (long) size - head - bodyLength;
-    boolean fits = isMagic(int32(data, position + MAGIC_AT))
-        && int64(data, position + PHYSICAL_OFFSET_AT) == physicalOffset
+    boolean fits = isMagic(int32(data, position + Facts.RECORD_MAGIC_AT))
+        && int64(data, position + Facts.RECORD_PHYSICAL_OFFSET_AT) == physicalOffset
         && bodyLength >= 0;
     return fits && behind >= 0 && behind <= MOST_BEHIND_BODY ? size : -1;
   }
 
   /** Store time in ms of the record that a head begins; null when it is none of that physical offset. */
   public static Long storeTime(byte[] head, long physicalOffset) {
-    if (head.length < SMALLEST
-        || head.length < BODY_AT + longer(int32(head, SYS_FLAG_AT))
-        || !isMagic(int32(head, MAGIC_AT))
-        || int64(head, PHYSICAL_OFFSET_AT) != physicalOffset) {
+    if (head.length < Facts.RECORD_SMALLEST
+        || head.length < Facts.RECORD_BODY_AT + longer(int32(head, Facts.RECORD_SYS_FLAG_AT))
+        || !isMagic(int32(head, Facts.RECORD_MAGIC_AT))
+        || int64(head, Facts.RECORD_PHYSICAL_OFFSET_AT) != physicalOffset) {
       return null;
     }
-    return int64(head, storeTimestampAt(int32(head, SYS_FLAG_AT)));
+    return int64(head, storeTimestampAt(int32(head, Facts.RECORD_SYS_FLAG_AT)));
   }
 
   /** The CRC of the body of the record that a head begins. */
   public static int bodyCrc(byte[] head) {
-    return int32(head, BODY_CRC_AT);
+    return int32(head, Facts.RECORD_BODY_CRC_AT);
   }
 
   /** Whether the body at a place, of the record at a position, has the CRC that this says; an empty one has none. */
@@ -198,7 +170,7 @@ public final class Record {
     int length = int32(data, body - 4);
     CRC32 crc = new CRC32();
     crc.update(data, body, length);
-    return length == 0 || ((int) crc.getValue() & Integer.MAX_VALUE) == int32(data, position + BODY_CRC_AT);
+    return length == 0 || ((int) crc.getValue() & Integer.MAX_VALUE) == int32(data, position + Facts.RECORD_BODY_CRC_AT);
   }
 
   /** Whether a whole record begins at a physical offset of a file. */
@@ -208,7 +180,7 @@ public final class Record {
       return false;
     }
     int size = int32(head, 0);
-    if (size < SMALLEST || offset + size > file.file().end()) {
+    if (size < Facts.RECORD_SMALLEST || offset + size > file.file().end()) {
       return false;
     }
     byte[] data = file.read(offset, size);

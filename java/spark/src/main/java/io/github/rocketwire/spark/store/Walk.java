@@ -1,5 +1,7 @@
 package io.github.rocketwire.spark.store;
 
+import io.github.rocketwire.spark.Facts;
+
 /** The consecutive whole records in a buffer from a position on, and why they end. */
 public final class Walk {
   /** Why a walk ended. */
@@ -43,18 +45,18 @@ public final class Walk {
         stop = Stop.FULL;
         break;
       }
-      if (at > end - Record.BLANK_SIZE) {
+      if (at > end - Facts.RECORD_BLANK_SIZE) {
         stop = whole ? Stop.DAMAGED : Stop.MORE;
         reason = whole ? "its file ends without an end-of-file blank" : "";
         break;
       }
       int size = Record.int32(data, at);
-      int magic = Record.int32(data, at + Record.MAGIC_AT);
-      if (!Record.isMagic(magic) || size < Record.SMALLEST || size > end - at) {
+      int magic = Record.int32(data, at + Facts.RECORD_MAGIC_AT);
+      if (!Record.isMagic(magic) || size < Facts.RECORD_SMALLEST || size > end - at) {
         ended(size, magic, end - at, whole);
         break;
       }
-      long place = base == ANYWHERE ? Record.int64(data, at + Record.PHYSICAL_OFFSET_AT) : base + at;
+      long place = base == ANYWHERE ? Record.int64(data, at + Facts.RECORD_PHYSICAL_OFFSET_AT) : base + at;
       String fault = Record.fault(data, at, end, place, parts);
       if (fault != null) {
         stop = Stop.DAMAGED;
@@ -93,7 +95,7 @@ public final class Walk {
   /** Adds a record at a position if it is a whole one of that size; whether it is. */
   public boolean take(byte[] data, int at, int end, long physicalOffset, int size) {
     if (at < 0
-        || end - at < Record.SMALLEST
+        || end - at < Facts.RECORD_SMALLEST
         || Record.int32(data, at) != size
         || Record.fault(data, at, end, physicalOffset, parts) != null) {
       return false;
@@ -115,16 +117,16 @@ public final class Walk {
   }
 
   private void ended(int size, int magic, int left, boolean whole) {
-    if (magic == Record.MAGIC_BLANK) {
+    if (magic == Facts.RECORD_MAGIC_BLANK) {
       stop = Stop.BLANK;
     } else if (size == 0) {
       stop = Stop.UNWRITTEN;
     } else if (!Record.isMagic(magic)) {
       stop = Stop.DAMAGED;
       reason = String.format("its magic number %08X is unknown", magic);
-    } else if (size < Record.SMALLEST) {
+    } else if (size < Facts.RECORD_SMALLEST) {
       stop = Stop.DAMAGED;
-      reason = "its size " + size + " is less than the smallest record's " + Record.SMALLEST;
+      reason = "its size " + size + " is less than the smallest record's " + Facts.RECORD_SMALLEST;
     } else if (whole) {
       stop = Stop.DAMAGED;
       reason = "its size " + size + " is more than the " + left + " left in its file";

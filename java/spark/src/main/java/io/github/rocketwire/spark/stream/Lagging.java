@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.stream;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.store.FileGone;
 import io.github.rocketwire.spark.store.OpenFile;
 import io.github.rocketwire.spark.store.Queue;
@@ -61,8 +62,8 @@ final class Lagging {
       for (int i = 0; i < walk.count; i++) {
         int position = walk.position[i];
         int name = walk.topic[i];
-        if (Record.int32(data, position + Record.QUEUE_ID_AT) == queueId
-            && Record.int64(data, position + Record.QUEUE_OFFSET_AT) >= least
+        if (Record.int32(data, position + Facts.RECORD_QUEUE_ID_AT) == queueId
+            && Record.int64(data, position + Facts.RECORD_QUEUE_OFFSET_AT) >= least
             && Arrays.equals(topic, 0, topic.length, data, name, name + walk.topicLength[i])) {
           return true;
         }

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.stream;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.store.FileGone;
 import io.github.rocketwire.spark.store.Log;
 import io.github.rocketwire.spark.store.QueueKey;
@@ -79,7 +80,7 @@ final class LastMessages {
   }
 
   private static LastRead messageAt(Log log, long place) throws IOException {
-    byte[] head = log.read(place, Record.LARGEST_HEAD);
+    byte[] head = log.read(place, Facts.RECORD_HEAD_MOST);
     Long time = Record.storeTime(head, place);
     return time == null ? null : new LastRead(place, time, Record.bodyCrc(head));
   }

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.endpoint.read;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.endpoint.EndpointErrors;
 import io.github.rocketwire.spark.endpoint.EndpointOptions;
 import io.github.rocketwire.spark.endpoint.RemotingException;
@@ -134,7 +135,7 @@ final class PulledReader extends BlockReader {
   private void keepAsked(Pulled pulled) {
     int kept = 0;
     for (int i = 0; i < walk.count; i++) {
-      long offset = Record.int64(data, walk.position[i] + Record.QUEUE_OFFSET_AT);
+      long offset = Record.int64(data, walk.position[i] + Facts.RECORD_QUEUE_OFFSET_AT);
       if (offset >= pulled.first() && offset < pulled.end()) {
         walk.move(i, kept++);
       }

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.endpoint.read;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.endpoint.Cluster;
 import io.github.rocketwire.spark.endpoint.Connection;
 import io.github.rocketwire.spark.endpoint.EndpointOptions;
@@ -113,7 +114,7 @@ final class Puller implements Closeable {
     long first = piece.span.first();
     long end = piece.span.end();
     long reached = answer.number("nextBeginOffset");
-    boolean there = answer.code() == Connection.SUCCESS;
+    boolean there = answer.code() == Facts.RESPONSE_SUCCESS;
     long until = there ? Math.min(Math.max(reached, first + 1), end) : reached > first ? Math.min(reached, end) : end;
     if (there) {
       learn(end - first, until - first);
@@ -151,7 +152,7 @@ final class Puller implements Closeable {
   }
 
   private static boolean isBusy(Connection.Answer answer) {
-    return answer.code() == RemotingException.SYSTEM_BUSY || answer.code() == RemotingException.FLOW_CONTROL;
+    return answer.code() == Facts.RESPONSE_SYSTEM_BUSY || answer.code() == Facts.RESPONSE_FLOW_CONTROL;
   }
 
   private Connection.Answer answer(Piece piece) throws RemotingException {
@@ -210,7 +211,7 @@ final class Puller implements Closeable {
         Span span = piece.span;
         piece.answer = null;
         piece.opaque = connection.send(
-            Pulls.PULL_MESSAGE,
+            Facts.CODE_PULL_MESSAGE,
             Pulls.fields(span.queue(), span.first(), span.end() - span.first(), endpoint.group),
             Connection.NO_BODY);
       }

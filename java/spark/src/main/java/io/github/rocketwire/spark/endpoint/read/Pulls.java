@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.endpoint.read;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.endpoint.Connection;
 import io.github.rocketwire.spark.store.Record;
 import io.github.rocketwire.spark.store.Walk;
@@ -10,15 +11,13 @@ import java.util.Set;
 
 /** Pull requests without membership of a group: they do not wait, and commit nothing. */
 final class Pulls {
-  static final int PULL_MESSAGE = 11;
-  private static final int PULL_NOT_FOUND = 19;
-  private static final int PULL_RETRY_IMMEDIATELY = 20;
-  private static final int PULL_OFFSET_MOVED = 21;
   private static final String WITH_SUBSCRIPTION = "4"; // bit of the system flag
 
   /** The codes of answers that say where the next pull begins; all but success mean that there is no message. */
   static final Set<Integer> PULLED =
-      Set.of(Connection.SUCCESS, PULL_NOT_FOUND, PULL_RETRY_IMMEDIATELY, PULL_OFFSET_MOVED);
+      Set.of(
+          Facts.RESPONSE_SUCCESS, Facts.RESPONSE_PULL_NOT_FOUND, Facts.RESPONSE_PULL_RETRY_IMMEDIATELY,
+          Facts.RESPONSE_PULL_OFFSET_MOVED);
 
   private Pulls() {}
 
@@ -56,13 +55,13 @@ final class Pulls {
       return null;
     }
     byte[] data = answer.body();
-    return Record.int64(data, Record.storeTimestampAt(Record.int32(data, Record.SYS_FLAG_AT)));
+    return Record.int64(data, Record.storeTimestampAt(Record.int32(data, Facts.RECORD_SYS_FLAG_AT)));
   }
 
   private static Walk walked(Connection.Answer answer, int most) {
     Walk walk = new Walk();
     byte[] data = answer.body();
-    walk.run(data, Walk.ANYWHERE, 0, answer.code() == Connection.SUCCESS ? data.length : 0, false, most);
+    walk.run(data, Walk.ANYWHERE, 0, answer.code() == Facts.RESPONSE_SUCCESS ? data.length : 0, false, most);
     return walk;
   }
 }

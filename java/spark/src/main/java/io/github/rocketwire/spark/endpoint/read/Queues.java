@@ -1,6 +1,7 @@
 package io.github.rocketwire.spark.endpoint.read;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.SourceException;
 import io.github.rocketwire.spark.endpoint.Cluster;
 import io.github.rocketwire.spark.endpoint.Connection;
@@ -23,10 +24,7 @@ import java.util.stream.Collectors;
 
 /** Queues of an endpoint: their names, their offsets, and the mean size of their messages. */
 final class Queues {
-  private static final int GET_MAX_OFFSET = 30;
-  private static final int GET_MIN_OFFSET = 31;
-  private static final int READ = 4; // bit of a queue's permission
-  private static final Set<Integer> SUCCESS = Set.of(Connection.SUCCESS);
+  private static final Set<Integer> SUCCESS = Set.of(Facts.RESPONSE_SUCCESS);
   // For the mean size: queues sampled, messages pulled of each, and the size assumed without a sample.
   private static final int SAMPLED = 8;
   private static final int SAMPLE = 32;
@@ -65,7 +63,7 @@ final class Queues {
   private static List<MessageQueue> readable(JsonNode route, String topic) {
     List<MessageQueue> found = new ArrayList<>();
     for (JsonNode each : route.path("queueDatas")) {
-      if ((each.path("perm").asInt() & READ) != 0) {
+      if ((each.path("perm").asInt() & Facts.PERMISSION_READ) != 0) {
         for (int number = 0; number < each.path("readQueueNums").asInt(); number++) {
           found.add(new MessageQueue(each.path("brokerName").asText(), topic, number));
         }
@@ -111,8 +109,8 @@ final class Queues {
       Connection connection = cluster.broker(entry.getKey());
       List<MessageQueue> mine = entry.getValue();
       List<Map<String, String>> requests = mine.stream().map(Pulls::of).toList();
-      List<Connection.Answer> least = connection.askAll(GET_MIN_OFFSET, requests, SUCCESS);
-      List<Connection.Answer> most = connection.askAll(GET_MAX_OFFSET, requests, SUCCESS);
+      List<Connection.Answer> least = connection.askAll(Facts.CODE_GET_MIN_OFFSET, requests, SUCCESS);
+      List<Connection.Answer> most = connection.askAll(Facts.CODE_GET_MAX_OFFSET, requests, SUCCESS);
       for (int i = 0; i < mine.size(); i++) {
         long start = Math.max(0, least.get(i).number("offset"));
         found.put(mine.get(i), new long[] {start, Math.max(start, most.get(i).number("offset"))});
@@ -160,8 +158,8 @@ final class Queues {
           .map(queue -> Pulls.fields(queue, ranges.get(queue)[0], SAMPLE, group))
           .toList();
       Connection connection = cluster.broker(entry.getKey());
-      for (Connection.Answer answer : connection.askAll(Pulls.PULL_MESSAGE, pulls, Pulls.PULLED)) {
-        if (answer.code() == Connection.SUCCESS) {
+      for (Connection.Answer answer : connection.askAll(Facts.CODE_PULL_MESSAGE, pulls, Pulls.PULLED)) {
+        if (answer.code() == Facts.RESPONSE_SUCCESS) {
           size += answer.body().length;
           count += Pulls.count(answer, SAMPLE);
         }

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.endpoint.read;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.endpoint.Cluster;
 import io.github.rocketwire.spark.endpoint.Connection;
 import io.github.rocketwire.spark.stream.MessageQueue;
@@ -17,8 +18,6 @@ import java.util.Set;
  * begins at their answer and examines messages itself: near the hint, then farther and farther, then by bisection.
  */
 final class TimeSearch {
-  private static final int SEARCH_OFFSET_BY_TIMESTAMP = 29;
-
   private final long time;
   private long first;
   private long end;
@@ -82,7 +81,7 @@ final class TimeSearch {
       requests.add(fields);
     }
     List<Connection.Answer> hints =
-        connection.askAll(SEARCH_OFFSET_BY_TIMESTAMP, requests, Set.of(Connection.SUCCESS));
+        connection.askAll(Facts.CODE_SEARCH_OFFSET_BY_TIMESTAMP, requests, Set.of(Facts.RESPONSE_SUCCESS));
     Map<MessageQueue, TimeSearch> searches = new HashMap<>();
     for (int i = 0; i < hints.size(); i++) {
       long[] range = ranges.get(queues.get(i));
@@ -93,7 +92,7 @@ final class TimeSearch {
       List<Map<String, String>> pulls = left.stream()
           .map(queue -> Pulls.fields(queue, searches.get(queue).at(), 1, group))
           .toList();
-      List<Connection.Answer> answers = connection.askAll(Pulls.PULL_MESSAGE, pulls, Pulls.PULLED);
+      List<Connection.Answer> answers = connection.askAll(Facts.CODE_PULL_MESSAGE, pulls, Pulls.PULLED);
       for (int i = 0; i < answers.size(); i++) {
         searches.get(left.get(i)).see(Pulls.storeTime(answers.get(i)));
       }

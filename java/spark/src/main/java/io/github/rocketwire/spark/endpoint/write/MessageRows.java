@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.endpoint.write;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.SourceException;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
@@ -22,22 +23,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** Makes messages of rows, and refuses rows that cannot be sent. */
 final class MessageRows {
-  private static final int MOST_PROPERTIES = 32767;
-  private static final char NAME_SEPARATOR = 1;
-  private static final char ITEM_SEPARATOR = 2;
-  private static final Set<String> NOT_SENDABLE = Set.of(
-      "SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC",
-      "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "rmq_sys_wheel_timer");
-  /** Properties that producers or brokers set: rows that were read have some, of the message that was read. */
-  static final Set<String> OWN_NAMES = Set.of(
-      "1ST_POP_TIME", "ARRIVE_TIME", "BUYER_ID", "CHECK_IMMUNITY_TIME_IN_SECONDS", "CLUSTER", "CONSUME_START_TIME",
-      "CORRECTION_FLAG", "CORRELATION_ID", "DELAY", "INNER_MULTI_DISPATCH", "INNER_MULTI_QUEUE_OFFSET", "INNER_NUM",
-      "INSTANCE_ID", "KEYS", "MAX_OFFSET", "MAX_RECONSUME_TIMES", "MIN_OFFSET", "MQ2_FLAG", "MSG_REGION", "MSG_TYPE", "ORIGIN_GROUP",
-      "ORIGIN_MESSAGE_ID", "PGROUP", "POP_CK", "PUSH_REPLY_TIME", "REAL_QID", "REAL_TOPIC", "RECONSUME_TIME",
-      "REPLY_TO_CLIENT", "RETRY_TOPIC", "TAGS", "TIMER_DELAY_MS", "TIMER_DELAY_SEC", "TIMER_DELIVER_MS",
-      "TIMER_DEL_UNIQKEY", "TIMER_DEQUEUE_MS", "TIMER_ENQUEUE_MS", "TIMER_OUT_MS", "TIMER_ROLL_TIMES", "TRACE_ON",
-      "TRANSACTION_CHECK_TIMES", "TRANSFER_FLAG", "TRAN_MSG", "TRAN_PREPARED_QUEUE_OFFSET", "TTL", "UNIQ_KEY", "WAIT",
-      "__STARTDELIVERTIME");
 
   private final Map<String, Integer> columns = new HashMap<>();
   private final Map<String, DataType> types = new HashMap<>();
@@ -64,15 +49,15 @@ final class MessageRows {
     int queueId = (int) whole(row, "queue_id", -1, 0);
     int delay = (int) whole(row, "delay_level", 0, 0);
     int flag = (int) whole(row, "flag", 0, Integer.MIN_VALUE);
-    StringBuilder properties = new StringBuilder("UNIQ_KEY").append(NAME_SEPARATOR).append(id);
-    add(properties, "TAGS", words(row, "tags"));
-    add(properties, "KEYS", words(row, "keys"));
-    add(properties, "DELAY", delay > 0 ? Integer.toString(delay) : "");
+    StringBuilder properties = new StringBuilder(Facts.PROPERTY_UNIQ_KEY).append(Facts.NAME_SEP).append(id);
+    add(properties, Facts.PROPERTY_TAGS, words(row, "tags"));
+    add(properties, Facts.PROPERTY_KEYS, words(row, "keys"));
+    add(properties, Facts.PROPERTY_DELAY, delay > 0 ? Integer.toString(delay) : "");
     addOthers(properties, row);
     byte[] encoded = properties.toString().getBytes(StandardCharsets.UTF_8);
-    if (encoded.length > MOST_PROPERTIES) {
+    if (encoded.length > Facts.MAX_PROPERTIES_LENGTH) {
       throw invalid(
-          "a row's tags, keys and properties take " + encoded.length + " bytes, and " + MOST_PROPERTIES
+          "a row's tags, keys and properties take " + encoded.length + " bytes, and " + Facts.MAX_PROPERTIES_LENGTH
               + " are allowed",
           "Shorten them, or put them into the body");
     }
@@ -103,11 +88,11 @@ final class MessageRows {
     if (!topic.matches("[%|a-zA-Z0-9_-]+")) {
       return "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$";
     }
-    boolean ofGroup = topic.startsWith("%RETRY%") || topic.startsWith("%DLQ%");
-    if (topic.length() > (ofGroup ? 255 : 127)) {
+    boolean ofGroup = topic.startsWith(Facts.RETRY_PREFIX) || topic.startsWith(Facts.DEAD_LETTER_PREFIX);
+    if (topic.length() > (ofGroup ? Facts.MAX_RETRY_TOPIC_LENGTH : Facts.MAX_TOPIC_LENGTH)) {
       return "The specified topic is longer than topic max length.";
     }
-    boolean refused = NOT_SENDABLE.contains(topic) || topic.startsWith("rmq_sys_REVIVE_LOG_");
+    boolean refused = Facts.SEND_FORBIDDEN_TOPICS.contains(topic) || topic.startsWith(Facts.REVIVE_TOPIC_PREFIX);
     return refused ? "Sending message to topic[" + topic + "] is forbidden." : null;
   }
 
@@ -184,7 +169,7 @@ final class MessageRows {
     Object[] values = map.valueArray().toObjectArray(DataTypes.StringType);
     for (int number = 0; number < names.length; number++) {
       String name = names[number].toString();
-      if (values[number] != null && !name.isEmpty() && !OWN_NAMES.contains(name)) {
+      if (values[number] != null && !name.isEmpty() && !Facts.OWN_PROPERTIES.contains(name)) {
         add(to, separate(name, "properties"), separate(values[number].toString(), "properties"));
       }
     }
@@ -192,12 +177,12 @@ final class MessageRows {
 
   private static void add(StringBuilder to, String name, String value) {
     if (!value.isEmpty()) {
-      to.append(ITEM_SEPARATOR).append(name).append(NAME_SEPARATOR).append(value);
+      to.append(Facts.ITEM_SEP).append(name).append(Facts.NAME_SEP).append(value);
     }
   }
 
   private static String separate(String text, String column) {
-    if (text.indexOf(NAME_SEPARATOR) >= 0 || text.indexOf(ITEM_SEPARATOR) >= 0) {
+    if (text.indexOf(Facts.NAME_SEP) >= 0 || text.indexOf(Facts.ITEM_SEP) >= 0) {
       String shown = text.length() > 100 ? text.substring(0, 100) : text;
       throw invalid(
           "the column " + column + " has a text with 0x01 or 0x02, which separate properties: '" + shown + "'",

@@ -1,6 +1,7 @@
 package io.github.rocketwire.spark.endpoint.write;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.SourceException;
 import io.github.rocketwire.spark.endpoint.Cluster;
 import io.github.rocketwire.spark.endpoint.Connection;
@@ -17,8 +18,6 @@ import java.util.Set;
 
 /** The writable queues of topics, and the brokers' addresses, from the first name server that answers. */
 final class Routes implements Closeable {
-  private static final int WRITE = 2; // bit of a queue's permission
-  static final String MODEL = "TBW102";
   static final int MODEL_QUEUES = 4;
 
   /** A queue that takes messages. */
@@ -126,7 +125,7 @@ final class Routes implements Closeable {
       // The broker creates the topic like this one with its first message, if that is allowed.
       most = MODEL_QUEUES;
       try {
-        route = cluster.route(MODEL);
+        route = cluster.route(Facts.AUTO_CREATE_TOPIC);
       } catch (RemotingException none) {
         if (none.kind != RemotingException.Kind.NO_SUCH_TOPIC) {
           throw none;
@@ -145,7 +144,7 @@ final class Routes implements Closeable {
     }
     List<Target> found = new ArrayList<>();
     for (JsonNode each : route.path("queueDatas")) {
-      if ((each.path("perm").asInt() & WRITE) != 0) {
+      if ((each.path("perm").asInt() & Facts.PERMISSION_WRITE) != 0) {
         int count = Math.min(most, each.path("writeQueueNums").asInt());
         for (int number = 0; number < count; number++) {
           found.add(new Target(each.path("brokerName").asText(), number));

@@ -1,5 +1,6 @@
 package io.github.rocketwire.spark.endpoint.write;
 
+import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.SourceException;
 import io.github.rocketwire.spark.endpoint.Connection;
 import io.github.rocketwire.spark.endpoint.Pauses;
@@ -22,8 +23,6 @@ import java.util.Set;
  * queue if any is allowed. So a message whose answer was lost may be stored twice, but none is missing.
  */
 final class Sender implements Closeable {
-  private static final int SEND_MESSAGE = 310;
-  private static final int SEND_BATCH = 320;
   private static final String GROUP = "rocketwire_spark";
   private static final int IN_FLIGHT = 8; // requests to one broker; as many bodies are in memory
   private static final int BUSY_TRIES = 12;
@@ -94,7 +93,7 @@ final class Sender implements Closeable {
         settle(target.broker());
         lane = lane(target.broker());
       }
-      int code = parcel.properties == null ? SEND_BATCH : SEND_MESSAGE;
+      int code = parcel.properties == null ? Facts.CODE_SEND_BATCH_MESSAGE : Facts.CODE_SEND_MESSAGE_V2;
       int opaque = lane.connection.send(code, fields(parcel, target.queueId()), parcel.body);
       lane.waiting.add(new Sent(opaque, parcel, target));
     } catch (RemotingException error) {
@@ -115,19 +114,23 @@ final class Sender implements Closeable {
   /** The fields of both kinds of requests, by their short names. */
   private static Map<String, String> fields(Parcel parcel, int queueId) {
     Map<String, String> fields = new HashMap<>();
-    fields.put("a", GROUP);
-    fields.put("b", parcel.topic);
-    fields.put("c", Routes.MODEL);
-    fields.put("d", Integer.toString(Routes.MODEL_QUEUES));
-    fields.put("e", Integer.toString(queueId));
-    fields.put("f", "0"); // the body is not compressed
-    fields.put("g", Long.toString(System.currentTimeMillis()));
-    fields.put("h", Integer.toString(parcel.flag));
-    fields.put("i", parcel.properties == null ? "" : parcel.properties);
-    fields.put("j", "0");
-    fields.put("k", "false");
-    fields.put("m", Boolean.toString(parcel.properties == null));
+    put(fields, Facts.SHORT_PRODUCER_GROUP, GROUP);
+    put(fields, Facts.SHORT_TOPIC, parcel.topic);
+    put(fields, Facts.SHORT_DEFAULT_TOPIC, Facts.AUTO_CREATE_TOPIC);
+    put(fields, Facts.SHORT_DEFAULT_TOPIC_QUEUE_NUMS, Integer.toString(Routes.MODEL_QUEUES));
+    put(fields, Facts.SHORT_QUEUE_ID, Integer.toString(queueId));
+    put(fields, Facts.SHORT_SYS_FLAG, "0"); // the body is not compressed
+    put(fields, Facts.SHORT_BORN_TIMESTAMP, Long.toString(System.currentTimeMillis()));
+    put(fields, Facts.SHORT_FLAG, Integer.toString(parcel.flag));
+    put(fields, Facts.SHORT_PROPERTIES, parcel.properties == null ? "" : parcel.properties);
+    put(fields, Facts.SHORT_RECONSUME_TIMES, "0");
+    put(fields, Facts.SHORT_UNIT_MODE, "false");
+    put(fields, Facts.SHORT_BATCH, Boolean.toString(parcel.properties == null));
     return fields;
+  }
+
+  private static void put(Map<String, String> fields, char name, String value) {
+    fields.put(String.valueOf(name), value);
   }
 
   private void settleAll() {
@@ -172,7 +175,7 @@ final class Sender implements Closeable {
       last = rounds >= BUSY_TRIES;
     } else {
       parcel.failures++;
-      last = parcel.failures > retries || error.code == RemotingException.MESSAGE_ILLEGAL;
+      last = parcel.failures > retries || error.code == Facts.RESPONSE_MESSAGE_ILLEGAL;
     }
     if (last) {
       SourceException given = new SourceException(
