@@ -272,7 +272,7 @@ def test_a_stream_is_sent_by_the_jar(
         ("select 1 body", {}, "append", r"WRITE_UNSUPPORTED\] the column body is int"),
         ("select 'a' body", {"retrys": 1}, "append", r"OPTION_INVALID\] there is no option retrys of writing. Did you"),
         ("select 'a' body", {"accessKey": "a"}, "append", r"OPTION_INVALID\] one of the options accessKey and"),
-        ("select 'a' body", {"namesrv": "nowhere"}, "append", r"OPTION_INVALID\] option namesrv nowhere: allowed"),
+        ("select 'a' body", {"namesrv": "nowhere"}, "append", r"OPTION_INVALID\] option namesrv nowhere: expected"),
     ],
 )
 def test_the_jar_refuses_what_the_python_source_refuses(
