@@ -4,12 +4,15 @@
 """
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from rocketwire.compat import results
-from tools import configuration_page, facts, request_codes_page
+from tools import configuration_page, facts, request_codes_page, rooms_page
 
-PAGES = {
+PAGES: Final[dict[Path, dict[str, Callable[[], str]]]] = {
     Path("docs/request-codes.md"): {
         "request codes": request_codes_page.table,
         "codes not served": request_codes_page.unsupported,
@@ -17,6 +20,9 @@ PAGES = {
     Path("docs/configuration.md"): {
         "keys": configuration_page.keys,
         "keys without effect": configuration_page.without_effect,
+    },
+    Path("docs/architecture.md"): {
+        f"rooms of {house}": partial(rooms_page.house_table, house) for house in rooms_page.HOUSES
     },
 }
 FILES = {

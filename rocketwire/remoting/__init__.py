@@ -3,6 +3,9 @@
 `rocketwire.remoting.aio` has one for asyncio and trio.
 
 The names below are imported when they are used: the command line needs few of them, and starts quickly.
+
+Begin with `core`; `blocking` and `aio` carry out its operations, `cluster` is what commands and Spark use.
+May import: `store` and `wire`, and not `server`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Message filters: which messages of a queue a consumer receives, by tags or SQL92."""
+"""Message filters: which messages of a queue a consumer receives, by tags or SQL92.
+
+Begin with `MessageFilter`, which a scan of a queue applies; `selection` chooses that of a pull, `consumer_filters`
+keeps SQL ones.
+May import: `core`, `config`; `store`, `wire`.
+"""
 
 from __future__ import annotations
 

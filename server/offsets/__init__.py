@@ -1,1 +1,5 @@
-"""How far groups have consumed."""
+"""Consumer offsets: how far groups have consumed.
+
+Begin with `handlers`, the requests; `consumed` commits.
+May import: `core`, `transactions`; `store`, `wire`.
+"""

@@ -1,1 +1,5 @@
-"""One address in front of a cluster far away: remoting clients are relayed to its brokers, frame by frame."""
+"""A proxy in front of a cluster: ports for its brokers, relayed frames, its own routes and guards (docs/proxy.md).
+
+Begin with `relay`, the dispatcher of one broker's port; `tunnels` are the connections, `name_server` the routes.
+May import: every room that its layer allows (pyproject.toml); `native`, `store`, `wire`.
+"""

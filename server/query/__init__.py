@@ -1,1 +1,5 @@
-"""Queries of messages by key and by id."""
+"""Queries of messages by key and by id.
+
+Begin with `handlers`.
+May import: `core`, `config`, `limits`, `filters`, `topics`, `clients`, `messages`, `acl`; `store`, `wire`.
+"""

@@ -1,1 +1,6 @@
-"""Quotas: limits of messages sent and received per second, and what is refused above them."""
+"""Quotas: limits of messages sent and received per second, and what is refused above them.
+
+Begin with `throttle`, which decides; `bucket` is the limit of one quota, `quotas` their syntax, `backlog` the other
+reason to refuse.
+May import: `core`, `config`, `topics`; `native`, `store`, `wire`.
+"""

@@ -1,1 +1,5 @@
-"""Servers of other processes that this one asks: connections to them, registration of the broker there."""
+"""Servers of other processes: connections to them, what name servers say of a cluster, registration of the broker.
+
+Begin with `broker_connection`, one connection; `connection_pool` and `requests` use it, `cluster` knows the brokers.
+May import: `core`, `config`, `limits`, `net`, `topics`, `name_server`; `remoting`, `store`, `wire`.
+"""

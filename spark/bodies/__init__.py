@@ -2,6 +2,9 @@
 
 Each function takes a frame with a column of bodies, and returns it with a column of their values. Frames may come from
 anywhere: batches, streams, files. The functions work with Spark 3.5 and 4.x.
+
+Begin with `json_bodies`, the plainest; `decoding` is what decoders in Python share, `registry` the schema registry.
+May import: no other room.
 """
 
 from __future__ import annotations

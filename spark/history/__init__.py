@@ -2,6 +2,9 @@
 
 Each function takes frames of messages, as the data source reads them, with `includeSystemTopics` where its description
 says so. The functions work with Spark 3.5 and 4.x.
+
+Begin with `hops`.
+May import: `bodies`; `wire`.
 """
 
 from __future__ import annotations

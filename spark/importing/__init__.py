@@ -2,6 +2,9 @@
 
 A checkpoint keeps what is sent: a run that was stopped is taken up where it was, and later ones send what is new. Rows
 of a batch that was interrupted are sent again.
+
+Begin with `importing`.
+May import: `endpoint`; `store`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,5 @@
-"""The stores of a read: found, opened, checked, and fixed in snapshots when the read is planned."""
+"""The stores of a read: found, opened, checked, and fixed in snapshots when the read is planned.
+
+Begin with `opening`; `snapshot` fixes what a read sees.
+May import: `files`, `request`; `store`, `wire`.
+"""

@@ -1,1 +1,5 @@
-"""Access to the file system: files, memory mappings, rows of files, and files that are gone."""
+"""The file system as the store uses it: files, mappings, sequences of files, and files that are gone.
+
+Begin with `files`, which creates and opens the files; `segment` is one of fixed size, `segments` a sequence.
+May import: `native`.
+"""

@@ -4,4 +4,7 @@
 looks for damage, `repair` writes a repaired copy and `columns` keeps columns of all messages in a folder of its own.
 Files of the store are read with pread in blocks: nothing is locked, written, created or memory-mapped,
 so a broker may append, and remove old files, meanwhile. No settings are needed: sizes are taken from the files.
+
+Begin with `read`; the other folders follow in the order plan, timer, verify, repair, columns.
+May import: `layout`, `disk`, `records`, `tables`, `index`, `timer`; `wire`.
 """

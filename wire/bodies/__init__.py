@@ -1,4 +1,8 @@
-"""JSON bodies of requests and answers, with fastjson's quirks in one place."""
+"""JSON bodies of requests and answers, with fastjson's quirks in one place.
+
+Begin with `fastjson`; `route`, `topic`, `group`, `client` and the others have the bodies of one subject each.
+May import: no other room.
+"""
 
 from rocketwire.wire.bodies._codec import decode_body, encode_body
 

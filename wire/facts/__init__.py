@@ -2,4 +2,7 @@
 
 No other module spells them, and nothing is computed here but the positions that follow from a layout. C and Java get
 them from here: `python -m tools.generated` writes their constants.
+
+Begin with `codes`, `properties` or `record`.
+May import: no other room.
 """

@@ -15,4 +15,7 @@
 Whatever has a message of the protocol imports protobuf, which takes tens of milliseconds: a server imports these
 modules at the first connection. `codes`, `bounds`, `checks`, `receipt`, `message_id`, `property_names`,
 `queue_choice`, `polling` and `authorization` do without.
+
+Begin with `methods`; `sending` and `receiving` translate messages.
+May import: `facts`, `headers`.
 """

@@ -2,4 +2,7 @@
 
 `events` has the interface and says what happens on a connection; `connection` implements it, and is imported only where
 a gRPC connection exists. `kernel/http2` implements the same in C, on nghttp2.
+
+Begin with `events`; `connection` is the implementation in Python.
+May import: no other room.
 """

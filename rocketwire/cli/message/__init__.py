@@ -1,4 +1,8 @@
-"""`rocketwire message`: messages of a running endpoint, one module per subcommand."""
+"""`rocketwire message`: messages of a running endpoint, one module per subcommand.
+
+Begin with this file: it lists the subcommands. A module without a subcommand is shared by the others.
+May import: modules of `rocketwire/cli`, and what commands may; a module is imported when its command runs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`rocketwire namesrv`: the name servers of a running endpoint."""
+"""`rocketwire namesrv`: the name servers of a running endpoint.
+
+Begin with this file: it lists the subcommands. A module without a subcommand is shared by the others.
+May import: modules of `rocketwire/cli`, and what commands may; a module is imported when its command runs.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 """`rocketwire store`: read-only commands on a store directory, one module per subcommand.
 
 The directory may be of any broker, at rest or in use; these commands change nothing in it. `repair` writes a new one.
+
+Begin with this file: it lists the subcommands. A module without a subcommand is shared by the others.
+May import: modules of `rocketwire/cli`, and what commands may; a module is imported when its command runs.
 """
 
 from __future__ import annotations

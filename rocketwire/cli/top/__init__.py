@@ -1,4 +1,8 @@
-"""`rocketwire top`: the traffic of topics and groups, live."""
+"""`rocketwire top`: the traffic of topics and groups, live.
+
+Begin with this file: it is the command; `sample` asks the brokers, `traffic` computes, `screen` shows.
+May import: modules of `rocketwire/cli`, and what commands may; a module is imported when its command runs.
+"""
 
 from __future__ import annotations
 

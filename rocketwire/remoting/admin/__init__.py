@@ -2,4 +2,7 @@
 
 A function sends one kind of request to one broker or name server. It raises Refused when that answers with an error,
 and NotReached when it does not answer; which servers to ask, in which order, is the caller's decision.
+
+Begin with `topics` or `groups`.
+May import: `wire`.
 """

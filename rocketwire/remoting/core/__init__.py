@@ -1,1 +1,6 @@
-"""The client without sockets, threads and clocks: what `blocking` and `trio` both run."""
+"""The client without sockets, threads and clocks: what `blocking` and `aio` both run.
+
+Begin with `steps`, what operations need from outside; `session` is a connection, `sending`, `consuming` and `pulling`
+are the operations.
+May import: `wire`.
+"""

@@ -5,6 +5,9 @@ once.handler(lambda message, db: db.execute("INSERT ..."))   # for a push consum
 with once.transaction(message) as db:                          # or by hand
     if db is not None:
         db.execute("INSERT ...")
+
+Begin with `once`; `records` is the table of consumed messages, `database` what a database must do.
+May import: `wire`.
 """
 
 from rocketwire.remoting.once.errors import (

@@ -1,4 +1,8 @@
-"""The former name of `rocketwire.remoting.aio`, which serves trio as well as asyncio."""
+"""The former name of `rocketwire.remoting.aio`, which serves trio as well as asyncio.
+
+Begin with `rocketwire.remoting.aio`: nothing else is here.
+May import: `aio`.
+"""
 
 from rocketwire.remoting.aio import Producer, PullConsumer, PushConsumer
 

@@ -4,6 +4,9 @@ r"""rSQL92 filter expressions: the grammar, its type rules, and compilation to P
 
     wanted = compile_sql("a > 5 AND b = 'x'").wanted
     wanted(b"a\x017\x02b\x01x")  # the property text of a record, as stored
+
+Begin with `grammar`; `nodes` is the syntax tree, `code` the compiler.
+May import: `core`; `wire`.
 """
 
 from __future__ import annotations

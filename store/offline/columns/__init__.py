@@ -2,4 +2,7 @@
 
 A folder of them is a manifest and segments. A segment is written once, and counts when a manifest names it: the
 manifest is replaced as a whole, so a kill at any time leaves the older state.
+
+Begin with `manifest`; `extend` makes columns, `questions` reads them.
+May import: `disk`, `records`; `wire`.
 """

@@ -1,1 +1,5 @@
-"""Repairing a store directory by writing a copy."""
+"""Repairing a store directory: every whole record goes into a new one.
+
+Begin with `repair`.
+May import: `layout`, `disk`, `records`; `wire`.
+"""

@@ -1,1 +1,5 @@
-"""Reading the timer files of a store directory."""
+"""Reading the timer files of a store directory.
+
+Begin with `timer`.
+May import: `layout`, `timer`; `wire`.
+"""

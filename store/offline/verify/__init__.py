@@ -1,1 +1,5 @@
-"""Verifying a store directory."""
+"""Verifying a store directory: every record, and every file that refers to records.
+
+Begin with `verify`; `findings` is what it reports.
+May import: `layout`, `disk`, `records`, `tables`; `wire`.
+"""
