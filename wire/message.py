@@ -59,6 +59,10 @@ class MessageRecord:
     """As stored; None before the record is written, which then computes it."""
 
 
+Message = MessageRecord
+"""Its name until 0.1.0."""
+
+
 def body_crc(body: bytes | memoryview) -> int:
     """Give the CRC of a body in Apache's form, 31 bits: of a record's body as stored (not inflated), for instance."""
     return zlib.crc32(body) & BODY_CRC_MASK

@@ -22,12 +22,11 @@ from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.errors import PropertiesTooLong
 from rocketwire.store.index.key_column import PythonKeyColumn
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
-from rocketwire.store.layout.record import record_head
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.queues.queues import QueueTable
 from rocketwire.wire.facts.codes import SysFlag
-from rocketwire.wire.facts.record import BODY_CRC_MASK, MAX_PROPERTIES_LENGTH
+from rocketwire.wire.facts.record import BODY_CRC_MASK, MAX_PROPERTIES_LENGTH, RECORD_HEADS
 from rocketwire.wire.hosts import HOST_V6_SIZE
 
 _PROPERTIES_LENGTH: Final = struct.Struct(">h")
@@ -147,8 +146,8 @@ class GroupWriter:
         key = (draft.topic, draft.queue_id)
         return self._queues.by_key.get(key) or self._queues.create(*key)
 
-    def _head_of(self, draft: Draft) -> struct.Struct:
-        return record_head(len(draft.born_host), len(self._store_host))
+    def _host_bits(self, draft: Draft) -> int:
+        return self._host_bit | (SysFlag.BORN_HOST_V6 if len(draft.born_host) == HOST_V6_SIZE else 0)
 
     def _size(self, draft: Draft) -> int:
         """Bytes of a draft's record.
@@ -159,7 +158,7 @@ class GroupWriter:
         if len(draft.properties) > MAX_PROPERTIES_LENGTH:
             raise PropertiesTooLong(len(draft.properties), MAX_PROPERTIES_LENGTH)
         lengths = map(len, (draft.body, self._queue_of(draft).topic_field, draft.properties))
-        return self._head_of(draft).size + _PROPERTIES_LENGTH.size + sum(lengths)
+        return RECORD_HEADS[self._host_bits(draft)].size + _PROPERTIES_LENGTH.size + sum(lengths)
 
     def _make_room(self, group: _Group, drafts: Sequence[Draft], number: int) -> None:
         """Have room for a draft, and for those behind it that belong to it."""
@@ -192,8 +191,8 @@ class GroupWriter:
         return size
 
     def _record(self, draft: Draft, queue: ConsumeQueue, stored: AppendResult, now: int) -> bytes:
-        born_host_bit = SysFlag.BORN_HOST_V6 if len(draft.born_host) == HOST_V6_SIZE else 0
-        head = self._head_of(draft).pack(
+        host_bits = self._host_bits(draft)
+        head = RECORD_HEADS[host_bits].pack(
             stored.size,
             queue.magic,
             crc32(draft.body) & BODY_CRC_MASK,
@@ -201,7 +200,7 @@ class GroupWriter:
             draft.flag,
             stored.queue_offset,
             stored.physical_offset,
-            draft.sys_flag | self._host_bit | born_host_bit,
+            draft.sys_flag | host_bits,
             draft.born_timestamp,
             draft.born_host,
             now,

@@ -29,13 +29,6 @@ _INT32: Final = struct.Struct(">i")
 _INT64: Final = struct.Struct(">q")
 
 
-def record_head(born_host_size: int, store_host_size: int) -> struct.Struct:
-    """The fast codec of a head with hosts of those sizes in bytes."""
-    v4 = f"{HOST_V4_SIZE}s"
-    before, between, after = RECORD_HEADS[0].format.split(v4)
-    return struct.Struct(f"{before}{born_host_size}s{between}{store_host_size}s{after}")
-
-
 def head_dtype(host_bits: int) -> list[tuple[str, str]]:
     """The same head as a field list for numpy.dtype (packed, big-endian); hosts are opaque bytes."""
     fields = [

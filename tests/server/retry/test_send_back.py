@@ -27,13 +27,12 @@ from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.errors import DiskFull, PropertiesTooLong, RecordTooLarge, StoreError, TopicUnusable
-from rocketwire.store.layout.record import record_head
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.facts.codes import SysFlag
-from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH, RECORD_HEADS
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message import MessageRecord, encode_record
@@ -254,7 +253,7 @@ def test_zeros_in_properties_are_not_taken_for_lost_pages(setup: Setup, level: i
 
 
 def test_a_page_of_zeros_is_not_stored_again(setup: Setup) -> None:
-    at = setup.store.max_physical_offset + record_head(len(HOST), len(HOST)).size
+    at = setup.store.max_physical_offset + RECORD_HEADS[0].size
     hidden = MessageRecord(topic="T", queue_id=0, body=b"x", properties=b"p\x01" + bytes(5000), physical_offset=at)
     setup.put(draft(encode_record(hidden)))
     with pytest.raises(SendBackFailed, match=r"^MESSAGE_ILLEGAL$"):

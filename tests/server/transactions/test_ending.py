@@ -10,11 +10,11 @@ from rocketwire.server.core.errors import MessageIllegal, ServiceUnavailable, Tr
 from rocketwire.server.transactions.half import HALF, OP
 from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.errors import DiskFull
-from rocketwire.store.layout.record import record_head
 from rocketwire.wire.errors import HeaderFieldInvalid
 from rocketwire.wire.facts.codes import SysFlag
+from rocketwire.wire.facts.record import RECORD_HEADS
 from rocketwire.wire.message import MessageRecord, encode_record
-from tests.server.transactions.setup import BORN, COMMIT, HOST, REAL, ROLLBACK, UNKNOWN, Setup, place_of
+from tests.server.transactions.setup import BORN, COMMIT, REAL, ROLLBACK, UNKNOWN, Setup, place_of
 from tests.store.support import kill
 
 NOT_FOUND = "Find prepared transaction message failed"
@@ -191,7 +191,7 @@ def forged(setup: Setup, queue_id: str) -> AppendResult:
             MessageRecord(topic=HALF[0], queue_id=HALF[1], body=b"x", properties=text, physical_offset=place)
         )
 
-    at = setup.store.max_physical_offset + record_head(len(BORN), len(HOST)).size
+    at = setup.store.max_physical_offset + RECORD_HEADS[0].size
     setup.store.append([Draft(*REAL, record(at), b"", 0, 0, 1, BORN)])
     return AppendResult(at, 0, 0)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rocketwire.store.layout import checkpoint, consume_queue, index
 from rocketwire.store.layout.derive import dtype_fields, fixed_struct
-from rocketwire.store.layout.record import head_dtype, properties_of, record_head, store_timestamp, topic_of
+from rocketwire.store.layout.record import head_dtype, properties_of, store_timestamp, topic_of
 from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.layout import positions
 from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, RECORD, RECORD_HEADS, SMALLEST_RECORD
@@ -49,12 +49,6 @@ def test_fast_codecs_are_the_declarations(data: st.DataObject) -> None:
         offsets = positions(declaration)
         fields: Mapping[str, Any] = np.dtype(dtype_fields(declaration)).fields or {}
         assert [fields[name][1] for name in names] == list(offsets.values())
-
-
-def test_record_heads_grow_with_the_hosts() -> None:
-    assert record_head(8, 8).format == RECORD_HEADS[0].format
-    assert record_head(20, 8).size == record_head(8, 20).size == RECORD_HEADS[0].size + 12
-    assert record_head(20, 20).size == RECORD_HEADS[0].size + 24
 
 
 @pytest.mark.parametrize("bits", RECORD_HEADS)
