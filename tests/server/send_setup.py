@@ -47,11 +47,11 @@ HOST = encode_host("10.0.0.1", 5)
 class FakeFlush:
     """A group commit whose disk answers when told."""
 
-    full = False
+    is_full = False
 
     def __init__(self) -> None:
         self.waiting: list[tuple[int, Any]] = []
-        self.answered = Event[[]]()
+        self.on_answered = Event[[]]()
 
     def wait_durable(self, offset: int, callback: Any, *, keeps: int) -> None:
         assert keeps > 0
