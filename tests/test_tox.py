@@ -1,4 +1,4 @@
-"""Which tests run once more without the kernel."""
+"""How many environments tox has, and which tests run once more without the kernel."""
 
 from __future__ import annotations
 
@@ -29,3 +29,11 @@ def test_what_the_twin_leaves_out_has_no_kernel_adapter() -> None:
 def test_adapters_are_recognised() -> None:
     for room in ("server/send", "server/net", "store/append"):
         assert any(IMPORTS_KERNEL.search(path.read_text("utf-8")) for path in (ROOT / room).rglob("*.py")), room
+
+
+def test_there_are_few_environments() -> None:
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini")
+    names = [name.removeprefix("testenv:") for name in tox.sections() if name.startswith("testenv:")]
+    assert len(names) <= 12
+    assert set(tox["tox"]["env_list"].split(", ")) <= set(names)

@@ -1,7 +1,7 @@
 """One closing line for a whole tox run: how many tests and checks passed and how many failed.
 
 Reads what `make test` leaves behind: pytest's JUnit files and tox's result file. A tox environment that is no
-test run (lint, types, layers) counts as one; so does one whose tests all passed and which failed all the same
+test run (lint, docs) counts as one; so does one whose tests all passed and which failed all the same
 (coverage, say). A test that was tried twice counts once, as it ended, and is named. Needs only the standard library:
 it also runs where the set-up was what failed.
 """
@@ -21,6 +21,14 @@ class Totals:
     failed: int
     tried_again: tuple[str, ...] = ()
     """Names of the tests that failed and were tried a second time, with any result."""
+
+    def plus(self, other: "Totals") -> "Totals":
+        """The totals of both."""
+        return Totals(
+            passed=self.passed + other.passed,
+            failed=self.failed + other.failed,
+            tried_again=self.tried_again + other.tried_again,
+        )
 
     def line(self) -> str:
         """The closing line, in a form that tools which read test logs recognise."""
@@ -71,7 +79,11 @@ def read_run(work_dir: Path) -> Totals:
     An environment that was not asked for, or that a failed check kept from running, counts as nothing; what an earlier
     run left of it is not read.
     """
-    tests = {path.stem: of_junit(path.read_text(encoding="utf-8")) for path in sorted(work_dir.glob("results/*.xml"))}
+    tests: dict[str, Totals] = {}
+    for path in sorted(work_dir.glob("results/*.xml")):
+        name = path.stem.partition(".")[0]  # one environment may run pytest more than once
+        found = of_junit(path.read_text(encoding="utf-8"))
+        tests[name] = tests[name].plus(found) if name in tests else found
     result = work_dir / "result.json"
     if not result.exists():
         return of_run({}, tests)

@@ -49,6 +49,15 @@ def test_a_whole_run_is_read(tmp_path: Path) -> None:
     assert totals.line() == "2 passed, 2 failed"
 
 
+def test_an_environment_may_run_pytest_twice(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    for name in ("rest.long", "rest.slow"):
+        (tmp_path / "results" / f"{name}.xml").write_text(JUNIT)
+    (tmp_path / "result.json").write_text(json.dumps({"testenvs": {"rest": {"result": {"success": False}}}}))
+    once = of_junit(JUNIT)
+    assert read_run(tmp_path) == Totals(passed=2 * once.passed, failed=2 * once.failed)
+
+
 def test_what_a_failed_check_kept_from_running_is_not_counted(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "compat.xml").write_text(JUNIT)  # of an earlier run
