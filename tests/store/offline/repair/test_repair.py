@@ -145,7 +145,7 @@ def test_a_record_with_other_keys_than_its_index_entry_is_named(copied: Path, tm
 def test_many_records_with_other_keys_are_counted(
     copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rekeyed, "MAX_RECORDS", 3)
+    monkeypatch.setattr(rekeyed, "MOST", 3)
     file = min((copied / "index").iterdir())
     for number in range(1, 20):
         overwrite(copied, f"index/{file.name}", index_entry(copied, number)[0], (12345).to_bytes(4))
