@@ -19,8 +19,10 @@ from rocketwire.spark.files.schemes import connect
 from rocketwire.store.disk.input_files import DirectoryEntry
 from rocketwire.store.offline.read.file_system import Listing, ReadableFileSystem
 
-#: Bytes that a request fetches at least: a request's delay is worth more than that.
+#: Bytes that a request fetches at least for a short read: entries of a queue and heads, near which more will be read.
 _BLOCK: Final = 128 << 10
+#: Longer reads are of records whose size is known: nothing else is fetched with them.
+_SHORT: Final = 128
 #: Bytes that a request of a sequential reader fetches at least: the option `prefetchBytes`.
 PREFETCH: Final = 8 << 20
 #: Queues of a remote store are queried in parallel, because each answer takes a while. Requests in flight: fewer than
@@ -109,7 +111,8 @@ class RangeReader:
         kept_end = self._start + len(self._kept)
         if offset < end and not self._start <= offset < end <= kept_end:
             is_next = bool(self._kept) and self._start < offset <= kept_end
-            wanted = max(end - offset, self._prefetch if is_next else 0, _BLOCK)
+            short = _BLOCK if end - offset <= _SHORT else 0
+            wanted = max(end - offset, self._prefetch if is_next else 0, short)
             self._kept = self._fetch(self._file, offset, min(offset + wanted, self._size))
             self._start = offset
         return self._kept[offset - self._start : end - self._start] if offset < end else b""

@@ -148,7 +148,7 @@ class Redelivery:
             offsets = list(pending.unacked)
             written = replace(
                 point,
-                differences=tuple([each - point.start_offset for each in offsets]),
+                offset_differences=tuple([each - point.start_offset for each in offsets]),
                 count=len(offsets),
                 bit_map=0,
                 invisible_time=invisible_time,

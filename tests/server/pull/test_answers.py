@@ -123,7 +123,9 @@ def test_waiting_together_is_as_waiting_alone(history: list[tuple[str, int, str,
 def _apart(asked: PullSpec) -> PullSpec:
     """The same, with a filter that equals no other."""
     by_code = asked.message_filter.by_code
-    return replace(asked, wanted=asked.message_filter._replace(by_code=lambda code: by_code is None or by_code(code)))
+    return replace(
+        asked, message_filter=asked.message_filter._replace(by_code=lambda code: by_code is None or by_code(code))
+    )
 
 
 async def _play(history: list[tuple[str, int, str, int]], alone: bool) -> list[Any]:

@@ -166,7 +166,7 @@ def test_a_unit_whose_record_the_log_has_lost_is_dropped_for_good(timers: Timers
     assert timers.index.stale == 0
 
 
-@pytest.mark.parametrize("field", ["out", "physical_offset", "record_size", "topic_hash"])
+@pytest.mark.parametrize("field", ["out_time", "physical_offset", "record_size", "topic_hash"])
 def test_a_unit_that_does_not_fit_its_record_ends_the_log(timers: Timers, field: str) -> None:
     waiting = timers.add(IN_5, IN_9, IN_9)
     wrong = TimerRecord._make((waiting[1]._asdict() | {field: 7}).values())
