@@ -17,7 +17,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parent.parent
 STOP_LIST: Final[Mapping[str, str]] = {
     r"allowed (?:is|are) (?=[A-Z{<\[\"'])": "expected …",
-    r"\banew\b": "again",
+    r"(?:\b|_)anew(?:\b|_)": "again",
     r"\bin[ _]vain\b": "without result",
     r"\bas ever\b": "as usual",
     r"\bis not known anew\b": "could not be refreshed",

@@ -472,7 +472,7 @@ def test_a_stream_goes_on_with_the_other_source(
 
 
 @pytest.mark.parametrize("source", [JAR, "rocketmq"])
-def test_a_store_made_anew_under_a_checkpoint_is_noticed(spark: SparkSession, tmp_path: Path, source: str) -> None:
+def test_a_store_made_again_under_a_checkpoint_is_noticed(spark: SparkSession, tmp_path: Path, source: str) -> None:
     made, clock = Made(tmp_path / "store"), Clock()
     other = {JAR: "rocketmq", "rocketmq": JAR}[source]
 

@@ -214,7 +214,7 @@ class _Dispatch:
                 lost = self._ends[queue] <= place and _believed(queue, offset)
             else:
                 lost = offset >= 0 and self._queues.accepts_topic(key[0]) and not self._deleted(key[0])
-                lost = lost and not self._made_anew(key[0], place)
+                lost = lost and not self._made_again(key[0], place)
             if lost:
                 raise QueueIncomplete
 
@@ -225,7 +225,7 @@ class _Dispatch:
         topics = self._topics.existing()
         return topics is not None and topic not in topics and not is_system_topic_of_any_version(topic)
 
-    def _made_anew(self, topic: str, place: int) -> bool:
+    def _made_again(self, topic: str, place: int) -> bool:
         """Whether a topic that has queues was deleted and made again since the message at a physical offset."""
         if topic not in self._alive_since:
             self._alive_since[topic] = self._queues.physical_start(topic)

@@ -78,13 +78,13 @@ class TimerRecovery:
         store: MessageStore,
         precision: int,
         ends: StartPositions,
-        begin_anew: Callable[[], None],
+        begin_again: Callable[[], None],
     ) -> None:
         self._log = log
         self._wheel = wheel
         self._check = plausible_checkpoint(check, newest=ends.now + wheel.slots * precision, log_end=log.files_end)
         self._store = store
-        self._begin_anew = begin_anew
+        self._begin_again = begin_again
         self._precision = precision
         self._ends = ends
         self._units = UnitTable(log, precision)
@@ -172,7 +172,7 @@ class TimerRecovery:
         behind = is_over_a_lap_late(units, self._wheel.slots)
         complete = complete and not behind.any()
         if not complete:
-            self._begin_anew()
+            self._begin_again()
             self.queue_offset = self._store.min_offset(*_QUEUE)
             # These get units again; so do markers, because the message they cancelled may have no unit any more.
             self._drop(behind | (units.deletes & (units.outcome == NO_COPY)))

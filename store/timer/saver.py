@@ -111,7 +111,7 @@ class TimerFilesSaver:
         with self._refusals(segments):
             self._log.sync(segments)
 
-    def begin_anew(self) -> None:
+    def begin_again(self) -> None:
         """Write to the file that all records need units, until the next save. Blocking; raises what `save` does.
 
         For a recovery that rebuilds all units, and may be stopped half-way.

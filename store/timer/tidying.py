@@ -69,7 +69,7 @@ class _Tidying:
         for number, position in self._last_units():
             if any(unit.outcome not in (WAITS, FILLER) for unit in index.log.chain(position)):
                 waiting = index.waiting_in(number * index.precision)
-                self._append_anew(number, waiting)
+                self._append_again(number, waiting)
                 moved += [unit.position for unit in waiting]
         last = index.log.last_unit()
         if last is not None and last.physical_offset != self._last_record:
@@ -94,7 +94,7 @@ class _Tidying:
         wanted = np.isin(numbers, settled) & (numbers * index.precision >= index.read_time)
         return zip(numbers[wanted].tolist(), positions[wanted].tolist(), strict=True)
 
-    def _append_anew(self, number: int, waiting: list[TimerUnit]) -> None:
+    def _append_again(self, number: int, waiting: list[TimerUnit]) -> None:
         index = self._index
         index.wheel.reserve(number)
         if not waiting:

@@ -106,7 +106,9 @@ class TimerIndex:
             return
         from rocketwire.store.timer.recovery import TimerRecovery  # noqa: PLC0415 - needs numpy, most stores need no timer
 
-        recovery = TimerRecovery(self.log, self.wheel, saver.check, self._store, self.precision, ends, saver.begin_anew)
+        recovery = TimerRecovery(
+            self.log, self.wheel, saver.check, self._store, self.precision, ends, saver.begin_again
+        )
         yield from recovery.steps()
         self.read_time = recovery.read_time
         self.queue_offset = recovery.queue_offset

@@ -235,7 +235,7 @@ def frame_of(data: bytes, left: CutParts = WHOLE, asked: RecordedFrame | None = 
 
 
 @pytest.mark.parametrize("form", [0, 1])
-def test_requests_are_signed_anew(form: int) -> None:
+def test_requests_are_signed_again(form: int) -> None:
     data = request(34, {"AccessKey": "***", "Signature": "***", "x": "1"}, b"body", form=form)
     frame = frame_of(data, CutParts.ACCOUNT)
     unsigned = decode_frame(prepared(frame, None, OffsetTranslation()))

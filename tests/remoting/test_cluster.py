@@ -94,7 +94,7 @@ def test_a_name_server_that_is_stuck_is_left_for_the_next_one() -> None:
         assert eventually(lambda: len(stuck.asked) == 4)
 
 
-def test_a_broker_is_found_by_its_name_and_connected_to_anew_once_it_is_forgotten() -> None:
+def test_a_broker_is_found_by_its_name_and_connected_to_again_once_it_is_forgotten() -> None:
     with fake_server() as server, BlockingCluster(server.address) as cluster:
         first = cluster.broker("b")
         assert cluster.broker("b") is first

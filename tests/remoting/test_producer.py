@@ -175,7 +175,7 @@ def test_a_refused_send_is_repeated_if_that_may_help(front_end: Any) -> None:
     assert asked[0] == asked[1] == asked[2] != asked[3]
 
 
-def test_after_a_send_that_failed_the_route_is_asked_for_anew(front_end: Any) -> None:
+def test_after_a_send_that_failed_the_route_is_asked_for_again(front_end: Any) -> None:
     codes = iter([14, 0, 0])
     fine = {"msgId": "0" * 32, "queueId": "0", "queueOffset": "5"}
     answers: Answers = {RequestCode.SEND_MESSAGE_V2: lambda _: Told(next(codes), fine)}
@@ -188,7 +188,7 @@ def test_after_a_send_that_failed_the_route_is_asked_for_anew(front_end: Any) ->
     assert len(routes) == 2
 
 
-def test_a_broken_connection_is_made_anew(front_end: Any) -> None:
+def test_a_broken_connection_is_made_again(front_end: Any) -> None:
     fine = {"msgId": "0" * 32, "queueId": "0", "queueOffset": "5"}
     answers: Answers = {RequestCode.SEND_MESSAGE_V2: lambda _: Told(0, fine)}
     with fake_server(answers) as server, front_end.producer("P", server.address) as producer:

@@ -19,7 +19,7 @@ def test_the_files_say_what_the_code_says(file: Path) -> None:
     assert (ROOT / file).read_text(encoding="utf-8") == FILES[file](), "run: python -m tools.generated"
 
 
-def test_the_pages_are_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pages_are_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for page, parts in PAGES.items():
         (tmp_path / page).parent.mkdir(exist_ok=True)
         markers = "".join(f"<!-- {part}: made by tools/generated.py -->\n<!-- {part}: end -->\n" for part in parts)

@@ -1,6 +1,6 @@
 """Reading a topic as a consumer of `rocketwire.remoting` does, but whole records, and without its offsets.
 
-Pulls with a filter of tags or SQL92 come from the broker's filter; damaged messages are told, not passed over.
+Pulls with a filter of tags or SQL92 come from the broker's filter; damaged messages are reported, not skipped.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def remake(directory: StoreDirectory, folder: Path, damaged: ColumnSegment) -> M
     with _locked(folder):
         manifest = load(folder) or Manifest()
         if _has(manifest, damaged):
-            _put_anew(directory, folder, manifest, damaged)
+            _put_again(directory, folder, manifest, damaged)
             save(folder, manifest)
             _remove_others(folder, manifest)
     return manifest
@@ -232,7 +232,7 @@ def _merge(directory: StoreDirectory, folder: Path, manifest: Manifest, most: in
             if damage.segment.first in mended:
                 raise
             mended.add(damage.segment.first)
-            _put_anew(directory, folder, manifest, damage.segment)
+            _put_again(directory, folder, manifest, damage.segment)
         else:
             manifest.segments[-2:] = [merged]
         save(folder, manifest)
@@ -245,7 +245,7 @@ def _read(folder: Path, segment: ColumnSegment) -> _Columns:
     return columns
 
 
-def _put_anew(directory: StoreDirectory, folder: Path, manifest: Manifest, damaged: ColumnSegment) -> None:
+def _put_again(directory: StoreDirectory, folder: Path, manifest: Manifest, damaged: ColumnSegment) -> None:
     """Put a new segment, of what the log still has, in the place of a damaged one."""
     place = [segment.name for segment in manifest.segments].index(damaged.name)
     end = manifest.ends[place]

@@ -581,7 +581,7 @@ async def test_a_file_that_cannot_be_written_takes_no_changes(
     assert str(await update(guard)) == f"{guard.path}: Is a directory"
 
 
-async def test_a_link_is_followed_anew_each_time(tmp_path: Path) -> None:
+async def test_a_link_is_followed_again_each_time(tmp_path: Path) -> None:
     link_accounts(tmp_path)
     guard = opened(tmp_path / "link.yml")
     assert asked(guard, Question(14, {}), Who("first-account", SECRET)) is None

@@ -129,7 +129,7 @@ async def test_a_group_is_removed(broker: Client, ext: dict[str, str], left: str
     assert (await committed(broker), await committed(broker, "H")) == (left, "3")
 
 
-async def test_a_removed_group_is_made_anew_by_its_next_consumer(broker: Client) -> None:
+async def test_a_removed_group_is_made_again_by_its_next_consumer(broker: Client) -> None:
     await put(broker, retry_max_times=3)
     await broker.ask(REMOVE, {"groupName": "G"})
     await broker.heartbeat("one", consumer("G", subscription("T")))

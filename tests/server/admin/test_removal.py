@@ -255,7 +255,7 @@ async def test_mqadmin_is_answered_at_once_and_without_a_word(client: Client, co
     assert await bounds(client, "D") == (0, 5)
 
 
-async def test_an_expired_queue_that_is_cleaned_begins_anew(server: Server, client: Client) -> None:
+async def test_an_expired_queue_that_is_cleaned_begins_again(server: Server, client: Client) -> None:
     await remove(server, client)
     await client.ask(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE)
     assert await bounds(client, "D") == (0, 0)

@@ -109,7 +109,7 @@ async def test_nothing_of_a_deleted_topic_is_left(server: Server, client: Client
     assert route.header.code == ResponseCode.TOPIC_NOT_EXIST
 
 
-async def test_a_topic_made_again_begins_anew(client: Client) -> None:
+async def test_a_topic_made_again_begins_again(client: Client) -> None:
     await delete(client, "T")
     await client.create_topic("T", 2)
     answer = await client.send("T", b"new")

@@ -238,7 +238,7 @@ def test_a_stop_before_the_search_is_over_does_not_forget_it(delays: Delays) -> 
 
 
 @pytest.mark.parametrize("stop", [False, True])
-def test_a_fault_in_the_search_begins_it_anew(
+def test_a_fault_in_the_search_begins_it_again(
     delays: Delays, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stop: bool
 ) -> None:
     for number in range(5):

@@ -196,7 +196,7 @@ def removed(store: Path) -> None:
             shutil.rmtree(store)
 
 
-def made_anew(store: Path) -> None:
+def made_again(store: Path) -> None:
     removed(store)
     (store / "commitlog").mkdir(parents=True)
     (store / "consumequeue").mkdir()
@@ -209,7 +209,7 @@ def copied_back(store: Path) -> None:
     away.rename(store)
 
 
-@pytest.mark.parametrize("how", [removed, made_anew, copied_back])
+@pytest.mark.parametrize("how", [removed, made_again, copied_back])
 def test_what_is_not_the_same_again_takes_no_messages(tmp_path: Path, how: Callable[[Path], None]) -> None:
     store = tmp_path / "store"
     with process(store, *OPTIONS) as server, Caller(server.broker) as client:

@@ -196,7 +196,7 @@ async def test_only_a_changed_version_changes_topics(name_server: Client) -> Non
 
 
 @pytest.mark.parametrize(("version", "changed"), [(1, "false"), (2, "true")])
-async def test_a_broker_may_ask_whether_it_has_to_register_anew(
+async def test_a_broker_may_ask_whether_it_has_to_register_again(
     name_server: Client, version: int, changed: str
 ) -> None:
     await register(name_server, registration(topic("A"), version=1))

@@ -119,7 +119,7 @@ async def test_a_silent_name_server_is_passed_over(tmp_path: Path) -> None:
             nursery.cancel_scope.cancel()
 
 
-async def test_a_connection_by_which_nothing_comes_any_more_is_made_anew(tmp_path: Path) -> None:
+async def test_a_connection_by_which_nothing_comes_any_more_is_made_again(tmp_path: Path) -> None:
     """The name server's machine was started again, say, and knows nothing of the connection."""
     deaf: set[int] = set()
     async with name_server(lambda _: (0, b"{}"), deaf=deaf) as address, proxying(tmp_path / "p", address) as proxy:

@@ -321,7 +321,7 @@ async def test_pulls_stop_when_that_is_decided(change: Callable[[Side], None]) -
         assert one.native(pull()) == (b"", 0)
 
 
-async def test_a_queue_that_was_removed_begins_anew() -> None:
+async def test_a_queue_that_was_removed_begins_again() -> None:
     with side() as one:
         one.append(*map(draft, range(5)))
         assert one.native(pull())[1]

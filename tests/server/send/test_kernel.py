@@ -367,7 +367,7 @@ async def test_messages_that_wait_are_the_kernels_once_their_queue_is_made(
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_what_was_decided_is_decided_anew_after_a_change(
+async def test_what_was_decided_is_decided_again_after_a_change(
     tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcomes = []
@@ -563,7 +563,7 @@ TIMER_CHANGES: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("change", TIMER_CHANGES)
-async def test_what_was_decided_about_times_is_decided_anew_after_a_change(
+async def test_what_was_decided_about_times_is_decided_again_after_a_change(
     tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def some() -> bytes:

@@ -32,7 +32,7 @@ def test_each_period_has_snapshots_of_its_own() -> None:
     assert counters.sums("T", Period.DAY) == NOTHING
 
 
-def test_a_removed_key_begins_anew() -> None:
+def test_a_removed_key_begins_again() -> None:
     counters: Counters[str] = Counters()
     counters.add("T", 600)
     counters.snapshot(Period.MINUTE, 0.0)

@@ -53,7 +53,7 @@ async def test_the_first_place_decides_it_too(setup: Setup) -> None:
     assert (setup.bodies(REAL), setup.undecided) == ([b"one"], [])
 
 
-async def test_its_checks_begin_anew(setup: Setup) -> None:
+async def test_its_checks_begin_again(setup: Setup) -> None:
     setup.transactions.resuming.resume(await given_up(setup))
     setup.clock.now += 3_600_000
     await setup.transactions.check()

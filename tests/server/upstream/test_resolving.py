@@ -47,7 +47,7 @@ def test_what_is_one(text: str) -> None:
     assert str(usable_address(text)) == text
 
 
-async def test_a_name_is_looked_up_once_for_all_who_ask_and_anew_after_a_while() -> None:
+async def test_a_name_is_looked_up_once_for_all_who_ask_and_again_after_a_while() -> None:
     system = System("::1", "127.0.0.1")
     resolver = Resolver(system)
     named = Address(host="broker", port=10911)

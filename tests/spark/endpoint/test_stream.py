@@ -234,7 +234,7 @@ def test_connections_are_kept_from_trigger_to_trigger() -> None:
         assert copy.latestOffset({}, ReadAllAvailable()) == at(0)
 
 
-def test_a_topic_that_was_made_anew(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_topic_that_was_made_again(caplog: pytest.LogCaptureFixture) -> None:
     with fake_server(answers(0, 7)) as server:
         with pytest.raises(DataLost, match="queue 0 ends at offset 7, and was read up to 20"):
             stream(server.address, topic="T").latestOffset(at(20), ReadAllAvailable())

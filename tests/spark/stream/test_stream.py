@@ -279,7 +279,7 @@ def test_a_store_that_was_replaced(store: MessageStore, tmp_path: Path) -> None:
         stream.rows({}, {"another": {"T": {"0": 1}}})
 
 
-def test_a_queue_that_was_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_queue_that_was_made_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     root = tmp_path / "store"
     with contextlib.closing(open_store(small(root), Clock())) as before:
         put(before, 0, 30)
@@ -300,7 +300,7 @@ def test_a_queue_that_was_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFix
 
 @pytest.mark.parametrize("size", [5, 6, 700])
 @pytest.mark.parametrize("count", [15, 60])
-def test_a_store_that_was_made_anew(tmp_path: Path, size: int, count: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_store_that_was_made_again(tmp_path: Path, size: int, count: int, caplog: pytest.LogCaptureFixture) -> None:
     root, clock = tmp_path / "store", Clock()
     with contextlib.closing(open_store(small(root), clock)) as before:
         put(before, 0, 15, body=bytes(5))
@@ -360,7 +360,7 @@ def test_limits_do_not_lose_sight_of_the_newest(store: MessageStore, tmp_path: P
     assert whole.offsets == stream.offsets
 
 
-def test_queues_that_a_broker_fills_anew_after_a_crash_are_waited_for(store: MessageStore, tmp_path: Path) -> None:
+def test_queues_that_a_broker_fills_again_after_a_crash_are_waited_for(store: MessageStore, tmp_path: Path) -> None:
     put(store, 0, 30)
     stream = Stream(tmp_path, failOnDataLoss="false")
     start = stream.offsets

@@ -142,7 +142,7 @@ def test_no_further_file_is_made_in_a_row_that_lost_one(tmp_path: Path) -> None:
     kill(store)
 
 
-def test_a_queue_makes_no_folder_anew(tmp_path: Path) -> None:
+def test_a_queue_makes_no_folder_again(tmp_path: Path) -> None:
     store = opened(tmp_path / "store")
     (tmp_path / "store" / "consumequeue").rename(tmp_path / "away")
     assert refused(store, topic="New") == str(tmp_path / "store" / "consumequeue")
@@ -283,7 +283,7 @@ def test_a_lock_that_cannot_be_taken_again_is_tried_again(tmp_path: Path) -> Non
     kill(store)
 
 
-def test_a_table_makes_no_folder_anew_and_is_written_when_it_is_back(tmp_path: Path) -> None:
+def test_a_table_makes_no_folder_again_and_is_written_when_it_is_back(tmp_path: Path) -> None:
     store = opened(tmp_path)
     config, away = tmp_path / "config", tmp_path / "away"
     topics = TopicTable.open(config / "topics.json", clock=Clock())

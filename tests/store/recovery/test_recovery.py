@@ -193,7 +193,7 @@ def test_a_deleted_topic_does_not_come_back_at_a_clean_start(tmp_path: Path, how
     store.close()
 
 
-def test_a_topic_made_anew_is_no_queue_that_lost_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_topic_made_again_is_no_queue_that_lost_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rocketwire.store.recovery.recovery._CLEAN_BYTES", 1500)
     settings = small(tmp_path, commit_log_file_size=1 << 16)
     store = open_store(settings)
@@ -557,7 +557,7 @@ def test_properties_are_taken_out_of_the_log_a_few_at_once(tmp_path: Path) -> No
     store.close()
 
 
-def test_a_topic_made_anew_has_the_queue_of_its_last_life(tmp_path: Path) -> None:
+def test_a_topic_made_again_has_the_queue_of_its_last_life(tmp_path: Path) -> None:
     settings = small(tmp_path)
     store = open_store(settings)
     for n in range(30):

@@ -395,7 +395,7 @@ def test_a_save_puts_the_table_as_it_was_into_bak_while_entries_are_added(path: 
     assert not save(table)
 
 
-def test_a_save_of_what_was_written_anew_meanwhile_is_left_to_the_next(path: Path) -> None:
+def test_a_save_of_what_was_written_again_meanwhile_is_left_to_the_next(path: Path) -> None:
     table = opened(apache(path, "A", "B", "C"))
     add(table, "D", "E")
     saving = table.saving()

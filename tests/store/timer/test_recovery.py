@@ -212,7 +212,7 @@ def test_a_lost_file_costs_no_message_and_no_second_copy(timers: Timers, lost: s
 
 
 @pytest.mark.parametrize("content", ["zeros", "older"])
-def test_a_wheel_that_does_not_lead_to_all_units_is_made_anew(timers: Timers, content: str) -> None:
+def test_a_wheel_that_does_not_lead_to_all_units_is_made_again(timers: Timers, content: str) -> None:
     timers.put(IN_5, IN_9)
     timers.close()
     path = timers.settings.root / "timerwheel"
@@ -343,7 +343,7 @@ def test_what_was_put_while_the_clock_stood_far_ahead_rolls_in_time(timers: Time
     assert timers.waiting() == [(unit.slot_time, position)]
 
 
-def test_another_precision_has_the_wheel_made_anew(timers: Timers) -> None:
+def test_another_precision_has_the_wheel_made_again(timers: Timers) -> None:
     timers.put(IN_5, NOW + 5_550, IN_9)
     for precision in (100, 1000, 200):
         timers.close()
@@ -552,7 +552,7 @@ def test_a_clean_check_is_not_believed_when_something_was_appended_since(timers:
     assert timers.waiting() == [(NOW + 5_000, 0), (NOW + 9_000, UNIT_SIZE)]
 
 
-def test_a_recovery_that_makes_all_anew_may_be_stopped(timers: Timers) -> None:
+def test_a_recovery_that_makes_all_again_may_be_stopped(timers: Timers) -> None:
     entered = timers.put(*[IN_5] * 4)
     timers.index.settle(0, timers.copy(timers.unit(0)).physical_offset)
     timers.close()

@@ -104,7 +104,7 @@ def damage(file: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_damaged_segment_is_made_anew_where_it_is_noticed(name: str, tmp_path: Path) -> None:
+def test_a_damaged_segment_is_made_again_where_it_is_noticed(name: str, tmp_path: Path) -> None:
     root, cache = tmp_path / "store", tmp_path / "cache"
     older = by_turns(root, cache, 2)
     damage(cache / older[1].name / name / "data.ninja")
@@ -115,7 +115,7 @@ def test_a_damaged_segment_is_made_anew_where_it_is_noticed(name: str, tmp_path:
     assert {path.name for path in cache.glob("segment-*")} == {segment.name for segment in newer}
 
 
-def test_what_cannot_be_made_anew_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_made_again_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, cache = tmp_path / "store", tmp_path / "cache"
     filled(root)
     [segment] = made(root, cache).segments
@@ -139,7 +139,7 @@ def fails(*_: object) -> None:
     raise OSError("the disk is full")
 
 
-def test_a_damaged_manifest_is_made_anew_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_manifest_is_made_again_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root, cache = tmp_path / "store", tmp_path / "cache"
     filled(root)
     made(root, cache)

@@ -103,7 +103,7 @@ def test_messages_that_were_cut_off_wait_no_more_and_new_ones_are_not_missed(tmp
     assert (index.pending, index.queue_offset) == (50, 50)
 
 
-def test_a_damaged_timer_log_is_made_anew_by_the_next_start(tmp_path: Path) -> None:
+def test_a_damaged_timer_log_is_made_again_by_the_next_start(tmp_path: Path) -> None:
     with made(tmp_path / "store") as timers:
         fill(timers)
     units = tmp_path / "store" / "timerlog" / f"{0:020}"
