@@ -139,6 +139,7 @@ def broker_families(broker: Broker) -> Sequence[Family]:
         client.family(
             client.ClientServices(
                 clients=clients,
+                consumer_left=broker.pops.pops.consumer_left,
                 filter_keys=live[FilterKeys],
                 heartbeats=administration.heartbeats,
                 limit_keys=live[LimitKeys],

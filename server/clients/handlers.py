@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +20,7 @@ from rocketwire.server.core.long_tasks import (
     json_size_of_texts,
     parse_body,
 )
-from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.request import Peer, Reply, Request
 from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.filters import selection
 from rocketwire.server.filters.keys import FilterKeys
@@ -46,9 +47,14 @@ _LEAST_QUEUE: Final = len('{"brokerName":"","queueId":0,"topic":""},')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientServices:
-    """The services of these requests."""
+    """The services of these requests.
+
+    Attributes:
+        consumer_left: Called with the connection and the group of a consumer that unregisters.
+    """
 
     clients: ClientGroups
+    consumer_left: Callable[[Peer, str], None]
     filter_keys: LiveGroup[FilterKeys]
     heartbeats: Heartbeats
     limit_keys: LiveGroup[LimitKeys]
@@ -75,6 +81,7 @@ def _unregister(services: ClientServices, request: Request[UnregisterClientReque
         services.clients.unregister_producer(request.peer, fields.producer_group)
     if fields.consumer_group is not None:
         services.clients.unregister_consumer(request.peer, fields.consumer_group)
+        services.consumer_left(request.peer, fields.consumer_group)
     return Reply(ext={})
 
 

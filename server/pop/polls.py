@@ -181,6 +181,17 @@ class Polls:
         self._filters.drop(entry.wait.message_filter)
         self._held -= 1
 
+    def consumer_left(self, peer: Peer, group: str) -> None:
+        """Give no more messages to the requests of a consumer that unregistered; they are answered in time.
+
+        A push consumer unregisters before it closes its connection, and does not handle what it still gets: a message
+        given to it would be invisible to the next consumer for the whole invisible time. An answer now would only make
+        it pop again.
+        """
+        for entry in self._by_peer.get(peer, ()):
+            if entry.wait.queue.group == group:
+                entry.ended = True
+
     def peer_closed(self, peer: Peer) -> None:
         """Drop the requests of a closed connection."""
         for entry in list(self._by_peer.get(peer, ())):
@@ -233,7 +244,7 @@ class Polls:
         tried: list[MessageFilter] = []
         for entry in list(self._lines.get(line, ())):
             wanted = entry.wait.message_filter
-            if self._does_not_read(entry.peer) or wanted in tried:
+            if entry.ended or wanted in tried or self._does_not_read(entry.peer):
                 continue
             made = self._tried(entry)
             if made is not None:

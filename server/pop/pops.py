@@ -142,6 +142,11 @@ class Pops:
         for polls in self._polls:
             yield from polls.end_topic(topic, error)
 
+    def consumer_left(self, peer: Peer, group: str) -> None:
+        """Give no more messages to the waiting requests of a consumer that unregistered."""
+        for polls in self._polls:
+            polls.consumer_left(peer, group)
+
     def peer_closed(self, peer: Peer) -> None:
         """Drop the requests of a closed connection."""
         for polls in self._polls:

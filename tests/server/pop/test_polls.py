@@ -62,6 +62,17 @@ async def test_of_different_filters_each_is_tried(room: PopTimers) -> None:
     assert got(second) + got(third) == [b"c"]
 
 
+async def test_a_consumer_that_left_gets_no_more(room: PopTimers) -> None:
+    leaving, other_group = wait(room), wait(room, group="H")
+    room.pops.consumer_left(leaving, "G")
+    next_consumer = wait(room)
+    room.put(b"a")
+    assert (got(leaving), got(other_group), got(next_consumer)) == ([], [b"a"], [b"a"])
+    wait(room, leaving)  # a consumer that is started again on the same connection
+    room.put(b"b")
+    assert got(leaving) == [b"b"]
+
+
 async def test_a_queue_that_is_free_again(room: PopTimers) -> None:
     one, other = wait(room, queue_id=1), wait(room, group="H")
     room.offsets.commit("G", "T", 1, 0)

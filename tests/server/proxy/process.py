@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.server.harness import free_port
 from tests.server.processes import ROOT
 
 
@@ -24,12 +23,14 @@ class ProxyProcess:
 
     def __init__(self, upstream: str) -> None:
         command = [sys.executable, "-m", "rocketwire", "proxy", "--upstream", upstream, "--json-ready"]
-        command += ["--listen", f"127.0.0.1:{free_port()}", "--broker-ports", "0", "--advertise", "127.0.0.1"]
+        command += ["--listen", "127.0.0.1:0", "--broker-ports", "0", "--advertise", "127.0.0.1"]
         command += ["--set", "fastRemoting=false"]
         self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         self.pid = self._process.pid
         assert self._process.stdout is not None
-        ready = json.loads(self._process.stdout.readline())
+        line = self._process.stdout.readline()
+        assert line, f"the proxy ended with exit code {self._process.wait(60)}"
+        ready = json.loads(line)
         self.names: str = ready["namesrv"]
         (self.broker,) = ready["brokers"].values()
 
