@@ -174,7 +174,7 @@ def free_port(host: str = "127.0.0.1") -> int:
     """A port of that address on which nothing listens.
 
     It lies below the range from which the kernel chooses ports for connections and for binds to port 0, and is drawn
-    at random: neither another test process nor a server that chooses its port itself gets it before the caller binds it.
+    at random: no other process is likely to take it before the caller binds it.
     """
     for port in _PORTS:
         with socket.socket() as probe, contextlib.suppress(OSError):
