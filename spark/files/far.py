@@ -19,7 +19,8 @@ from rocketwire.spark.files.schemes import connect
 from rocketwire.store.disk.input_files import DirectoryEntry
 from rocketwire.store.offline.read.file_system import Listing, ReadableFileSystem
 
-#: Bytes that a request fetches at least for a short read: entries of a queue and heads, near which more will be read.
+#: What a request fetches for a short read (entries of a queue and heads, near which more will be read): the whole block
+#: of the file, so that a bisection ends within it wherever its first step hits the block.
 _BLOCK: Final = 128 << 10
 #: Longer reads are of records whose size is known: nothing else is fetched with them.
 _SHORT: Final = 128
@@ -63,9 +64,9 @@ class RemoteFiles:
         """See `FileSystem.listing`: a snapshot of everything below the root."""
         return ListingSnapshot(root, self.remote().below(root)).entries
 
-    def open(self, path: str) -> RangeReader:
+    def open(self, path: str, until: int | None = None) -> RangeReader:
         """See `FileSystem.open`."""
-        return RangeReader(path, self.remote().open(path), self.prefetch)
+        return RangeReader(path, self.remote().open(path), self.prefetch, until)
 
     def locked(self, path: str) -> bool:
         """See `FileSystem.locked`: it cannot be known."""
@@ -83,12 +84,13 @@ class RangeReader:
     The bytes of the last request are kept: a bisection ends within them, and a reader in order continues there.
     """
 
-    def __init__(self, path: str, file: RemoteFile, prefetch: int) -> None:
-        """Read an open file; a reader in order gets `prefetch` bytes a request."""
+    def __init__(self, path: str, file: RemoteFile, prefetch: int, until: int | None = None) -> None:
+        """Read an open file; a reader in order gets `prefetch` bytes a request, but none ahead from `until` on."""
         self._path = path
         self._file: RemoteFile | None = file
         self._size = file.size
         self._prefetch = prefetch
+        self._until = file.size if until is None else until
         self._start = 0
         self._kept = b""
 
@@ -110,11 +112,14 @@ class RangeReader:
         end = min(offset + length, self._size)
         kept_end = self._start + len(self._kept)
         if offset < end and not self._start <= offset < end <= kept_end:
-            is_next = bool(self._kept) and self._start < offset <= kept_end
-            short = _BLOCK if end - offset <= _SHORT else 0
-            wanted = max(end - offset, self._prefetch if is_next else 0, short)
-            self._kept = self._fetch(self._file, offset, min(offset + wanted, self._size))
-            self._start = offset
+            start, reach = offset, end
+            if self._kept and self._start < offset <= kept_end:
+                reach = max(end, min(offset + self._prefetch, self._until))
+            elif end - offset <= _SHORT:
+                start = offset - offset % _BLOCK
+                reach = max(end, start + _BLOCK)
+            self._kept = self._fetch(self._file, start, min(reach, self._size))
+            self._start = start
         return self._kept[offset - self._start : end - self._start] if offset < end else b""
 
     def _fetch(self, file: RemoteFile, start: int, end: int) -> bytes:

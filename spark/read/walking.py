@@ -44,7 +44,7 @@ def walked(span: LogSpan, request: ReadRequest, rows: Rows) -> Iterator[pa.Recor
     for file in span.files:
         start, end = max(span.start, file.start), min(span.end, file.end)
         try:
-            with LogFileReader(file) as opened:
+            with LogFileReader(file, end) as opened:
                 yield from _Walk(opened, request, rows, conditions).run(start, end)
         except FileGone:
             what = f"{file.path} was removed since the read was planned"

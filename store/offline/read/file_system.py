@@ -53,8 +53,12 @@ class ReadableFileSystem(Protocol):
         """
         ...
 
-    def open(self, path: str) -> ReadableFile:
+    def open(self, path: str, until: int | None = None) -> ReadableFile:
         """Open a regular file.
+
+        Args:
+            path: Its path.
+            until: The offset at which a reader in order will stop; a remote file fetches nothing ahead behind it.
 
         Raises:
             OSError: there is none, it may not be read, or it is not a regular file.
@@ -78,7 +82,7 @@ class LocalFiles:
         """See `ReadableFileSystem.listing`."""
         return entries
 
-    def open(self, path: str) -> InputFile:
+    def open(self, path: str, until: int | None = None) -> InputFile:  # noqa: ARG002 - the system reads ahead
         """See `ReadableFileSystem.open`."""
         return InputFile(path)
 

@@ -66,8 +66,12 @@ class RecordPlace(NamedTuple):
 class LogFileReader:
     """One commit log file, open for reading; close it, or use it as a context."""
 
-    def __init__(self, row_file: RowFile) -> None:
+    def __init__(self, row_file: RowFile, until: int | None = None) -> None:
         """Open the file.
+
+        Args:
+            row_file: The file.
+            until: The physical offset at which a reader in order will stop; None for the file's end.
 
         Raises:
             FileGone: it was removed.
@@ -76,7 +80,8 @@ class LogFileReader:
         self.path = row_file.path
         self.start = row_file.start
         self.size = row_file.size
-        self._file = OpenFile(row_file.path, row_file.files)
+        stop = None if until is None else until - row_file.start
+        self._file = OpenFile(row_file.path, row_file.files, stop)
 
     def __enter__(self) -> Self:
         return self

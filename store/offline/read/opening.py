@@ -20,12 +20,13 @@ class OpenFile:
 
     __slots__ = ("_file", "path")
 
-    def __init__(self, path: str, files: ReadableFileSystem = LOCAL) -> None:
+    def __init__(self, path: str, files: ReadableFileSystem = LOCAL, until: int | None = None) -> None:
         """Open it.
 
         Args:
             path: Its path.
             files: Where it is.
+            until: The offset at which a reader in order will stop.
 
         Raises:
             FileGone: it was removed.
@@ -33,7 +34,7 @@ class OpenFile:
         """
         self.path = path
         try:
-            self._file = files.open(path)
+            self._file = files.open(path, until)
         except OSError as error:
             raise _unreadable(path, error) from error
 

@@ -69,17 +69,21 @@ def test_a_bisection_ends_within_a_block() -> None:
         middle = (low + high) // 2
         file.read(middle * 20, 20)
         low, high = (middle + 1, high) if middle * 20 < 1_234_560 else (low, middle)
-    assert len(remote.requests) <= 12
+    assert len(remote.requests) <= 7
 
 
-def test_a_reader_in_order_gets_more_a_request() -> None:
+@pytest.mark.parametrize("until", [None, 5 * MIB + 77, 64 * MIB])
+def test_a_reader_in_order_gets_more_a_request_and_nothing_ahead_of_its_end(until: int | None) -> None:
+    end = until or 64 * MIB
     remote = Remote(bytes(64 * MIB))
-    file = RangeReader("f", remote, 8 * MIB)
+    file = RangeReader("f", remote, 8 * MIB, until)
     at = 0
-    while at < 64 * MIB:  # as `LogFileReader.blocks` reads: a record that was broken off is read again
-        assert len(file.read(at, 2 * MIB)) == min(2 * MIB, 64 * MIB - at)
-        at += 2 * MIB - 5000
+    while at < end:  # as the walk over a log reads: a record that was broken off is read again
+        length = min(2 * MIB, end - at)
+        assert len(file.read(at, length)) == length
+        at += length if at + length == end else length - 5000
     assert len(remote.requests) <= 12
+    assert max(start + length for start, length in remote.requests) == end
 
 
 def test_a_file_that_is_cut_ends_there() -> None:
@@ -94,7 +98,7 @@ def test_a_file_that_is_cut_ends_there() -> None:
     assert file.read(0, 10) == b""
 
 
-def test_failures_are_told() -> None:
+def test_a_failed_request_raises_its_error() -> None:
     remote = Remote(CONTENT)
     file = RangeReader("f", remote, 0)
     remote.failures = 1
