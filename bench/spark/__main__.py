@@ -14,32 +14,24 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-import pyspark
-
 from bench.report import Markers, check_page, machine_facts, write_page
-from bench.spark import kafka
 from bench.spark.made_store import GIB
 from bench.spark.parts import Bench
 from bench.spark.reads import RoundCounts
-from compat_tests.spark import other_spark
 
 PLACE: Final = Markers(
     begin="<!-- bench-spark:begin (written by python -m bench.spark --markdown) -->", end="<!-- bench-spark:end -->"
 )
-#: The parts with places of their own: they were measured alone.
+#: The part with a place of its own: it was measured alone.
 PLACES: Final = {
     "small": Markers(
         begin="<!-- bench-spark-small:begin (written by python -m bench.spark --only small --markdown) -->",
         end="<!-- bench-spark-small:end -->",
     ),
-    "kafka": Markers(
-        begin="<!-- bench-spark-kafka:begin (written by python -m bench.spark --only kafka --markdown) -->",
-        end="<!-- bench-spark-kafka:end -->",
-    ),
 }
-PARTS: Final = ("reads", "queues", "memory", "stream", "small", "kafka")
-#: Those that take minutes, and are measured only when they are named.
-NAMED: Final = frozenset({"stream", "kafka"})
+PARTS: Final = ("reads", "queues", "memory", "stream", "small")
+#: It takes minutes, and is measured only when it is named.
+NAMED: Final = "stream"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -47,8 +39,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only",
         metavar="PART,...",
-        default=",".join(set(PARTS) - NAMED),
-        help=f"of {', '.join(PARTS)}; without: all but {', '.join(sorted(NAMED))}",
+        default=",".join(set(PARTS) - {NAMED}),
+        help=f"of {', '.join(PARTS)}; without: all but {NAMED}",
     )
     parser.add_argument("--rounds", type=int, default=3, help="turns that count (default 3)")
     parser.add_argument("--warming", type=int, default=3, help="turns before them, for the JVM's compilers (default 3)")
@@ -77,9 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not parts or options.rounds < 1 or options.warming < 0:
         print("bench.spark: no such part, or no round", file=sys.stderr)
         return 2
-    if "kafka" in parts and pyspark.__version__ != kafka.SPARK:
-        command = [sys.executable, "-m", "bench.spark", *(sys.argv[1:] if arguments is None else arguments)]
-        os.execve(sys.executable, command, {**os.environ, **other_spark.environment(kafka.SPARK)})
     places: dict[Markers, list[str]] = {}
     for name in parts:
         places.setdefault(PLACES.get(name, PLACE), []).append(name)

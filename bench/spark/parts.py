@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench.spark import beside_kafka, kafka, reads, small, streams, tables
-from bench.spark.made_store import BODIES, GIB, MIB, make_store
+from bench.spark import reads, small, streams, tables
+from bench.spark.made_store import BODIES, GIB, make_store
 from bench.spark.session import session
 from bench.spark.usage import Peaks, peaks
 from bench.wide_store import WideStore
@@ -33,7 +33,6 @@ class Bench:
             "memory": self._memory,
             "stream": self._stream,
             "small": self._small,
-            "kafka": self._kafka,
         }
         yield from parts[name]()
 
@@ -86,21 +85,6 @@ class Bench:
                 shutil.rmtree(path)
             yield f"Bodies of {body} B, {self._size / GIB:g} GiB:"
             yield tables.times(rows)
-
-    def _kafka(self) -> Iterator[str]:
-        turns = self._turns._replace(warming=min(1, self._turns.warming))
-        jars = [build_spark_jar.unnamed(self._root / "unnamed.jar"), *kafka.source_jars()]
-        yield f"Spark {kafka.SPARK}, Kafka {kafka.VERSION}:"
-        for body in BODIES:
-            store, work = self._root / "store", self._root / "kafka"
-            messages = make_store(store, body=body, size=self._size // 8)
-            work.mkdir()
-            with session(self._root / "spark", jars=jars, memory="2g") as spark:
-                rows = beside_kafka.measure(spark, store, work, messages * body, turns)
-            for path in (store, work):
-                shutil.rmtree(path)
-            yield f"{messages:,} messages with bodies of {body} B, {messages * body / MIB:.0f} MiB:"
-            yield tables.sources(rows, messages, beside_kafka.BASE)
 
     def _store(self, body: int, size: int) -> Path:
         store = self._root / "store"

@@ -15,18 +15,17 @@ LOOPBACK = "127.0.0.1"
 
 
 @contextmanager
-def session(folder: Path, *, memory: str = "1g", jars: Sequence[Path] = ()) -> Iterator[SparkSession]:
+def session(folder: Path, *, jars: Sequence[Path] = ()) -> Iterator[SparkSession]:
     """A session of its own, with a JVM of its own, which ends with it.
 
     Args:
         folder: for its temporary files.
-        memory: of the JVM's heap.
         jars: on its class path; that of the data source takes the place of the Python source.
     """
     settings = {
         "spark.driver.bindAddress": LOOPBACK,
         "spark.driver.host": LOOPBACK,
-        "spark.driver.memory": memory,
+        "spark.driver.memory": "1g",
         "spark.local.dir": str(folder),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",

@@ -10,13 +10,13 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from bench.spark.beside_kafka import JAR
 from bench.spark.reads import RoundCounts, go_round
 from bench.spark.tables import BenchRow
 from bench.spark.usage import cost_of
 from rocketwire.store.offline.columns.extend import extend
 from rocketwire.store.offline.read.directory import discover
 
+_JAR: Final = "io.github.rocketwire.spark.RocketMQProvider"
 NEWEST: Final = 10
 _GROUPED: Final = ("topic", "tags", "store_timestamp")
 _ORDERED: Final = ("topic", "queue_id", "queue_offset", "store_timestamp", "physical_offset")
@@ -51,7 +51,7 @@ class QueryStores:
         yield f"newest {NEWEST}, pushed", whole, partial(_first, frame, F.desc("physical_offset"))
 
     def _read(self, path: Path, columns: tuple[str, ...], **options: str) -> DataFrame:
-        return self._spark.read.format(JAR).options(columns=",".join(columns), **options).load(str(path))
+        return self._spark.read.format(_JAR).options(columns=",".join(columns), **options).load(str(path))
 
 
 def _by_hour(read: Query) -> DataFrame:

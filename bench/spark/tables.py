@@ -57,24 +57,6 @@ def times(rows: Sequence[BenchRow]) -> str:
     return render(["what", "seconds", "CPU-seconds", "of", *(["asked"] if bars else [])], lines)
 
 
-def sources(rows: Sequence[BenchRow], messages: int, base: str) -> str:
-    """MiB and messages a second, seconds of processors, and both beside the base's: above 1 is better."""
-    lines = [
-        [
-            row.what,
-            _spread(row.size / _MIB / cost.wall for cost in row.costs),
-            _spread(messages / cost.wall for cost in row.costs),
-            _spread((cost.cpu for cost in row.costs), "{:.2f}"),
-            _held(rows, row, lambda cost, base: base.wall / cost.wall, "{:.2f}"),
-            _held(rows, row, lambda cost, base: base.cpu / cost.cpu, "{:.2f}"),
-        ]
-        for row in rows
-        if row.costs
-    ]
-    head = ["what", "MiB a second", "messages a second", "CPU-seconds", f"speed / {base}", f"{base} CPU / CPU"]
-    return render(head, lines)
-
-
 def memory(found: Sequence[tuple[int, Peaks]]) -> str:
     """The most resident memory by the size of a store."""
     lines = [

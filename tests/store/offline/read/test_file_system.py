@@ -71,7 +71,7 @@ class Dictionary:
             raise FileNotFoundError(errno.ENOENT, "no such directory", path)
         return sorted(found.values())
 
-    def open(self, path: str, until: int | None = None) -> ReadableFile:  # noqa: ARG002 - nothing is read ahead
+    def open(self, path: str, until: int | None = None) -> ReadableFile:
         self.content(path)
         self.opened.append(path)
         self.open_files += 1
