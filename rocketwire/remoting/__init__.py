@@ -4,7 +4,8 @@
 
 The names below are imported when they are used: the command line needs few of them, and starts quickly.
 
-Begin with `core`; `blocking` and `aio` carry out its operations, `cluster` is what commands and Spark use.
+Begin with `core`; `clients` has the arguments of producers and consumers, `blocking` and `aio` run them; `cluster` is
+what commands and Spark use.
 May import: `store` and `wire`, and not `server`.
 """
 
@@ -14,9 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from rocketwire.remoting.blocking.producer import Producer
-    from rocketwire.remoting.blocking.pull_consumer import PullConsumer
-    from rocketwire.remoting.blocking.push_consumer import PushConsumer
+    from rocketwire.remoting.blocking.clients import Producer, PullConsumer, PushConsumer
     from rocketwire.remoting.core.offsets import Begin
     from rocketwire.remoting.credentials import Credentials
     from rocketwire.remoting.errors import RemotingError
@@ -42,9 +41,9 @@ _HOMES: Final = {
     "Credentials": "credentials",
     "Later": "messages",
     "Message": "messages",
-    "Producer": "blocking.producer",
-    "PullConsumer": "blocking.pull_consumer",
-    "PushConsumer": "blocking.push_consumer",
+    "Producer": "blocking.clients",
+    "PullConsumer": "blocking.clients",
+    "PushConsumer": "blocking.clients",
     "Queue": "messages",
     "ReceivedMessage": "messages",
     "RemotingError": "errors",

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import timedelta
-from typing import Protocol
+from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import anyio
 from anyio import to_thread
 
+from rocketwire.remoting.aio.clients import awaits
 from rocketwire.remoting.aio.runner import AsyncRunner
 from rocketwire.remoting.core.client import ClientSettings
-from rocketwire.remoting.messages import ReceivedMessage, SendResult
 from rocketwire.testing import control
-from rocketwire.testing.control import Fault, Rules
+from rocketwire.testing.control import ControlCall, Rules
 from rocketwire.testing.core.user import OWN_GROUP, EndpointUser
 from rocketwire.testing.options import EndpointSettings
 from rocketwire.testing.place import EndpointPlace
 from rocketwire.testing.process import ServerProcess
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Server(Protocol):
@@ -63,35 +66,26 @@ class _InThreads:
         await to_thread.run_sync(self._process.kill)
 
 
+def _called(request: Callable[P, ControlCall[T]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """The method that makes a request to `_address` and awaits its result."""
+
+    @wraps(request)
+    async def method(self: Any, /, *args: P.args, **named: P.kwargs) -> T:  # noqa: ANN401 - of either class
+        return await to_thread.run_sync(request(*args, **named).run, self._address)
+
+    return method
+
+
 class AsyncFaults:
     """The fault rules of an endpoint. Their grammar is that of `rocketwire serve --fault`."""
 
     def __init__(self, address: str) -> None:
         self._address = address
 
-    async def add(self, *rules: str) -> Rules:
-        """Put rules in force, or none if one is wrong.
-
-        Raises:
-            ControlRefused: one is wrong.
-        """
-        return await to_thread.run_sync(control.add_faults(rules).run, self._address)
-
-    async def list(self) -> Rules:
-        """The rules in force, with how many requests each has matched."""
-        return await to_thread.run_sync(control.list_faults().run, self._address)
-
-    async def remove(self, fault: Fault | int) -> None:
-        """Remove a rule.
-
-        Raises:
-            ControlRefused: it is not in force.
-        """
-        await to_thread.run_sync(control.remove_fault(fault).run, self._address)
-
-    async def clear(self) -> None:
-        """Remove all rules."""
-        await to_thread.run_sync(control.clear_faults().run, self._address)
+    add = _called(control.add_faults)
+    list = _called(control.list_faults)
+    remove = _called(control.remove_fault)
+    clear = _called(control.clear_faults)
 
     @contextlib.asynccontextmanager
     async def during(self, *rules: str) -> AsyncIterator[Rules]:
@@ -117,27 +111,8 @@ class AsyncClock:
     def __init__(self, address: str) -> None:
         self._address = address
 
-    async def now(self) -> int:
-        """The endpoint's time, in ms since 1970."""
-        return await to_thread.run_sync(control.now().run, self._address)
-
-    async def advance(
-        self,
-        by: timedelta | None = None,
-        /,
-        *,
-        days: float = 0,
-        hours: float = 0,
-        minutes: float = 0,
-        seconds: float = 0,
-    ) -> int:
-        """Set the clock ahead: what is due then is delivered at once. Returns the new time, in ms since 1970.
-
-        Raises:
-            ControlRefused: it would go back, or more than ten years ahead.
-        """
-        step = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-        return await to_thread.run_sync(control.advance(step + (by or timedelta())).run, self._address)
+    now = _called(control.now)
+    advance = _called(control.advance)
 
 
 class AsyncEndpoint:
@@ -160,7 +135,7 @@ class AsyncEndpoint:
         self._log = place.log
         self._server = server
         self._runner = runner
-        self._user = user
+        self._core = user
 
     @property
     def pid(self) -> int | None:
@@ -172,78 +147,11 @@ class AsyncEndpoint:
         """What the server has logged so far; nothing of a server within this process, whose log is the test's."""
         return self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
 
-    async def topic(
-        self, name: str | None = None, queues: int = 4, *, order: bool = False, message_type: str | None = None
-    ) -> str:
-        """Create a topic, with a name of its own if none is given; returns the name: see `Endpoint.topic`.
-
-        Raises:
-            Refused: the broker does not create it; its remark says why.
-        """
-        return await self._runner.run(self._user.topic(name, queues=queues, order=order, message_type=message_type))
-
-    async def group(self, name: str | None = None, *, retries: int | None = None) -> str:
-        """A name that no group has yet. With `retries` the group is created: so often messages are tried again.
-
-        Raises:
-            Refused: the broker does not create it.
-        """
-        return await self._runner.run(self._user.group(name, retries=retries))
-
-    async def send(
-        self,
-        topic: str,
-        body: bytes | str,
-        *,
-        tags: str | None = None,
-        keys: str | Sequence[str] = (),
-        properties: Mapping[str, str] | None = None,
-        delay: timedelta | float | None = None,
-        delay_level: int = 0,
-        order_key: str | None = None,
-    ) -> SendResult:
-        """Send a message and wait until the broker has it: see `Endpoint.send`.
-
-        Raises:
-            MessageInvalid: it cannot be sent as it is.
-            NoSuchTopic, NotReached, Refused: the broker did not take it.
-        """
-        return await self._runner.run(
-            self._user.send(
-                topic,
-                body,
-                tags=tags,
-                keys=keys,
-                properties=properties,
-                delay=delay,
-                delay_level=delay_level,
-                order_key=order_key,
-            )
-        )
-
-    async def receive(
-        self,
-        topic: str,
-        *,
-        timeout: float = 10.0,  # noqa: ASYNC109 - fewer messages are no error
-        count: int = 1,
-        group: str | None = None,
-    ) -> list[ReceivedMessage]:
-        """Take the next messages of a topic, in the order in which they were stored: see `Endpoint.receive`.
-
-        Raises:
-            NoSuchTopic: the topic did not come to be in time.
-            NotReached, Refused: the broker does not give them.
-        """
-        return await self._runner.run(self._user.receive(topic, seconds=timeout, count=count, group=group))
-
-    async def messages(self, topic: str) -> list[ReceivedMessage]:
-        """Everything that a topic has stored, in that order; no group's offsets change.
-
-        Raises:
-            NoSuchTopic: there is no such topic.
-        """
-        return await self._runner.run(self._user.messages(topic))
+    topic = awaits(EndpointUser.topic)
+    group = awaits(EndpointUser.group)
+    send = awaits(EndpointUser.send)
+    receive = awaits(EndpointUser.receive)
+    messages = awaits(EndpointUser.messages)
 
     async def restart(self) -> None:
         """Stop the server cleanly, or what is left of it, and start it again: same addresses, store and clock.

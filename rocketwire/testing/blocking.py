@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from rocketwire.remoting.blocking.clients import blocks
 from rocketwire.remoting.blocking.runner import BlockingRunner
 from rocketwire.remoting.core.client import ClientSettings
-from rocketwire.remoting.messages import ReceivedMessage, SendResult
 from rocketwire.testing import control
-from rocketwire.testing.control import Fault, Rules
+from rocketwire.testing.control import ControlCall, Rules
 from rocketwire.testing.core.user import OWN_GROUP, EndpointUser
 from rocketwire.testing.options import EndpointSettings
 from rocketwire.testing.place import EndpointPlace
 from rocketwire.testing.process import ServerProcess
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _called(request: Callable[P, ControlCall[T]]) -> Callable[Concatenate[Any, P], T]:
+    """The method that makes a request to `_address` and waits for its result."""
+
+    @wraps(request)
+    def method(self: Any, /, *args: P.args, **named: P.kwargs) -> T:  # noqa: ANN401 - of either class
+        return request(*args, **named).run(self._address)
+
+    return method
 
 
 class Faults:
@@ -24,29 +38,10 @@ class Faults:
     def __init__(self, address: str) -> None:
         self._address = address
 
-    def add(self, *rules: str) -> Rules:
-        """Put rules in force, or none if one is wrong.
-
-        Raises:
-            ControlRefused: one is wrong.
-        """
-        return control.add_faults(rules).run(self._address)
-
-    def list(self) -> Rules:
-        """The rules in force, with how many requests each has matched."""
-        return control.list_faults().run(self._address)
-
-    def remove(self, fault: Fault | int) -> None:
-        """Remove a rule.
-
-        Raises:
-            ControlRefused: it is not in force.
-        """
-        control.remove_fault(fault).run(self._address)
-
-    def clear(self) -> None:
-        """Remove all rules."""
-        control.clear_faults().run(self._address)
+    add = _called(control.add_faults)
+    list = _called(control.list_faults)
+    remove = _called(control.remove_fault)
+    clear = _called(control.clear_faults)
 
     @contextlib.contextmanager
     def during(self, *rules: str) -> Iterator[Rules]:
@@ -71,27 +66,8 @@ class Clock:
     def __init__(self, address: str) -> None:
         self._address = address
 
-    def now(self) -> int:
-        """The endpoint's time, in ms since 1970."""
-        return control.now().run(self._address)
-
-    def advance(
-        self,
-        by: timedelta | None = None,
-        /,
-        *,
-        days: float = 0,
-        hours: float = 0,
-        minutes: float = 0,
-        seconds: float = 0,
-    ) -> int:
-        """Set the clock ahead: what is due then is delivered at once. Returns the new time, in ms since 1970.
-
-        Raises:
-            ControlRefused: it would go back, or more than ten years ahead.
-        """
-        step = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-        return control.advance(step + (by or timedelta())).run(self._address)
+    now = _called(control.now)
+    advance = _called(control.advance)
 
 
 class Endpoint:
@@ -126,8 +102,8 @@ class Endpoint:
                 group=OWN_GROUP, name_servers=self.namesrv, credentials=place.credentials, tls=tls
             )
             self._runner = BlockingRunner(settings)
-            self._user = EndpointUser(settings, self.broker, self._runner.around)
-            stack.callback(lambda: self._runner.close(self._user.close()))
+            self._core = EndpointUser(settings, self.broker, self._runner.around)
+            stack.callback(lambda: self._runner.close(self._core.close()))
             for name, queues in options.topics.items():
                 self.topic(name, queues)
             self._stack = stack.pop_all()
@@ -146,98 +122,11 @@ class Endpoint:
         """Stop it and remove what it stored. Again: nothing."""
         self._stack.close()
 
-    def topic(
-        self, name: str | None = None, queues: int = 4, *, order: bool = False, message_type: str | None = None
-    ) -> str:
-        """Create a topic, with a name of its own if none is given; returns the name.
-
-        Args:
-            name: Its name.
-            queues: The number of its queues.
-            order: Whether it is marked as one for ordered messages.
-            message_type: Which messages it takes, as in 5.x: NORMAL, FIFO, DELAY, TRANSACTION.
-
-        Raises:
-            Refused: the broker does not create it; its remark says why.
-        """
-        return self._runner.run(self._user.topic(name, queues=queues, order=order, message_type=message_type))
-
-    def group(self, name: str | None = None, *, retries: int | None = None) -> str:
-        """A name that no group has yet. With `retries` the group is created: so often messages are tried again.
-
-        Raises:
-            Refused: the broker does not create it.
-        """
-        return self._runner.run(self._user.group(name, retries=retries))
-
-    def send(
-        self,
-        topic: str,
-        body: bytes | str,
-        *,
-        tags: str | None = None,
-        keys: str | Sequence[str] = (),
-        properties: Mapping[str, str] | None = None,
-        delay: timedelta | float | None = None,
-        delay_level: int = 0,
-        order_key: str | None = None,
-    ) -> SendResult:
-        """Send a message and wait until the broker has it.
-
-        Args:
-            topic: Where to.
-            body: At least one byte; a text is written as UTF-8.
-            tags: One word.
-            keys: Words by which it can be found, or one.
-            properties: Texts by name.
-            delay: Deliver it so many seconds later, by the endpoint's clock.
-            delay_level: Deliver it after the delay of this level; 3 is 10 s.
-            order_key: Messages with equal keys go to the same queue.
-
-        Raises:
-            MessageInvalid: it cannot be sent as it is.
-            NoSuchTopic, NotReached, Refused: the broker did not take it.
-        """
-        return self._runner.run(
-            self._user.send(
-                topic,
-                body,
-                tags=tags,
-                keys=keys,
-                properties=properties,
-                delay=delay,
-                delay_level=delay_level,
-                order_key=order_key,
-            )
-        )
-
-    def receive(
-        self, topic: str, *, timeout: float = 10.0, count: int = 1, group: str | None = None
-    ) -> list[ReceivedMessage]:
-        """Take the next messages of a topic, in the order in which they were stored.
-
-        The next call goes on behind them. Without a group the endpoint's own client has one for itself; a group that is
-        named goes on where its members are. A topic that does not exist yet is waited for.
-
-        Args:
-            topic: The topic.
-            timeout: How many seconds to wait for `count` messages; then there are fewer, or none.
-            count: The most messages.
-            group: The consumer group whose offsets are used and committed.
-
-        Raises:
-            NoSuchTopic: the topic did not come to be in time.
-            NotReached, Refused: the broker does not give them.
-        """
-        return self._runner.run(self._user.receive(topic, seconds=timeout, count=count, group=group))
-
-    def messages(self, topic: str) -> list[ReceivedMessage]:
-        """Everything that a topic has stored, in that order; no group's offsets change.
-
-        Raises:
-            NoSuchTopic: there is no such topic.
-        """
-        return self._runner.run(self._user.messages(topic))
+    topic = blocks(EndpointUser.topic)
+    group = blocks(EndpointUser.group)
+    send = blocks(EndpointUser.send)
+    receive = blocks(EndpointUser.receive)
+    messages = blocks(EndpointUser.messages)
 
     def restart(self) -> None:
         """Stop the server cleanly, or what is left of it, and start it again: same addresses, store and clock.

@@ -1,4 +1,4 @@
-"""What is asked of an endpoint over HTTP: fault rules, and its clock."""
+"""The requests to an endpoint over HTTP: fault rules, and its clock."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ class Fault:
     spent: bool
 
 
+Rules = list[Fault]
+"""Rules in force."""
+
+
 @dataclass(frozen=True, slots=True)
 class ControlCall(Generic[T]):
     """A request, and how its response is read."""
@@ -67,34 +71,51 @@ class ControlCall(Generic[T]):
         return self.read(body)
 
 
-Rules = list[Fault]
-"""Rules in force."""
+def add_faults(*rules: str) -> ControlCall[Rules]:
+    """Put rules in force, or none if one is wrong.
 
-
-def add_faults(rules: tuple[str, ...]) -> ControlCall[list[Fault]]:
-    """Put rules in force."""
+    Raises:
+        ControlRefused: one is wrong.
+    """
     return ControlCall("POST", "/faults", _faults, "\n".join(rules).encode())
 
 
-def list_faults() -> ControlCall[list[Fault]]:
-    """The rules in force."""
+def list_faults() -> ControlCall[Rules]:
+    """The rules in force, with how many requests each has matched."""
     return ControlCall("GET", "/faults", _faults)
 
 
-def remove_fault(fault: Fault | int) -> ControlCall[list[Fault]]:
-    """Remove one; returns it."""
+def remove_fault(fault: Fault | int) -> ControlCall[None]:
+    """Remove a rule.
+
+    Raises:
+        ControlRefused: it is not in force.
+    """
     number = fault.id if isinstance(fault, Fault) else fault
-    return ControlCall("DELETE", f"/faults?id={number}", _faults)
+    return ControlCall("DELETE", f"/faults?id={number}", _nothing)
 
 
-def clear_faults() -> ControlCall[list[Fault]]:
-    """Remove all; returns them."""
-    return ControlCall("DELETE", "/faults", _faults)
+def clear_faults() -> ControlCall[None]:
+    """Remove all rules."""
+    return ControlCall("DELETE", "/faults", _nothing)
 
 
-def advance(by: timedelta) -> ControlCall[int]:
-    """Set the clock ahead; returns the new time, in ms since 1970."""
-    body = msgspec.json.encode({"advance": by // timedelta(milliseconds=1)})
+def advance(
+    by: timedelta | None = None,
+    /,
+    *,
+    days: float = 0,
+    hours: float = 0,
+    minutes: float = 0,
+    seconds: float = 0,
+) -> ControlCall[int]:
+    """Set the clock ahead: what is due then is delivered at once. Returns the new time, in ms since 1970.
+
+    Raises:
+        ControlRefused: it would go back, or more than ten years ahead.
+    """
+    step = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds) + (by or timedelta())
+    body = msgspec.json.encode({"advance": step // timedelta(milliseconds=1)})
     return ControlCall("POST", "/clock", _now, body)
 
 
@@ -104,10 +125,14 @@ def now() -> ControlCall[int]:
 
 
 def _faults(body: bytes) -> list[Fault]:
-    told: dict[str, list[dict[str, Any]]] = msgspec.json.decode(body)
-    return [Fault(**each) for each in told["faults"]]
+    content: dict[str, list[dict[str, Any]]] = msgspec.json.decode(body)
+    return [Fault(**each) for each in content["faults"]]
 
 
 def _now(body: bytes) -> int:
-    told: dict[str, int] = msgspec.json.decode(body)
-    return told["now"]
+    content: dict[str, int] = msgspec.json.decode(body)
+    return content["now"]
+
+
+def _nothing(_: bytes) -> None:
+    pass

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.remoting import Begin, Later, Message, PushConsumer, ReceivedMessage
+from rocketwire.remoting import Begin, Later, Message, Producer, PushConsumer, ReceivedMessage
 from rocketwire.remoting.admin.topics import put_topic
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import ClientClosed, NotReached, Refused, SubscriptionInvalid
@@ -213,3 +213,23 @@ def test_a_broker_that_refuses_heartbeats_is_logged(front_end: Any, caplog: pyte
         consumer.subscribe("T")
         consumer.start(Handler())
         assert eventually(lambda: "no more clients" in caplog.text)
+
+
+@pytest.mark.slow
+def test_a_handler_that_exits_fails_its_message_and_the_consumer_continues(endpoint: Addresses) -> None:
+    handled: list[bytes] = []
+
+    def handle(message: ReceivedMessage) -> None:
+        if message.body == b"exits" and not message.reconsume_times:
+            raise SystemExit
+        handled.append(message.body)
+
+    with (
+        Producer("P", str(endpoint.name_server)) as producer,
+        PushConsumer("exiting", str(endpoint.name_server), begin=Begin.FIRST, concurrency=1) as consumer,
+    ):
+        consumer.subscribe("Exits")
+        for body in (b"exits", b"next"):
+            producer.send(Message("Exits", body, order_key="one queue"))
+        consumer.start(handle)
+        assert eventually(lambda: handled == [b"next", b"exits"])

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from rocketwire.remoting.admin.topics import put_topic
-from rocketwire.remoting.aio.producer import Producer
-from rocketwire.remoting.aio.push_consumer import PushConsumer
+from rocketwire.remoting.aio import Producer, PushConsumer
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.core.offsets import Begin
 from rocketwire.remoting.errors import RemotingError

@@ -1,4 +1,4 @@
-"""A connection that tasks share: a task of its own receives, and wakes those who wait for answers."""
+"""A connection that tasks share: one task receives, and wakes the others when their answers arrive."""
 
 from __future__ import annotations
 
@@ -71,6 +71,7 @@ class AsyncChannel:
         self._state = ChannelState(peer, settings)
         self._stream = stream
         self._sending = anyio.Lock()
+        self._timeout = settings.timeout
         self._on_request = on_request
         self.own_host = own_host
 
@@ -97,7 +98,7 @@ class AsyncChannel:
         await self._send(self._state.reply(asked, reply))
 
     async def receive(self) -> None:
-        """Take what comes until the connection ends."""
+        """Receive until the connection ends."""
         failure = "the client is closed"
         try:
             while self.is_open:
@@ -115,7 +116,8 @@ class AsyncChannel:
         async with self._sending:
             self._state.check()
             try:
-                await self._stream.send(data)
+                with anyio.fail_after(self._timeout):  # a peer that reads nothing must not stop the sender
+                    await self._stream.send(data)
             except _FAILED as error:
                 raise self._state.fail("the connection failed") from error
             except anyio.get_cancelled_exc_class():

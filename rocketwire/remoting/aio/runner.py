@@ -36,27 +36,38 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 Handler = Callable[[ReceivedMessage], Awaitable[Later | None]]
 _CLOSE_SECONDS: Final = 10.0
-"""Seconds that the last operation may take, when the task is cancelled, too."""
 
 
 class _Signal:
-    """A signal for one task that waits."""
+    """A signal for one task that waits. It is made outside the event loop, too."""
 
     def __init__(self) -> None:
-        self._event = anyio.Event()
+        self._is_set = False
+        self._event: anyio.Event | None = None
 
     def set(self) -> None:
-        self._event.set()
+        self._is_set = True
+        if self._event is not None:
+            self._event.set()
 
     async def wait(self, seconds: float | None) -> None:
-        with anyio.move_on_after(seconds):
-            await self._event.wait()
-        if self._event.is_set():
-            self._event = anyio.Event()
+        self._event = anyio.Event()
+        if self._is_set:
+            self._event.set()
+        try:
+            with anyio.move_on_after(seconds):
+                await self._event.wait()
+        finally:
+            self._event = None
+        self._is_set = False
 
 
 class AsyncRunner:
     """The connections and tasks of one client.
+
+    Args:
+        settings: The client's.
+        close_seconds: Seconds that the last operation may take, when the task is cancelled, too.
 
     Attributes:
         around: What the client's core gets.
@@ -64,8 +75,9 @@ class AsyncRunner:
         responder: Answers requests of brokers.
     """
 
-    def __init__(self, settings: ClientSettings) -> None:
+    def __init__(self, settings: ClientSettings, *, close_seconds: float = _CLOSE_SECONDS) -> None:
         self._settings = settings
+        self._close_seconds = close_seconds
         self._tasks: TaskGroup | None = None
         self._channels: dict[Address, AsyncChannel] = {}
         self._connecting: dict[Address, anyio.Lock] = {}
@@ -127,7 +139,7 @@ class AsyncRunner:
             last_steps.close()
             return
         try:
-            with anyio.CancelScope(shield=True, deadline=anyio.current_time() + _CLOSE_SECONDS):
+            with anyio.CancelScope(shield=True, deadline=anyio.current_time() + self._close_seconds):
                 await self.run(last_steps)
         finally:
             tasks, self._tasks = self._tasks, None

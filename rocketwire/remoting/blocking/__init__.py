@@ -1,5 +1,5 @@
-"""The client with threads: its calls block.
+"""The client whose calls block: the names and arguments of `aio`, without `await`.
 
-Begin with `producer`; `runner` performs the steps of the core, `channel` is a connection.
-May import: `core`; `wire`.
+Begin with `clients`; `runner` performs operations in the event loop of a thread.
+May import: `aio`, `core`; `wire`.
 """

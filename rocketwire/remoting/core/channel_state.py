@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Final
 
@@ -22,15 +21,11 @@ class ChannelState:
     Args:
         peer: The other end, for error texts.
         settings: The client's.
-        lock: Held while the state changes, for front ends with threads.
     """
 
-    def __init__(
-        self, peer: RemoteServer, settings: ClientSettings, lock: AbstractContextManager[object] | None = None
-    ) -> None:
+    def __init__(self, peer: RemoteServer, settings: ClientSettings) -> None:
         self._peer = peer
         self._session = ClientSession(credentials=settings.credentials, serialize=settings.serialize, language=LANGUAGE)
-        self._lock = nullcontext() if lock is None else lock
         self._waiting: dict[int, PendingResponse] = {}
         self._failure: NotReached | None = None
 
@@ -46,15 +41,14 @@ class ChannelState:
             NotReached: the connection has failed.
             MessageInvalid: the request is too long.
         """
-        with self._lock:
-            self.check()
-            try:
-                opaque, data = self._session.request(request, oneway=pending is None)
-            except WireError as error:
-                raise MessageInvalid(str(error)) from error
-            if pending is not None:
-                self._waiting[opaque] = pending
-                pending.forget = partial(self._waiting.pop, opaque, None)
+        self.check()
+        try:
+            opaque, data = self._session.request(request, oneway=pending is None)
+        except WireError as error:
+            raise MessageInvalid(str(error)) from error
+        if pending is not None:
+            self._waiting[opaque] = pending
+            pending.forget = partial(self._waiting.pop, opaque, None)
         return data
 
     def reply(self, asked: RequestReceived, reply: ClientReply) -> bytes:
@@ -72,8 +66,7 @@ class ChannelState:
             if isinstance(each, RequestReceived):
                 requests.append(each)
                 continue
-            with self._lock:
-                pending = self._waiting.pop(each.opaque, None)
+            pending = self._waiting.pop(each.opaque, None)
             if pending is not None:
                 pending.fulfil(each.answer)
         if broken is not None:
@@ -92,10 +85,9 @@ class ChannelState:
     def fail(self, reason: str) -> NotReached:
         """Give up all requests: the connection is over. The first reason counts."""
         failure = NotReached(str(self._peer), reason)
-        with self._lock:
-            if self._failure is None:
-                self._failure = failure
-            waiting, self._waiting = list(self._waiting.values()), {}
+        if self._failure is None:
+            self._failure = failure
+        waiting, self._waiting = list(self._waiting.values()), {}
         for pending in waiting:
             pending.fulfil(NotReached(*failure.parts))  # each waiter raises one of its own
         return failure

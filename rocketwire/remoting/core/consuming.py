@@ -110,7 +110,11 @@ class PushConsumerCore:
         for _ in range(self.concurrency):
             start(self.handling.run_handlers())
 
-    def finish(self) -> Operation[None]:
+    def open(self) -> Operation[None]:
+        """Nothing: the consumer joins its group in `start`."""
+        yield from ()
+
+    def close(self) -> Operation[None]:
         """Take no more messages, wait for the handlers, commit, and leave the group."""
         self._is_ending = True
         yield from self.handling.finish()

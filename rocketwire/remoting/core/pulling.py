@@ -55,13 +55,29 @@ class PullConsumerCore:
         yield from ()
 
     def queues(self, topic: str) -> Operation[list[Queue]]:
-        """The queues of a topic that can be read, sorted."""
+        """The queues of a topic that can be read, sorted.
+
+        Raises:
+            NoSuchTopic: there is no such topic.
+            NotReached, Refused: no name server answers, or it refuses.
+        """
         return (yield from self.client.readable_queues(topic))
 
     def assign(
-        self, topic: str, queues: Iterable[Queue] | None, *, tags: str = EVERYTHING, sql: str | None = None
+        self, topic: str, queues: Iterable[Queue] | None = None, *, tags: str = EVERYTHING, sql: str | None = None
     ) -> Operation[None]:
-        """Fetch from queues of a topic, or from all, and from no others of this topic."""
+        """Fetch from queues of a topic, or from all that it has now, instead of those that were assigned of it before.
+
+        Args:
+            topic: The topic.
+            queues: Some of its queues; all if they are not given.
+            tags: Only messages with one of these tags: `a || b`.
+            sql: Only messages whose properties satisfy this SQL92 expression, if the broker allows such filters.
+
+        Raises:
+            SubscriptionInvalid: a queue does not exist, or the filter is wrong.
+            NoSuchTopic, NotReached, Refused: as with `queues`, or a broker refuses the SQL expression.
+        """
         by = subscription(topic, tags=tags, sql=sql, version=self.client.runtime.wall())
         readable = yield from self.client.readable_queues(topic)
         yield from self.client.check_filter(by)
@@ -80,39 +96,68 @@ class PullConsumerCore:
         for queue, offset in starts.items():
             self._fetching.seek(queue, offset)
 
-    def position(self, queue: Queue) -> int:
-        """Where the next poll of a queue begins."""
-        positions = self._fetching.positions
-        if queue not in positions:
-            raise SubscriptionInvalid(f"{queue} is not assigned")
-        return positions[queue]
-
     def positions(self) -> dict[Queue, int]:
-        """The same of all assigned queues."""
+        """The offset of each assigned queue at which the next poll continues."""
         return self._fetching.positions
 
     def seek(self, queue: Queue, offset: int) -> None:
-        """Go on at an offset."""
-        self.position(queue)
+        """Continue a queue at an offset.
+
+        Raises:
+            SubscriptionInvalid: it is not assigned.
+        """
+        self._check_assigned(queue)
         self._fetching.seek(queue, offset)
 
     def seek_to_time(self, queue: Queue, milliseconds: int) -> Operation[None]:
-        """Go on at the first message that was stored at or after a time."""
-        self.position(queue)
+        """Continue a queue at its first message that was stored at or after a time, in ms since 1970.
+
+        Raises:
+            SubscriptionInvalid: it is not assigned.
+            NotReached, Refused: the broker does not answer, or refuses.
+        """
+        self._check_assigned(queue)
         self.seek(queue, (yield from self.offsets.at(queue, milliseconds)))
 
     def seek_to_first(self, queue: Queue) -> Operation[None]:
-        """Go on at the oldest message."""
-        self.position(queue)
+        """Continue a queue at its oldest message; raises as `seek_to_time`."""
+        self._check_assigned(queue)
         self.seek(queue, (yield from self.offsets.first(queue)))
 
     def seek_to_end(self, queue: Queue) -> Operation[None]:
-        """Go on behind the newest message."""
-        self.position(queue)
+        """Continue a queue behind its newest message; raises as `seek_to_time`."""
+        self._check_assigned(queue)
         self.seek(queue, (yield from self.offsets.end(queue)))
 
-    def poll(self, seconds: float) -> Operation[list[ReceivedMessage]]:
-        """The next messages of the assigned queues; none if none come within so many seconds."""
+    def offset_at(self, queue: Queue, milliseconds: int) -> Operation[int]:
+        """The offset of the first message that was stored at or after a time, in ms since 1970.
+
+        Raises:
+            NoSuchTopic, NotReached, Refused: it cannot be found out.
+        """
+        return self.offsets.at(queue, milliseconds)
+
+    def first_offset(self, queue: Queue) -> Operation[int]:
+        """The offset of the oldest message; raises as `offset_at`."""
+        return self.offsets.first(queue)
+
+    def end_offset(self, queue: Queue) -> Operation[int]:
+        """The offset that the next message will get; raises as `offset_at`."""
+        return self.offsets.end(queue)
+
+    def committed(self, queue: Queue) -> Operation[int | None]:
+        """The group's committed offset: of the next message to consume. None without one; raises as `offset_at`."""
+        return self.offsets.committed(queue)
+
+    def poll(self, seconds: float = 5.0) -> Operation[list[ReceivedMessage]]:
+        """The next messages of the assigned queues, in order within each queue; none if none come in time.
+
+        While a broker cannot be reached, its queues have none, and a warning is logged.
+
+        Raises:
+            SubscriptionInvalid: no queue is assigned.
+            Refused: the broker refuses a pull: the account may not read the topic, for instance.
+        """
         if not self._fetching.positions:
             raise SubscriptionInvalid("no queue is assigned")
         now = self.client.runtime.monotonic
@@ -127,11 +172,19 @@ class PullConsumerCore:
                 return messages
 
     def commit(self) -> Operation[None]:
-        """Commit the positions of all assigned queues, where they changed."""
+        """Commit the positions: what was polled counts as consumed by the group.
+
+        Raises:
+            NotReached, Refused: a broker does not answer, or refuses.
+        """
         for queue, offset in self._fetching.positions.items():
             if self._committed.get(queue) != offset:
                 yield from self.offsets.commit(queue, offset, wait=True)
                 self._committed[queue] = offset
+
+    def _check_assigned(self, queue: Queue) -> None:
+        if queue not in self._fetching.positions:
+            raise SubscriptionInvalid(f"{queue} is not assigned")
 
 
 def _raise_unless_passing(error: RemotingError, queue: Queue) -> None:

@@ -80,8 +80,8 @@ class ProducerCore:
         """Leave the group."""
         yield from self.client.unregister(producer_group=self.client.settings.group)
 
-    def send(self, message: Message, queue: Queue | None = None) -> Operation[SendResult]:
-        """Send a message, and wait until a broker has it.
+    def send(self, message: Message, *, queue: Queue | None = None) -> Operation[SendResult]:
+        """Send a message, to a queue if one is named, and wait until a broker has it.
 
         Raises:
             MessageInvalid: it cannot be sent as it is.
@@ -90,16 +90,18 @@ class ProducerCore:
         """
         return (yield from self._send(outgoing.encode_message(message, self._unique_ids(), self._most), queue))
 
-    def send_batch(self, messages: Sequence[Message], queue: Queue | None = None) -> Operation[SendResult]:
-        """Send messages of one topic in one request.
+    def send_batch(self, messages: Sequence[Message], *, queue: Queue | None = None) -> Operation[SendResult]:
+        """Send messages of one topic in one request: the broker stores all of them in one queue, in order.
 
         Raises:
-            MessageInvalid, NoSuchTopic, NotReached, Refused: as with `send`.
+            MessageInvalid: one cannot be sent, or not in a batch: messages with a delay, or more than
+                `max_message_size` bytes.
+            NoSuchTopic, NotReached, Refused: as with `send`.
         """
         return (yield from self._send(outgoing.encode_message_batch(messages, self._unique_ids(), self._most), queue))
 
-    def send_oneway(self, message: Message, queue: Queue | None = None) -> Operation[None]:
-        """Send a message without waiting for an answer; it may be lost.
+    def send_oneway(self, message: Message, *, queue: Queue | None = None) -> Operation[None]:
+        """Send a message without an answer: it may be lost without an error.
 
         Raises:
             MessageInvalid, NoSuchTopic, NotReached: as with `send`.
