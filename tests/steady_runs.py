@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
+from collections.abc import Generator
 
 import pytest
 
@@ -19,3 +21,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     sock = getattr(getattr(session.config, "failures_db", None), "sock", None)
     if sock is not None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests without the garbage collector; from then on it passes over what was imported."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

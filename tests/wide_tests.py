@@ -24,6 +24,12 @@ def _expression(line: str) -> str:
     return start + (r"\]?" if "[" in line else r"(\[.*)?")
 
 
+def _may_name(line: str, path: str) -> bool:
+    """Whether a pattern may name tests of a file: it begins alike, up to the first `*`."""
+    start = line.partition("*")[0].partition("::")[0]
+    return path.startswith(start)
+
+
 class Marks:
     """A plugin of pytest that marks the tests of one list `wide`.
 
@@ -43,9 +49,15 @@ class Marks:
             pytest.UsageError: a pattern names no test.
         """
         unused = dict(self._wanted)
+        by_file: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
         for item in items:
-            for line, pattern in self._wanted.items():
-                if pattern.fullmatch(item.nodeid):
+            node = item.nodeid
+            path = node.partition("::")[0]
+            of_file = by_file.get(path)
+            if of_file is None:
+                of_file = by_file[path] = [each for each in self._wanted.items() if _may_name(each[0], path)]
+            for line, pattern in of_file:
+                if pattern.fullmatch(node):
                     unused.pop(line, None)
                     item.add_marker("wide")
         if any("::" in argument for argument in config.args):

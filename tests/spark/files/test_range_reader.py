@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import random
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from rocketwire.spark.files.far import RangeReader
 
 BLOCK = 128 << 10
 MIB = 1 << 20
-CONTENT = b"".join(number.to_bytes(4) for number in range(3 * MIB // 4))[: 3 * MIB - 77]
+CONTENT = random.Random(1).randbytes(3 * MIB - 77)
 
 
 class Remote:
