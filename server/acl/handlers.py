@@ -10,7 +10,7 @@ from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.guard_errors import ITEMS, MOST_ITEMS, AccessOpen, LimitExceeded
-from rocketwire.server.core.long_tasks import ReplySteps, encode_answer, json_size_of_texts
+from rocketwire.server.core.long_tasks import ReplyOperation, encode_answer, json_size_of_texts
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.wire.bodies import encode_body
@@ -98,7 +98,7 @@ def _replace_addresses(services: AccessServices, request: Request[UpdateGlobalWh
     _access(services).replace_addresses(_split(fields.global_white_addrs), fields.acl_file_full_path, _answer(request))
 
 
-def _config(services: AccessServices, _request: Request[None]) -> ReplySteps:
+def _config(services: AccessServices, _request: Request[None]) -> ReplyOperation:
     config = _access(services).config()
     accounts, addresses = config.plain_access_configs, config.global_white_addrs
     least = _LEAST_ACCOUNT * len(accounts) + json_size_of_texts(addresses)

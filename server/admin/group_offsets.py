@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.admin.progress import ProgressServices
 from rocketwire.server.core.long_tasks import (
-    ReplySteps,
-    Steps,
+    ReplyOperation,
     check_answer,
     encode_answer,
     in_batches,
@@ -28,11 +28,11 @@ from rocketwire.wire.java import INT64_MAX
 _LEAST_QUEUE: Final = len("0:0,")
 
 
-def _clone(services: ProgressServices, request: Request[headers.CloneGroupOffsetRequestHeader]) -> ReplySteps:
+def _clone(services: ProgressServices, request: Request[headers.CloneGroupOffsetRequestHeader]) -> ReplyOperation:
     return _cloned(services, request.fields)
 
 
-def _cloned(services: ProgressServices, fields: headers.CloneGroupOffsetRequestHeader) -> ReplySteps:
+def _cloned(services: ProgressServices, fields: headers.CloneGroupOffsetRequestHeader) -> ReplyOperation:
     """Copy the offsets of topics that exist; unless `offline`, of a connected group those that it subscribes to."""
     source, topic = fields.src_group, fields.topic or ""
     topics = [topic] if topic.strip() else (yield from topics_of(services.offsets, source))
@@ -49,11 +49,11 @@ def _cloned(services: ProgressServices, fields: headers.CloneGroupOffsetRequestH
     return Reply()
 
 
-def _correction(services: ProgressServices, request: Request[headers.QueryCorrectionOffsetHeader]) -> ReplySteps:
+def _correction(services: ProgressServices, request: Request[headers.QueryCorrectionOffsetHeader]) -> ReplyOperation:
     return _corrected(services, request.fields)
 
 
-def _corrected(services: ProgressServices, fields: headers.QueryCorrectionOffsetHeader) -> ReplySteps:
+def _corrected(services: ProgressServices, fields: headers.QueryCorrectionOffsetHeader) -> ReplyOperation:
     """Offsets by queue: of the group that is the farthest behind, or the highest number if the compared one is."""
     ignored = frozenset((fields.filter_groups or "").split(","))
     least: dict[int, int] = {}
@@ -68,7 +68,7 @@ def _corrected(services: ProgressServices, fields: headers.QueryCorrectionOffset
     return Reply(body=((yield from encode_answer(body, len(least), len(least) * _LEAST_QUEUE)),))
 
 
-def _lower(least: dict[int, int], services: ProgressServices, topic: str, group: str) -> Steps[None]:
+def _lower(least: dict[int, int], services: ProgressServices, topic: str, group: str) -> Operation[None]:
     begin = services.store.min_offset
     for part in in_batches(list(services.offsets.queue_offsets(group, topic).items())):
         for queue_id, offset in part:
@@ -77,11 +77,11 @@ def _lower(least: dict[int, int], services: ProgressServices, topic: str, group:
         yield None
 
 
-def _topics(services: ProgressServices, request: Request[headers.QueryTopicsByConsumerRequestHeader]) -> ReplySteps:
+def _topics(services: ProgressServices, request: Request[headers.QueryTopicsByConsumerRequestHeader]) -> ReplyOperation:
     return _topics_reply(services, request.fields.group)
 
 
-def _topics_reply(services: ProgressServices, group: str) -> ReplySteps:
+def _topics_reply(services: ProgressServices, group: str) -> ReplyOperation:
     topics = yield from topics_of(services.offsets, group)
     least = 0
     for part in in_batches(topics):  # a group may have offsets in far more topics than there are

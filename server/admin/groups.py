@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.errors import NameInvalid
 from rocketwire.server.core.long_tasks import (
-    ReplySteps,
-    Steps,
+    ReplyOperation,
     encode_answer,
     in_batches,
     json_size_of_texts,
@@ -37,20 +37,20 @@ class GroupServices:
     offsets: OffsetTable
 
 
-def _put(services: GroupServices, request: Request[None]) -> ReplySteps:
+def _put(services: GroupServices, request: Request[None]) -> ReplyOperation:
     return _put_one(services, parse_body(SubscriptionGroupConfig, request.body))
 
 
-def _put_one(services: GroupServices, read: Steps[SubscriptionGroupConfig]) -> ReplySteps:
+def _put_one(services: GroupServices, read: Operation[SubscriptionGroupConfig]) -> ReplyOperation:
     services.groups.put((yield from read))
     return Reply()
 
 
-def _put_list(services: GroupServices, request: Request[None]) -> ReplySteps:
+def _put_list(services: GroupServices, request: Request[None]) -> ReplyOperation:
     return _put_all(services, parse_body(SubscriptionGroupList, request.body))
 
 
-def _put_all(services: GroupServices, read: Steps[SubscriptionGroupList]) -> ReplySteps:
+def _put_all(services: GroupServices, read: Operation[SubscriptionGroupList]) -> ReplyOperation:
     """All names are checked first; the groups are entered and saved in parts."""
     groups = (yield from read).group_config_list
     for part in in_batches(groups):
@@ -72,16 +72,16 @@ def _one(services: GroupServices, request: Request[GetSubscriptionGroupConfigReq
     return Reply(body=(encode_body(found),))
 
 
-def _all(services: GroupServices, _request: Request[None]) -> ReplySteps:
+def _all(services: GroupServices, _request: Request[None]) -> ReplyOperation:
     table = services.groups.table
     return Reply(body=((yield from encode_answer(table.wrapper(), len(table), 2 * json_size_of_texts(table.configs))),))
 
 
-def _remove(services: GroupServices, request: Request[DeleteSubscriptionGroupRequestHeader]) -> ReplySteps:
+def _remove(services: GroupServices, request: Request[DeleteSubscriptionGroupRequestHeader]) -> ReplyOperation:
     return _removed(services, request.fields)
 
 
-def _removed(services: GroupServices, fields: DeleteSubscriptionGroupRequestHeader) -> ReplySteps:
+def _removed(services: GroupServices, fields: DeleteSubscriptionGroupRequestHeader) -> ReplyOperation:
     services.groups.remove(fields.group_name)
     if fields.remove_offset or fields.clean_offset:
         for topic in (yield from topics_of(services.offsets, fields.group_name)):

@@ -17,7 +17,7 @@ from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.config.live import LiveKeys
 from rocketwire.server.core.errors import ConfigRejected, NameInvalid, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.long_tasks import ReplySteps, as_one_step, encode_answer, json_size_of_texts
+from rocketwire.server.core.long_tasks import ReplyOperation, as_one_step, encode_answer, json_size_of_texts
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.maintenance.queue_removal import QueueRemoval
@@ -63,7 +63,7 @@ class AdminServices:
     topics: BrokerTopics
 
 
-def _create_topic(services: AdminServices, request: Request[CreateTopicRequestHeader]) -> ReplySteps:
+def _create_topic(services: AdminServices, request: Request[CreateTopicRequestHeader]) -> ReplyOperation:
     return as_one_step(partial(_created, services, request))
 
 
@@ -110,14 +110,14 @@ def _delete_topic(services: AdminServices, request: Request[DeleteTopicRequestHe
     services.topic_removal.remove(topic, done)
 
 
-def _all_topics(services: AdminServices, _request: Request[None]) -> ReplySteps:
+def _all_topics(services: AdminServices, _request: Request[None]) -> ReplyOperation:
     table = services.topics.table
     return Reply(
         ext={}, body=((yield from encode_answer(table.wrapper(), len(table), 2 * json_size_of_texts(table.configs))),)
     )
 
 
-def _update_config(services: AdminServices, request: Request[None]) -> ReplySteps:
+def _update_config(services: AdminServices, request: Request[None]) -> ReplyOperation:
     if len(request.body) > MOST_CONFIG:
         raise LimitExceeded("configBytes", MOST_CONFIG)
     return as_one_step(partial(_updated, services, str(request.body, "utf-8", "replace")))
@@ -163,7 +163,7 @@ def answer_to(request: Request[None]) -> Callable[[], None]:
     return done
 
 
-def _runtime_info(services: AdminServices, _request: Request[None]) -> ReplySteps:
+def _runtime_info(services: AdminServices, _request: Request[None]) -> ReplyOperation:
     return Reply(body=(encode_body(KVTable(table=(yield from services.runtime_info.table()))),))
 
 

@@ -12,7 +12,7 @@ from rocketwire.server.core.clocks.clock import Clock, local_text
 from rocketwire.server.core.errors import TopicNotOnBroker
 from rocketwire.server.core.long_tasks import (
     ROWS_PER_STEP,
-    ReplySteps,
+    ReplyOperation,
     check_answer,
     encode_answer,
     in_batches,
@@ -78,11 +78,13 @@ def _queue(services: ProgressServices, topic: str, queue_id: int) -> MessageQueu
     return MessageQueue(topic=topic, broker_name=services.broker_keys.current.broker_name, queue_id=queue_id)
 
 
-def _topic_stats(services: ProgressServices, request: Request[headers.GetTopicStatsInfoRequestHeader]) -> ReplySteps:
+def _topic_stats(
+    services: ProgressServices, request: Request[headers.GetTopicStatsInfoRequestHeader]
+) -> ReplyOperation:
     return _stats_reply(services, request.fields.topic)
 
 
-def _stats_reply(services: ProgressServices, topic: str) -> ReplySteps:
+def _stats_reply(services: ProgressServices, topic: str) -> ReplyOperation:
     store = services.store
     queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
     least = _least(services, topic, len(queues))
@@ -105,12 +107,14 @@ def _least(services: ProgressServices, topic: str, queues: int) -> int:
     return queues * (_LEAST_ROW + len(topic) + len(services.broker_keys.current.broker_name))
 
 
-def _consume_stats(services: ProgressServices, request: Request[headers.GetConsumeStatsRequestHeader]) -> ReplySteps:
+def _consume_stats(
+    services: ProgressServices, request: Request[headers.GetConsumeStatsRequestHeader]
+) -> ReplyOperation:
     newer = request.header.version >= VERSION_5_0_0
     return _progress_reply(services, request.fields.consumer_group, request.fields.topic or "", newer=newer)
 
 
-def _progress_reply(services: ProgressServices, group: str, topic: str, *, newer: bool) -> ReplySteps:
+def _progress_reply(services: ProgressServices, group: str, topic: str, *, newer: bool) -> ReplyOperation:
     """Removed topics, and those that a connected group has unsubscribed from, are left out."""
     topics = [topic] if topic.strip() else (yield from topics_of(services.offsets, group))
     table: dict[MessageQueue, OffsetWrapper] = {}
@@ -150,12 +154,12 @@ def _progress(services: ProgressServices, group: str, topic: str, queue_id: int,
     )
 
 
-def _all_stats(services: ProgressServices, request: Request[GetConsumeStatsInBrokerHeader]) -> ReplySteps:
+def _all_stats(services: ProgressServices, request: Request[GetConsumeStatsInBrokerHeader]) -> ReplyOperation:
     newer = request.header.version >= VERSION_5_0_0
     return _all_progress_reply(services, ordered=request.fields.is_order, newer=newer)
 
 
-def _all_progress_reply(services: ProgressServices, *, ordered: bool, newer: bool) -> ReplySteps:
+def _all_progress_reply(services: ProgressServices, *, ordered: bool, newer: bool) -> ReplyOperation:
     """Each topic of a group is an entry of its own. Groups without offsets are there, too, without entries.
 
     A broker with very many offsets has more to tell than an answer can hold, and refuses.
@@ -200,11 +204,11 @@ def _consumed_topic(services: ProgressServices, group: str, topic: str) -> Topic
 
 def _consumed_by(
     services: ProgressServices, request: Request[headers.QueryTopicConsumeByWhoRequestHeader]
-) -> ReplySteps:
+) -> ReplyOperation:
     return _groups_reply(services, request.fields.topic)
 
 
-def _groups_reply(services: ProgressServices, topic: str) -> ReplySteps:
+def _groups_reply(services: ProgressServices, topic: str) -> ReplyOperation:
     on_line = services.clients.groups_of(topic)
     with_offsets = yield from groups_of(services.offsets, topic)
     groups = tuple(dict.fromkeys([*on_line, *with_offsets]))
@@ -213,11 +217,13 @@ def _groups_reply(services: ProgressServices, topic: str) -> ReplySteps:
     )
 
 
-def _time_span(services: ProgressServices, request: Request[headers.QueryConsumeTimeSpanRequestHeader]) -> ReplySteps:
+def _time_span(
+    services: ProgressServices, request: Request[headers.QueryConsumeTimeSpanRequestHeader]
+) -> ReplyOperation:
     return _spans_reply(services, request.fields.topic, request.fields.group)
 
 
-def _spans_reply(services: ProgressServices, topic: str, group: str) -> ReplySteps:
+def _spans_reply(services: ProgressServices, topic: str, group: str) -> ReplyOperation:
     queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
     least = _least(services, topic, len(queues))
     check_answer(least)

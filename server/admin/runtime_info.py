@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.admin.timer_info import TimerInfo
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.long_tasks import Steps, in_thread
+from rocketwire.server.core.long_tasks import in_thread
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.messages.append_times import AppendTimes
@@ -111,7 +112,7 @@ class RuntimeInfo:
         self._disk = disk
         self._started = clock()
 
-    def table(self) -> Steps[dict[str, str]]:
+    def table(self) -> Operation[dict[str, str]]:
         """Every field as text."""
         disk: Disk = yield from in_thread(self._disk)
         return {

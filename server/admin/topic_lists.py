@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.admin.handlers import AdminServices, answer_to
 from rocketwire.server.core.errors import NameInvalid
 from rocketwire.server.core.long_tasks import (
-    ReplySteps,
-    Steps,
+    ReplyOperation,
     encode_answer,
     in_batches,
     json_size_of_texts,
@@ -30,11 +30,13 @@ from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.admin import GetTopicConfigRequestHeader
 
 
-def _create(services: AdminServices, request: Request[None]) -> ReplySteps:
+def _create(services: AdminServices, request: Request[None]) -> ReplyOperation:
     return _created(services, parse_body(CreateTopicListRequestBody, request.body), request.held())
 
 
-def _created(services: AdminServices, read: Steps[CreateTopicListRequestBody], held: Request[None]) -> ReplySteps:
+def _created(
+    services: AdminServices, read: Operation[CreateTopicListRequestBody], held: Request[None]
+) -> ReplyOperation:
     topics = (yield from read).topic_config_list
     for part in in_batches(topics):
         _check(services, part)
@@ -64,7 +66,7 @@ def _altered(services: AdminServices, topic: TopicConfig) -> TopicConfig:
     return replace(topic, attributes=altered_attributes(current, text, new=former is None))
 
 
-def _system_topics(services: AdminServices, _request: Request[None]) -> ReplySteps:
+def _system_topics(services: AdminServices, _request: Request[None]) -> ReplyOperation:
     topics = tuple(sorted(names.SYSTEM_TOPICS | services.topics.own))
     return Reply(
         body=((yield from encode_answer(TopicList(topic_list=topics), len(topics), json_size_of_texts(topics))),)

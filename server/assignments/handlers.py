@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.assignments.assignments import Assignments, ClientQueues
 from rocketwire.server.core.long_tasks import (
-    ReplySteps,
-    Steps,
+    ReplyOperation,
     check_answer,
     encode_answer,
     in_batches,
@@ -29,11 +29,11 @@ _LEAST_QUEUE: Final = len('{"messageQueue":{"brokerName":"","queueId":0,"topic":
 _LEAST_MODE: Final = len('"":{"consumerGroup":"","mode":"POP","popShareQueueNum":0,"topic":""},')
 
 
-def _query(assignments: Assignments, request: Request[None]) -> ReplySteps:
+def _query(assignments: Assignments, request: Request[None]) -> ReplyOperation:
     return _assigned(assignments, parse_body(QueryAssignmentRequestBody, request.body))
 
 
-def _assigned(assignments: Assignments, read: Steps[QueryAssignmentRequestBody]) -> ReplySteps:
+def _assigned(assignments: Assignments, read: Operation[QueryAssignmentRequestBody]) -> ReplyOperation:
     asked = yield from read
     found = assignments.queues_of_client(asked)
     if found is None:
@@ -58,11 +58,11 @@ def _told(topic: str, found: ClientQueues, numbers: list[int]) -> list[MessageQu
     ]
 
 
-def _set_mode(assignments: Assignments, request: Request[None]) -> ReplySteps:
+def _set_mode(assignments: Assignments, request: Request[None]) -> ReplyOperation:
     return _mode_set(assignments, parse_body(SetMessageRequestModeRequestBody, request.body))
 
 
-def _mode_set(assignments: Assignments, read: Steps[SetMessageRequestModeRequestBody]) -> ReplySteps:
+def _mode_set(assignments: Assignments, read: Operation[SetMessageRequestModeRequestBody]) -> ReplyOperation:
     assignments.set_mode((yield from read))
     text = yield from assignments.table.encode_in_steps()
     if text is not None:
@@ -70,7 +70,7 @@ def _mode_set(assignments: Assignments, read: Steps[SetMessageRequestModeRequest
     return Reply()
 
 
-def _modes(assignments: Assignments, _request: Request[None]) -> ReplySteps:
+def _modes(assignments: Assignments, _request: Request[None]) -> ReplyOperation:
     count = len(assignments.table)
     return Reply(body=((yield from encode_answer(assignments.table.modes, count, count * _LEAST_MODE)),))
 

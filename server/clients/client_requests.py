@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.clients.members import GroupMember
 from rocketwire.server.core.client_errors import (
@@ -24,7 +25,7 @@ from rocketwire.server.core.errors import (
     ServerError,
 )
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.long_tasks import LARGE_BODY_BYTES, MAX_ANSWER_BYTES, Steps, check_answer
+from rocketwire.server.core.long_tasks import LARGE_BODY_BYTES, MAX_ANSWER_BYTES, InThread, check_answer
 from rocketwire.server.core.request import ClientAnswer, Peer
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.online import GetConsumerStatusBody
@@ -119,7 +120,7 @@ class _StatusRound:
             self._ask_one(peer, member.client_id, ext)
 
     def _ask_one(self, peer: Peer, client_id: str, ext: dict[str, str]) -> None:
-        def answered(answer: ClientAnswer | None) -> Steps[None] | None:
+        def answered(answer: ClientAnswer | None) -> Operation[None] | None:
             has_status = answer is not None and answer.code == ResponseCode.SUCCESS and bool(answer.body)
             if answer is not None and has_status:
                 return self._take(client_id, answer.body)
@@ -128,11 +129,11 @@ class _StatusRound:
 
         peer.call(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, ext, b"", seconds=_STATUS_SECONDS, done=answered)
 
-    def _take(self, client_id: str, body: bytes) -> Steps[None]:
+    def _take(self, client_id: str, body: bytes) -> Operation[None]:
         try:
             if self._size <= MAX_ANSWER_BYTES:  # otherwise it is too much already
                 entry = (
-                    (yield partial(_entry, client_id, body))
+                    (yield InThread(partial(_entry, client_id, body)))
                     if len(body) > LARGE_BODY_BYTES
                     else _entry(client_id, body)
                 )

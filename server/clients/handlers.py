@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.clients.heartbeats import Heartbeats, heartbeat_entries
 from rocketwire.server.clients.order_locks import OrderLocks, check_size
@@ -13,8 +14,7 @@ from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import (
-    ReplySteps,
-    Steps,
+    ReplyOperation,
     encode_answer,
     in_batches,
     json_size_of_texts,
@@ -65,12 +65,12 @@ class ConsumerListEmpty(ServerError):
     """No member of the group is connected."""
 
 
-def _heartbeat(services: ClientServices, request: Request[None]) -> Reply | ReplySteps:
+def _heartbeat(services: ClientServices, request: Request[None]) -> Reply | ReplyOperation:
     more = services.heartbeats.take(request.peer, request.header, request.body)
     return Reply() if more is None else _heard(more)
 
 
-def _heard(more: Steps[None]) -> ReplySteps:
+def _heard(more: Operation[None]) -> ReplyOperation:
     yield from more
     return Reply()
 
@@ -85,7 +85,7 @@ def _unregister(services: ClientServices, request: Request[UnregisterClientReque
     return Reply(ext={})
 
 
-def _consumer_list(services: ClientServices, request: Request[GetConsumerListByGroupRequestHeader]) -> ReplySteps:
+def _consumer_list(services: ClientServices, request: Request[GetConsumerListByGroupRequestHeader]) -> ReplyOperation:
     group = services.clients.consumer(request.fields.consumer_group)
     if group is None:
         raise ConsumerListEmpty("no consumer for this group, " + request.fields.consumer_group)
@@ -93,7 +93,7 @@ def _consumer_list(services: ClientServices, request: Request[GetConsumerListByG
     return _consumers_reply(client_ids)
 
 
-def _consumers_reply(client_ids: tuple[str, ...]) -> ReplySteps:
+def _consumers_reply(client_ids: tuple[str, ...]) -> ReplyOperation:
     body = GetConsumerListByGroupResponseBody(consumer_id_list=client_ids)
     return Reply(ext={}, body=((yield from encode_answer(body, len(client_ids), json_size_of_texts(client_ids))),))
 
@@ -109,12 +109,12 @@ def _check_subscription(services: ClientServices, request: Request[None]) -> Rep
     return Reply()
 
 
-def _lock(services: ClientServices, request: Request[None]) -> ReplySteps:
+def _lock(services: ClientServices, request: Request[None]) -> ReplyOperation:
     check_size(request.body)
     return _locked(services.order_locks, parse_body(LockBatchRequestBody, request.body))
 
 
-def _locked(locks: OrderLocks, read: Steps[LockBatchRequestBody]) -> ReplySteps:
+def _locked(locks: OrderLocks, read: Operation[LockBatchRequestBody]) -> ReplyOperation:
     body = yield from read
     queues: dict[MessageQueue, None] = {}
     for part in in_batches(body.mq_set):
@@ -131,12 +131,12 @@ def _locked(locks: OrderLocks, read: Steps[LockBatchRequestBody]) -> ReplySteps:
     )
 
 
-def _unlock(services: ClientServices, request: Request[None]) -> ReplySteps:
+def _unlock(services: ClientServices, request: Request[None]) -> ReplyOperation:
     check_size(request.body)
     return _unlocked(services.order_locks, parse_body(UnlockBatchRequestBody, request.body))
 
 
-def _unlocked(locks: OrderLocks, read: Steps[UnlockBatchRequestBody]) -> ReplySteps:
+def _unlocked(locks: OrderLocks, read: Operation[UnlockBatchRequestBody]) -> ReplyOperation:
     body = yield from read
     for part in in_batches(body.mq_set):
         locks.unlock(body.consumer_group, body.client_id, part)

@@ -14,10 +14,11 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final, NamedTuple
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.clients.groups import ClientGroups, MembershipSnapshot
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.long_tasks import Steps, in_batches, parse_body
+from rocketwire.server.core.long_tasks import in_batches, parse_body
 from rocketwire.server.core.request import Peer
 from rocketwire.server.filters.consumer_filters import Allowance, ConsumerFilters
 from rocketwire.server.filters.tag import is_tag_type
@@ -82,7 +83,7 @@ class Heartbeats:
         self._clients = clients
         self._filters = filters
 
-    def take(self, peer: Peer, header: Header, body: memoryview) -> Steps[None] | None:
+    def take(self, peer: Peer, header: Header, body: memoryview) -> Operation[None] | None:
         """Process a heartbeat; return further work if it has new content.
 
         Raises, or the further work raises: LimitExceeded: the body is too long, or it needs more topics or groups than
@@ -103,7 +104,9 @@ class Heartbeats:
         read = parse_body(HeartbeatData, body, most_entries=heartbeat_entries(most))
         return self._taken(peer, header, digest, read, len(body))
 
-    def _taken(self, peer: Peer, header: Header, digest: bytes, read: Steps[HeartbeatData], size: int) -> Steps[None]:
+    def _taken(
+        self, peer: Peer, header: Header, digest: bytes, read: Operation[HeartbeatData], size: int
+    ) -> Operation[None]:
         data = yield from read
         if peer.closed:
             return
@@ -124,7 +127,7 @@ class Heartbeats:
             self._groups.table.replacements,
         )
 
-    def _register(self, peer: Peer, header: Header, digest: bytes, data: HeartbeatData) -> Steps[None]:
+    def _register(self, peer: Peer, header: Header, digest: bytes, data: HeartbeatData) -> Operation[None]:
         """Register its content; if the connection closes meanwhile, nothing of it stays."""
         consumers, producers = data.consumer_data_set, data.producer_data_set
         named = dict.fromkeys([consumer.group_name for consumer in consumers])

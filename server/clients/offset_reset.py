@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Protocol
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.clients.members import ConsumerGroup, GroupMember
 from rocketwire.server.config.broker_keys import BrokerKeys
@@ -34,7 +35,7 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import (
     QueueIllegal,
 )
-from rocketwire.server.core.long_tasks import Steps, check_answer, encode_answer, in_batches
+from rocketwire.server.core.long_tasks import check_answer, encode_answer, in_batches
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.tables.offsets import OffsetTable
@@ -63,7 +64,7 @@ class QueueResets(Protocol):
         """Whether a group pops a topic: then the broker has its offsets."""
         ...
 
-    def reset(self, group: str, topic: str, offsets: Mapping[int, int]) -> Steps[None]:
+    def reset(self, group: str, topic: str, offsets: Mapping[int, int]) -> Operation[None]:
         """Set a group to the offsets of some queues, by queue id."""
         ...
 
@@ -81,7 +82,7 @@ class OnlineServices:
     topics: BrokerTopics
 
 
-def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp: bool) -> Steps[bytes]:
+def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp: bool) -> Operation[bytes]:
     """Set a group to other offsets in a topic, and tell its members; return the encoded `ResetOffsetBody`.
 
     `for_cpp`: the caller says that the members are C++ clients.

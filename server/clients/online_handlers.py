@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.clients.client_requests import consumer_status, forward_to_client
 from rocketwire.server.clients.members import ConsumerGroup, GroupMember
 from rocketwire.server.clients.offset_reset import CPP, OnlineServices, reset
@@ -22,7 +23,7 @@ from rocketwire.server.core.errors import (
     response_code,
 )
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.long_tasks import ReplySteps, Steps, encode_answer, in_batches
+from rocketwire.server.core.long_tasks import ReplyOperation, encode_answer, in_batches
 from rocketwire.server.core.request import ClientAnswer, Peer, Reply, Request
 from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.wire.bodies.online import ClientConnection, ConsumerConnection, ProducerConnection
@@ -38,14 +39,14 @@ _CREDENTIALS: Final = frozenset({ACCESS_KEY, SIGNATURE})
 
 def _consumer_connections(
     services: OnlineServices, request: Request[headers.GetConsumerConnectionListRequestHeader]
-) -> ReplySteps:
+) -> ReplyOperation:
     group = services.clients.consumer(request.fields.consumer_group)
     if group is None:
         raise ConsumerGroupOffline(request.fields.consumer_group)
     return _consumers_reply(group)
 
 
-def _consumers_reply(group: ConsumerGroup) -> ReplySteps:
+def _consumers_reply(group: ConsumerGroup) -> ReplyOperation:
     connections = yield from _connections(list(group.members.items()))
     body = ConsumerConnection(
         connection_set=connections,
@@ -61,20 +62,20 @@ def _consumers_reply(group: ConsumerGroup) -> ReplySteps:
 
 def _producer_connections(
     services: OnlineServices, request: Request[headers.GetProducerConnectionListRequestHeader]
-) -> ReplySteps:
+) -> ReplyOperation:
     producers = services.clients.producers(request.fields.producer_group)
     if not producers:
         raise ProducerGroupOffline(request.fields.producer_group)
     return _producers_reply(producers)
 
 
-def _producers_reply(producers: list[tuple[Peer, GroupMember]]) -> ReplySteps:
+def _producers_reply(producers: list[tuple[Peer, GroupMember]]) -> ReplyOperation:
     connections = yield from _connections(producers)
     body = ProducerConnection(connection_set=connections)
     return Reply(body=((yield from encode_answer(body, len(connections), _least(connections))),))
 
 
-def _connections(members: list[tuple[Peer, GroupMember]]) -> Steps[tuple[ClientConnection, ...]]:
+def _connections(members: list[tuple[Peer, GroupMember]]) -> Operation[tuple[ClientConnection, ...]]:
     found: list[ClientConnection] = []
     for part in in_batches(members):
         found += [
@@ -136,11 +137,11 @@ def _answer(held: Request[None], reply: Reply) -> None:
     held.peer.flush()
 
 
-def _reset(services: OnlineServices, request: Request[headers.ResetOffsetRequestHeader]) -> ReplySteps:
+def _reset(services: OnlineServices, request: Request[headers.ResetOffsetRequestHeader]) -> ReplyOperation:
     return _offsets_reply(reset(services, request.fields, for_cpp=request.header.language == CPP))
 
 
-def _offsets_reply(resets: Steps[bytes]) -> ReplySteps:
+def _offsets_reply(resets: Operation[bytes]) -> ReplyOperation:
     offsets = yield from resets
     return Reply(remark=_UNSET_REMARK, body=(offsets,))
 

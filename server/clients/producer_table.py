@@ -8,14 +8,14 @@ import trio
 
 from rocketwire.server.clients.members import GroupMember
 from rocketwire.server.clients.offset_reset import OnlineServices
-from rocketwire.server.core.long_tasks import ROWS_PER_STEP, ReplySteps, check_answer, encode_answer
+from rocketwire.server.core.long_tasks import ROWS_PER_STEP, ReplyOperation, check_answer, encode_answer
 from rocketwire.server.core.request import Peer, Reply, Request
 from rocketwire.wire.bodies.online import ProducerInfo, ProducerTableInfo
 
 _LEAST_PRODUCER: Final = len('{"clientId":"","language":"GO","lastUpdateTimestamp":0,"remoteIP":"","version":1},')
 
 
-def all_producers(services: OnlineServices, _request: Request[None]) -> ReplySteps:
+def all_producers(services: OnlineServices, _request: Request[None]) -> ReplyOperation:
     """Tell of the producers of every group."""
     found: dict[str, tuple[ProducerInfo, ...]] = {}
     rows = least = 0

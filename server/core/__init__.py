@@ -1,5 +1,5 @@
 """What all rooms build on: requests, replies, routes, errors and their codes, long requests, clock, logs, counters.
 
 Begin with `request` and `route`; then `errors`, the one table from error to response code, and `append`.
-May import: `store`, `wire`.
+May import: `remoting`, `store`, `wire`.
 """

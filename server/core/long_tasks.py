@@ -1,9 +1,9 @@
 """Long requests: carried out in steps, so that no other connection waits longer than for one step.
 
-A handler whose work may take long is a generator. It yields None where the scheduler may switch to others, and what
-`in_thread` makes where one long call of the protocol is needed: that runs in a thread, one at a time, which releases
-the interpreter every millisecond. The generator returns the reply. While nothing takes long, all steps run at once and
-cost no more than a function.
+A handler whose work may take long is an operation (`rocketwire.remoting.core.steps`), which returns the reply. It
+yields None where the scheduler may switch to others, and `InThread` where one long call is needed: that runs in a
+thread, one at a time, which releases the interpreter every millisecond. While nothing takes long, all steps run at once
+and cost no more than a function.
 
 Only one step is taken at a time, however many connections have long requests: then other tasks run.
 """
@@ -11,13 +11,15 @@ Only one step is taken at a time, however many connections have long requests: t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import trio
 
+from rocketwire.remoting.core.steps import Operation, Step
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply
 from rocketwire.server.core.threads import RunSync
@@ -27,11 +29,7 @@ from rocketwire.wire.json_bounds import MAX_JSON_ENTRIES
 
 T = TypeVar("T")
 
-ThreadCall: TypeAlias = Callable[[], Any]
-"""A call for a thread: it shares nothing with the event loop that either side changes."""
-Steps: TypeAlias = Generator[ThreadCall | None, Any, T]
-"""A generator that does work and returns a value."""
-ReplySteps: TypeAlias = Steps[Reply | None]
+ReplyOperation: TypeAlias = Operation[Reply | None]
 """Its value is the reply; None: the request is answered in another way."""
 
 LARGE_BODY_BYTES: Final = 4 * 1024
@@ -51,7 +49,17 @@ MAX_ANSWER_BYTES: Final = MAX_FRAME_LENGTH - 64 * 1024
 _KEY: Final = "answerBytes"
 
 
-def parse_body(cls: type[T], body: memoryview, *, most_entries: int = MAX_JSON_ENTRIES) -> Steps[T]:
+@dataclass(frozen=True, slots=True)
+class InThread(Step):
+    """Make a call in a thread: it shares nothing with the event loop that either side changes.
+
+    Gives what it returns, or raises what it raises.
+    """
+
+    call: Callable[[], Any]
+
+
+def parse_body(cls: type[T], body: memoryview, *, most_entries: int = MAX_JSON_ENTRIES) -> Operation[T]:
     """Parse a request's JSON body from a copy of it.
 
     Raises:
@@ -61,19 +69,19 @@ def parse_body(cls: type[T], body: memoryview, *, most_entries: int = MAX_JSON_E
     return in_thread(read) if len(body) > LARGE_BODY_BYTES else as_one_step(read)
 
 
-def as_one_step(function: Callable[[], T]) -> Steps[T]:
+def as_one_step(function: Callable[[], T]) -> Operation[T]:
     """Call it as one step, whose duration counts for when the next first steps are taken."""
     yield from ()
     return function()
 
 
-def in_thread(function: Callable[[], T]) -> Steps[T]:
+def in_thread(function: Callable[[], T]) -> Operation[T]:
     """Call it in a thread."""
-    value: T = yield function
+    value: T = yield InThread(function)
     return value
 
 
-def encode_answer(body: object, rows: int, least: int, *, strict: bool = False) -> Steps[bytes]:
+def encode_answer(body: object, rows: int, least: int, *, strict: bool = False) -> Operation[bytes]:
     """Encode an answer's body.
 
     Args:
@@ -88,7 +96,7 @@ def encode_answer(body: object, rows: int, least: int, *, strict: bool = False) 
     check_answer(least)
     if rows <= ROWS_PER_STEP:
         return encode_body(body, strict=strict)
-    data: bytes = yield partial(encode_body, body, strict=strict)
+    data: bytes = yield InThread(partial(encode_body, body, strict=strict))
     check_answer(len(data))
     return data
 
@@ -113,9 +121,9 @@ def in_batches(rows: Collection[T]) -> Iterator[list[T]]:
 
 
 class PausedTask(NamedTuple):
-    """Unfinished work; `thread_call`, if any, is to be called in a thread before it continues."""
+    """Unfinished work; `step`, if any, is to be performed before it continues."""
 
-    thread_call: ThreadCall | None
+    step: Step | None
 
 
 class LongTaskScheduler:
@@ -128,7 +136,7 @@ class LongTaskScheduler:
         self._thread = trio.Lock()
         self._rests_until = -math.inf
 
-    def start(self, work: Steps[T]) -> T | PausedTask:
+    def start(self, work: Operation[T]) -> T | PausedTask:
         """Take the first step; return the result of the work, or where it paused, for `finish`.
 
         It pauses before the first step if other first steps took long just now.
@@ -146,18 +154,14 @@ class LongTaskScheduler:
             if took > _SHORT_SECONDS:
                 self._rests_until = began + _REST * took
 
-    async def finish(self, work: Steps[T], paused: PausedTask) -> T:
+    async def finish(self, work: Operation[T], paused: PausedTask) -> T:
         """Finish the work that `start` started.
 
         Raises:
             Exception: what the work raises.
         """
         while True:
-            resume = (
-                partial(work.send, None)
-                if paused.thread_call is None
-                else await self._in_thread(work, paused.thread_call)
-            )
+            resume = partial(work.send, None) if paused.step is None else await self._in_thread(work, paused.step)
             async with self._turn:
                 found = self._step(work, resume)
             if not isinstance(found, PausedTask):
@@ -165,22 +169,22 @@ class LongTaskScheduler:
             paused = found
             await trio.lowlevel.checkpoint()
 
-    def _step(self, work: Steps[T], resume: Callable[[], ThreadCall | None]) -> T | PausedTask:
+    def _step(self, work: Operation[T], resume: Callable[[], Step | None]) -> T | PausedTask:
         until = self._now() + STEP_SECONDS
         try:
-            call = resume()
-            while self._run_sync is None if call is not None else self._now() <= until:
-                call = work.send(None) if call is None else _called(work, call)()
+            step = resume()
+            while self._run_sync is None if step is not None else self._now() <= until:
+                step = work.send(None) if step is None else _called(work, step)()
         except StopIteration as end:
             result: T = end.value
             return result
-        return PausedTask(call)
+        return PausedTask(step)
 
-    async def _in_thread(self, work: Steps[T], call: ThreadCall) -> Callable[[], ThreadCall | None]:
+    async def _in_thread(self, work: Operation[T], step: Step) -> Callable[[], Step | None]:
         """Make the call in a thread, one at a time: the event loop would compete with each of two threads."""
         async with self._thread:
             run_sync = self._run_sync or _run_inline
-            resume: Callable[[], ThreadCall | None] = await run_sync(_called, work, call)
+            resume: Callable[[], Step | None] = await run_sync(_called, work, step)
             return resume
 
 
@@ -188,10 +192,12 @@ async def _run_inline(sync_fn: Callable[..., Any], *args: Any) -> Any:  # noqa: 
     return sync_fn(*args)
 
 
-def _called(work: Steps[T], call: ThreadCall) -> Callable[[], ThreadCall | None]:
+def _called(work: Operation[T], step: Step) -> Callable[[], Step | None]:
     """Make the call; return how the work continues with its result or error."""
+    if not isinstance(step, InThread):
+        raise TypeError(f"this step needs another driver: {step}")
     try:
-        value = call()
+        value = step.call()
     except Exception as error:  # noqa: BLE001 - it is the work's
         return partial(work.throw, error)
     return partial(work.send, value)

@@ -17,8 +17,8 @@ from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader, encode_ext
 from rocketwire.wire.signature import ACCESS_KEY
 
-if TYPE_CHECKING:  # for annotations only: `works` imports this module
-    from rocketwire.server.core.long_tasks import Steps
+if TYPE_CHECKING:  # for annotations only
+    from rocketwire.remoting.core.steps import Operation
 
 FieldsT = TypeVar("FieldsT")
 
@@ -53,7 +53,7 @@ class Peer(Protocol):
         body: bytes,
         *,
         seconds: float,
-        done: Callable[[ClientAnswer | None], Steps[None] | None],
+        done: Callable[[ClientAnswer | None], Operation[None] | None],
     ) -> None:
         """Send a request of the server's own that the client answers.
 

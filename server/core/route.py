@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from rocketwire.server.core.append import Append
-from rocketwire.server.core.long_tasks import ReplySteps
+from rocketwire.server.core.long_tasks import ReplyOperation
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.wire.facts.codes import RequestCode
 
 ServicesT = TypeVar("ServicesT")
 
-HandlerResult: TypeAlias = Reply | Append | ReplySteps | None
+HandlerResult: TypeAlias = Reply | Append | ReplyOperation | None
 """What a handler returns: the answer, what is to be appended, a generator that carries the request out in steps, or
 None when a service answers later."""
 

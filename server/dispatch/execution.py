@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.append import Append
-from rocketwire.server.core.long_tasks import LongTaskScheduler, PausedTask, ReplySteps, Steps
+from rocketwire.server.core.long_tasks import LongTaskScheduler, PausedTask, ReplyOperation
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import HandlerResult, Route
 from rocketwire.server.dispatch.caller import Caller
@@ -92,7 +93,7 @@ class RequestExecution:
         found = self._routes.get(code)
         return None if found is None or found[0].response is None else {}
 
-    def take_answer(self, caller: Caller, header: Header, size: int, work: Steps[None]) -> None:
+    def take_answer(self, caller: Caller, header: Header, size: int, work: Operation[None]) -> None:
         """Finish the long work of a client's answer of `size` bytes."""
 
         async def go_on(paused: PausedTask) -> None:
@@ -109,7 +110,7 @@ class RequestExecution:
             if paused is not None:
                 caller.run_long_request(partial(go_on, paused), size)
 
-    def _reply(self, caller: Caller, request: Request[Any], made: Reply | ReplySteps | None) -> Reply | None:
+    def _reply(self, caller: Caller, request: Request[Any], made: Reply | ReplyOperation | None) -> Reply | None:
         """The reply to write now. None: it is written, or comes later."""
         if made is None or isinstance(made, Reply):
             return made
@@ -121,7 +122,7 @@ class RequestExecution:
         return None
 
     async def _go_on(
-        self, caller: Caller, header: Header, serialize_type: int, work: ReplySteps, paused: PausedTask
+        self, caller: Caller, header: Header, serialize_type: int, work: ReplyOperation, paused: PausedTask
     ) -> None:
         try:
             reply: Reply | None = await self._works.finish(work, paused)

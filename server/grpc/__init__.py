@@ -3,5 +3,5 @@
 Modules that import protobuf or HTTP/2 are imported with the first such connection (`front`): they cost memory and time.
 
 Begin with `calls`, how a call is carried out, and `methods`, the table of them; `front` takes the connections.
-May import: every room that its layer allows (pyproject.toml); `native`, `store`, `wire`.
+May import: every room that its layer allows (pyproject.toml); `native`, `remoting`, `store`, `wire`.
 """

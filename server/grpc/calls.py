@@ -1,21 +1,21 @@
 """Calls: what a client asks in one HTTP/2 stream, and how it is carried out.
 
-A method is a generator. It gets the call and its message, yields the requests that it is translated into, one or more
-at a time, and is given the reply of each; it returns the message, or the messages, of the response. So a method knows
-neither connections nor dispatch, and a test drives it by hand.
+A method is an operation (`rocketwire.remoting.core.steps`). It gets the call and its message, has the requests served
+that it is translated into, one or more at a time, and gets the reply of each; it returns the message, or the messages,
+of the response. So a method knows neither connections nor dispatch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final, Protocol, TypeAlias
 
 from google.protobuf.message import Message
 
+from rocketwire.remoting.core.steps import Operation, Step
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.long_tasks import Steps
 from rocketwire.server.core.request import NOT_A_FRAME, CallSignature, ClientAnswer, Peer, Reply, Request
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_proof
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
@@ -23,12 +23,23 @@ from rocketwire.wire.grpc.codes import CallInvalid
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader
 
-RpcSteps: TypeAlias = Generator[Sequence[Request[Any]], list[Reply], Any]
-"""What a method is: it yields requests, gets their replies, and returns the response, of a stream a list."""
 Response: TypeAlias = Message | bytes | Sequence[Message | bytes]
 """What a call is answered with: a message, or those of a stream; those in bytes are written already."""
 
 _NO_BODY: Final = memoryview(b"")
+
+
+@dataclass(frozen=True, slots=True)
+class ServeRequests(Step):
+    """Have requests of a broker served. Gives the list of their replies."""
+
+    requests: Sequence[Request[Any]]
+
+
+def serve(*requests: Request[Any]) -> Operation[list[Reply]]:
+    """The replies to requests."""
+    replies: list[Reply] = yield ServeRequests(requests)
+    return replies
 
 
 class BrokerNotReached(CallInvalid):
@@ -106,7 +117,7 @@ class GrpcMethod:
 
     read: Callable[[bytes], Any]
     response: type[Message]
-    carry_out: Callable[[Call, Any], RpcSteps | Response]
+    carry_out: Callable[[Call, Any], Operation[Any] | Response]
     kind: MethodKind = MethodKind.UNARY
     anonymous: bool = False
     last: Callable[[], Message] | None = None
@@ -166,7 +177,7 @@ class Call:
         self.asked: Sequence[Request[Any]] = ()
         self.undo: Callable[[], Sequence[Request[Any]]] | None = None
         self._proof: CallSignature | None = None
-        self._steps: RpcSteps
+        self._steps: Operation[Any]
         self._replies: list[Reply] = []
         self._missing = 0
 
@@ -209,7 +220,7 @@ class Call:
             broker=broker,
         )
 
-    def begin(self, steps: RpcSteps) -> Sequence[Request[Any]]:
+    def begin(self, steps: Operation[Any]) -> Sequence[Request[Any]]:
         """Take the first step; the requests to be served.
 
         Raises:
@@ -232,7 +243,10 @@ class Call:
         self.asked = ()  # their peer is the call: a cycle, which the collector does not find, for it tracks no requests
         return self._wait_for(self._steps.send(self._replies))
 
-    def _wait_for(self, requests: Sequence[Request[Any]]) -> Sequence[Request[Any]]:
+    def _wait_for(self, step: Step | None) -> Sequence[Request[Any]]:
+        if not isinstance(step, ServeRequests):
+            raise TypeError(f"this step needs another driver: {step}")
+        requests = step.requests
         self._missing = len(requests)
         self._replies = [_NO_REPLY] * self._missing
         return requests
@@ -249,7 +263,7 @@ class Call:
         body: bytes,
         *,
         seconds: float,
-        done: Callable[[ClientAnswer | None], Steps[None] | None],
+        done: Callable[[ClientAnswer | None], Operation[None] | None],
     ) -> None:
         """Give no answer: as `push`."""
         del code, ext, body, seconds

@@ -14,10 +14,10 @@ from weakref import WeakValueDictionary
 
 import trio
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.suspension import ExpiryRounds
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.long_tasks import Steps
 from rocketwire.server.core.request import ClientAnswer, Reply, Request
 from rocketwire.server.grpc.tables.client_ids import ClientIdTaken, StreamAddress
 from rocketwire.wire.bodies.client import (
@@ -63,7 +63,7 @@ class TelemetryStream(Protocol):
         ext: Mapping[str, str],
         body: bytes,
         seconds: float,
-        done: Callable[[ClientAnswer | None], Steps[None] | None],
+        done: Callable[[ClientAnswer | None], Operation[None] | None],
     ) -> None:
         """Send what a request of the broker's own asks for."""
 
@@ -262,7 +262,7 @@ class GrpcClient:
         body: bytes,
         *,
         seconds: float,
-        done: Callable[[ClientAnswer | None], Steps[None] | None],
+        done: Callable[[ClientAnswer | None], Operation[None] | None],
     ) -> None:
         """Send a request of the broker's own; `done` gets None if the client does not listen or does not answer."""
         commands = self.telemetry_stream

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.grpc import introspection, routing, sending, telemetry, transactions
-from rocketwire.server.grpc.calls import Call, GrpcMethod, MethodKind, Response, RpcSteps
+from rocketwire.server.grpc.calls import Call, GrpcMethod, MethodKind, Response
 from rocketwire.server.grpc.consuming import acknowledging, receiving
 from rocketwire.server.grpc.consuming.batch_acks import read_acks
 from rocketwire.server.grpc.transport.streams import MessageStream, StreamFactory
@@ -34,7 +35,7 @@ class Services:
 
 def methods(services: Services) -> Mapping[str, GrpcMethod]:
     """The methods that have one request, by path."""
-    found: dict[str, tuple[Callable[[Any, Call, Any], RpcSteps | Response], object]] = {
+    found: dict[str, tuple[Callable[[Any, Call, Any], Operation[Any] | Response], object]] = {
         "QueryRoute": (routing.query_route, services.routing),
         "QueryAssignment": (routing.query_assignment, services.routing),
         "SendMessage": (sending.send, services.sending),
@@ -75,7 +76,7 @@ def _reflection(path: str, stream: MessageStream) -> introspection.Reflection:
 
 def _method(
     path: str,
-    carry_out: Callable[[Any, Call, Any], RpcSteps | Response],
+    carry_out: Callable[[Any, Call, Any], Operation[Any] | Response],
     services: object,
     *,
     anonymous: bool = False,

@@ -6,15 +6,15 @@ between.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.acl.permissions import PUB, SUB
 from rocketwire.server.core.long_tasks import check_answer
-from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.grpc.calls import Call, RpcSteps
+from rocketwire.server.grpc.calls import Call, serve
 from rocketwire.server.grpc.settings import group_config_request
 from rocketwire.server.grpc.statuses import OK, code_of_reply
 from rocketwire.server.grpc.tables.groups import GroupDirectory
@@ -54,7 +54,7 @@ class RoutingServices:
     topics: TopicDirectory
 
 
-def query_route(services: RoutingServices, call: Call, request: QueryRouteRequest) -> RpcSteps:
+def query_route(services: RoutingServices, call: Call, request: QueryRouteRequest) -> Operation[Any]:
     """All queues of a topic, with what may be done with each; of several brokers, one of each in turn.
 
     Simple consumers receive from one after the other, and wait at each: what other brokers have must not wait for all
@@ -89,7 +89,7 @@ def _queues(topic: Resource, broker: Broker, config: TopicConfig) -> list[QueueR
     return [run(lone, 0, one), run(Permission.READ_WRITE, one, both)]
 
 
-def query_assignment(services: RoutingServices, call: Call, request: QueryAssignmentRequest) -> RpcSteps:
+def query_assignment(services: RoutingServices, call: Call, request: QueryAssignmentRequest) -> Operation[Any]:
     """What a push consumer receives from: each readable queue of a group in order, otherwise each broker as a whole.
 
     Every member gets the same: POP shares out the messages.
@@ -103,7 +103,7 @@ def query_assignment(services: RoutingServices, call: Call, request: QueryAssign
     if not readable:
         raise CallInvalid(Code.FORBIDDEN, f"no readable message queue of topic {topic.name}")
     if services.groups.needs_request(name):
-        yield (group_config_request(call, name),)
+        yield from serve(group_config_request(call, name))
     group = services.groups.get(name)
     ordered = group is not None and bool(group.consume_message_orderly)
     runs = []
@@ -132,7 +132,7 @@ def accepted_types(config: TopicConfig) -> tuple[str, ...]:
 
 def load_shares(
     topics: TopicDirectory, call: Call, topic: str, permission: int, group: str | None = None
-) -> Generator[Sequence[Request[Any]], list[Reply], Sequence[TopicShare]]:
+) -> Operation[Sequence[TopicShare]]:
     """The shares of a topic, for a client that has the permission for what it wants to do there.
 
     Args:
@@ -146,7 +146,7 @@ def load_shares(
         CallInvalid: the client lacks a permission, or there is no such topic.
     """
     header = CallRouteRequestHeader(topic=topic, permission=permission, consumer_group=group)
-    (reply,) = yield (call.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, header),)
+    (reply,) = yield from serve(call.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, header))
     if reply.code != ResponseCode.SUCCESS:
         raise CallInvalid(code_of_reply(reply), reply.remark or "")
     return topics.shares(topic)

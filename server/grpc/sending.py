@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.acl.permissions import PUB
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import MessageTypeWrong
 from rocketwire.server.core.request import Reply
-from rocketwire.server.grpc.calls import BrokerNotReached, Call, RpcSteps
+from rocketwire.server.grpc.calls import BrokerNotReached, Call, serve
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.routing import accepted_types, load_shares
 from rocketwire.server.grpc.statuses import status_of_reply
@@ -68,7 +69,7 @@ def _limits(body_bytes: int, delay_ms: int) -> CallLimits:
     return CallLimits(body_bytes=body_bytes, delay_ms=delay_ms)
 
 
-def send(services: SendingServices, call: Call, request: SendMessageRequest) -> RpcSteps:
+def send(services: SendingServices, call: Call, request: SendMessageRequest) -> Operation[Any]:
     """Store the messages of a call."""
     told = read_send(request, services.limits(), remote=call.remote_text, now=services.clock())
     shares = services.topics.shares(told.topic)
@@ -84,7 +85,7 @@ def send(services: SendingServices, call: Call, request: SendMessageRequest) -> 
     code = RequestCode.SEND_BATCH_MESSAGE if told.batch else RequestCode.SEND_MESSAGE_V2
     while True:
         broker, queue_id = _place(services, told.message_group, writable)
-        (reply,) = yield (call.request(code, told.fields(queue_id), told.body, broker=broker),)
+        (reply,) = yield from serve(call.request(code, told.fields(queue_id), told.body, broker=broker))
         if reply.error is None or not isinstance(reply.error, BrokerNotReached):
             return _answer(services, told, reply, broker)
         writable = [each for each in writable if each.broker != broker]
@@ -159,12 +160,12 @@ def _status_of_send(reply: Reply) -> Status:
     return status_of_reply(reply)
 
 
-def recall(_services: SendingServices, call: Call, request: RecallMessageRequest) -> RpcSteps:
+def recall(_services: SendingServices, call: Call, request: RecallMessageRequest) -> Operation[Any]:
     """Cancel a message that waits for its time."""
     topic = request.topic.name
     check_topic(topic)
     header = RecallMessageRequestHeader(producer_group=topic, topic=topic, recall_handle=request.recall_handle)
-    (reply,) = yield (call.request(RequestCode.RECALL_MESSAGE, header),)
+    (reply,) = yield from serve(call.request(RequestCode.RECALL_MESSAGE, header))
     fields = reply.fields
     message_id = fields.msg_id if isinstance(fields, RecallMessageResponseHeader) else ""
     return RecallMessageResponse(status=status_of_reply(reply), message_id=message_id)

@@ -6,14 +6,14 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.long_tasks import Steps
 from rocketwire.server.core.request import ClientAnswer, Reply
-from rocketwire.server.grpc.calls import Call, Response, RpcSteps, named_account
+from rocketwire.server.grpc.calls import Call, Response, named_account, serve
 from rocketwire.server.grpc.clients import ClientDeclaration, GrpcClient, GrpcClients
 from rocketwire.server.grpc.consuming.handles import HeldDeliveries
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_language
@@ -71,20 +71,22 @@ class TelemetryServices:
     held: HeldDeliveries
 
 
-def registration(services: TelemetryServices, call: Call, client: GrpcClient, said: ClientDeclaration) -> RpcSteps:
+def registration(
+    services: TelemetryServices, call: Call, client: GrpcClient, said: ClientDeclaration
+) -> Operation[Any]:
     """Make a client a member of its groups, as a heartbeat does; returns the reply, None if there is nothing to say.
 
     It is here and what it says counts from then on: a client that the guards refuse has said nothing.
     """
     groups = services.settings.groups
     if said.group and groups.needs_request(said.group):
-        yield (group_config_request(call, said.group),)
+        yield from serve(group_config_request(call, said.group))
     data = said.heartbeat(client.client_id)
     if data is None and call.connection.guarded:
         data = HeartbeatData(client_id=client.client_id)  # the guards are to see it
     reply = None
     if data is not None:
-        (reply,) = yield (
+        (reply,) = yield from serve(
             call.request(
                 RequestCode.HEART_BEAT,
                 None,
@@ -92,7 +94,7 @@ def registration(services: TelemetryServices, call: Call, client: GrpcClient, sa
                 peer=client,
                 language=read_language(call.headers),
                 version=VERSION_5_0_0,
-            ),
+            )
         )
     if reply is None or reply.code == ResponseCode.SUCCESS:
         client.declaration = said
@@ -100,7 +102,7 @@ def registration(services: TelemetryServices, call: Call, client: GrpcClient, sa
     return reply
 
 
-def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest) -> RpcSteps:
+def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest) -> Operation[Any]:
     """Register a client again; of one that has not sent settings, no more is known than what it receives."""
     client = services.clients.find_or_make(call.client_id, call.connection, call.account, speaks=True)
     said = client.declaration
@@ -111,18 +113,18 @@ def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest
     return HeartbeatResponse(status=OK if reply is None else status_of_reply(reply))
 
 
-def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTerminationRequest) -> RpcSteps:
+def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTerminationRequest) -> Operation[Any]:
     """Forget a client that leaves; what it holds becomes visible again at once."""
     client = services.clients.find_spoken_for(call.client_id, call.connection, call.account)
     if client is None:
         return NotifyClientTerminationResponse(status=OK)
     header = UnregisterClientRequestHeader(client_id=client.client_id, consumer_group=client.declaration.group or None)
-    (reply,) = yield (call.request(RequestCode.UNREGISTER_CLIENT, header, peer=client),)
+    (reply,) = yield from serve(call.request(RequestCode.UNREGISTER_CLIENT, header, peer=client))
     if reply.code == ResponseCode.SUCCESS:
         held = services.held.take_out(client, services.clock())
         services.clients.leave(client, for_good=True)
         if held:
-            yield [handle.change_request(call, topic, group, 0) for topic, group, handle in held]
+            yield from serve(*[handle.change_request(call, topic, group, 0) for topic, group, handle in held])
     return NotifyClientTerminationResponse(status=status_of_reply(reply))
 
 
@@ -249,7 +251,7 @@ class TelemetrySession:
         ext: Mapping[str, str],
         body: bytes,
         seconds: float,
-        done: Callable[[ClientAnswer | None], Steps[None] | None],
+        done: Callable[[ClientAnswer | None], Operation[None] | None],
     ) -> None:
         """Have a message verified, or the threads' stacks printed; there is no answer to anything else."""
         del ext

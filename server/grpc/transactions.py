@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.acl.permissions import PUB
-from rocketwire.server.grpc.calls import Call, RpcSteps
+from rocketwire.server.grpc.calls import Call, serve
 from rocketwire.server.grpc.routing import load_shares
 from rocketwire.server.grpc.statuses import status_of_reply
 from rocketwire.server.grpc.tables.topics import TopicDirectory
@@ -72,7 +73,7 @@ class TransactionServices:
     topics: TopicDirectory
 
 
-def end_transaction(services: TransactionServices, call: Call, request: EndTransactionRequest) -> RpcSteps:
+def end_transaction(services: TransactionServices, call: Call, request: EndTransactionRequest) -> Operation[Any]:
     """Commit or roll back a half message; the producer group of half messages is their topic."""
     topic, transaction_id = request.topic.name, request.transaction_id
     check_topic(topic)
@@ -92,5 +93,5 @@ def end_transaction(services: TransactionServices, call: Call, request: EndTrans
         msg_id=request.message_id,
         transaction_id=transaction_id,
     )
-    (reply,) = yield (call.request(RequestCode.END_TRANSACTION, header, broker=broker),)
+    (reply,) = yield from serve(call.request(RequestCode.END_TRANSACTION, header, broker=broker))
     return EndTransactionResponse(status=status_of_reply(reply))

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.config.java_properties import JavaPropertiesInvalid
 from rocketwire.server.core.errors import ConfigRejected
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.long_tasks import ReplySteps, Steps, as_one_step, encode_answer, json_size_of_texts
+from rocketwire.server.core.long_tasks import ReplyOperation, as_one_step, encode_answer, json_size_of_texts
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.name_server.config import NameServerConfig
@@ -44,22 +45,22 @@ def _delete_topic(
 
 def _wipe_write(
     services: NameServerAdminServices, request: Request[headers.WipeWritePermOfBrokerRequestHeader]
-) -> ReplySteps:
+) -> ReplyOperation:
     return _wiped(services, request.fields.broker_name)
 
 
-def _wiped(services: NameServerAdminServices, broker: str) -> ReplySteps:
+def _wiped(services: NameServerAdminServices, broker: str) -> ReplyOperation:
     count = yield from services.routes.change_permission(broker, lambda perm: perm & ~Permission.WRITE)
     return Reply(fields=headers.WipeWritePermOfBrokerResponseHeader(wipe_topic_count=count))
 
 
 def _add_write(
     services: NameServerAdminServices, request: Request[headers.AddWritePermOfBrokerRequestHeader]
-) -> ReplySteps:
+) -> ReplyOperation:
     return _added(services, request.fields.broker_name)
 
 
-def _added(services: NameServerAdminServices, broker: str) -> ReplySteps:
+def _added(services: NameServerAdminServices, broker: str) -> ReplyOperation:
     # As Apache: what the topic had besides is lost until the broker registers it again.
     count = yield from services.routes.change_permission(broker, lambda _: Permission.READ | Permission.WRITE)
     return Reply(fields=headers.AddWritePermOfBrokerResponseHeader(add_topic_count=count))
@@ -67,22 +68,22 @@ def _added(services: NameServerAdminServices, broker: str) -> ReplySteps:
 
 def _of_cluster(
     services: NameServerAdminServices, request: Request[headers.GetTopicsByClusterRequestHeader]
-) -> ReplySteps:
+) -> ReplyOperation:
     return _list_reply(services.routes.topics_of_cluster(request.fields.cluster))
 
 
 def _with_flags(
     services: NameServerAdminServices, _request: Request[None], *, chosen: Callable[[int], bool]
-) -> ReplySteps:
+) -> ReplyOperation:
     return _list_reply(services.routes.topics_with_flags(chosen))
 
 
-def _list_reply(topics: Steps[list[str]]) -> ReplySteps:
+def _list_reply(topics: Operation[list[str]]) -> ReplyOperation:
     names = tuple((yield from topics))
     return Reply(body=((yield from encode_answer(TopicList(topic_list=names), len(names), json_size_of_texts(names))),))
 
 
-def _system_topics(services: NameServerAdminServices, request: Request[None]) -> ReplySteps:
+def _system_topics(services: NameServerAdminServices, request: Request[None]) -> ReplyOperation:
     info = services.routes.clusters(request.peer)
     addresses = [address for broker in info.broker_addr_table.values() for address in broker.broker_addrs.values()]
     # A broker has two topics of its own: named like its cluster, and like itself.
@@ -91,7 +92,7 @@ def _system_topics(services: NameServerAdminServices, request: Request[None]) ->
     return _body_reply(body, names)
 
 
-def _body_reply(body: TopicList, names: Sequence[str]) -> ReplySteps:
+def _body_reply(body: TopicList, names: Sequence[str]) -> ReplyOperation:
     return Reply(body=((yield from encode_answer(body, len(names), json_size_of_texts(names))),))
 
 
@@ -99,7 +100,7 @@ def _get_config(services: NameServerAdminServices, _request: Request[None]) -> R
     return Reply(body=(services.config.text().encode(),))
 
 
-def _update_config(services: NameServerAdminServices, request: Request[None]) -> ReplySteps:
+def _update_config(services: NameServerAdminServices, request: Request[None]) -> ReplyOperation:
     if len(request.body) > MOST_CONFIG:
         raise LimitExceeded("configBytes", MOST_CONFIG)
     return as_one_step(partial(_updated, services, str(request.body, "utf-8", "replace")))

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.errors import BodyRejected, NotFound, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import (
     LARGE_BODY_BYTES,
-    ReplySteps,
-    Steps,
+    InThread,
+    ReplyOperation,
     encode_answer,
     json_size_of_texts,
     parse_body,
@@ -53,7 +54,7 @@ class NameServerServices:
     config: NameServerConfig
 
 
-def _route(services: NameServerServices, request: Request[headers.GetRouteInfoRequestHeader]) -> ReplySteps:
+def _route(services: NameServerServices, request: Request[headers.GetRouteInfoRequestHeader]) -> ReplyOperation:
     fields = request.fields
     found = services.routes.route(fields.topic, request.peer)
     order = services.key_values.get(_ORDER_NAMESPACE, fields.topic)
@@ -63,7 +64,7 @@ def _route(services: NameServerServices, request: Request[headers.GetRouteInfoRe
     return _route_reply(found, strict=strict)
 
 
-def _route_reply(found: TopicRouteData, *, strict: bool) -> ReplySteps:
+def _route_reply(found: TopicRouteData, *, strict: bool) -> ReplyOperation:
     servers = found.filter_server_table.values()
     least = (
         _LEAST_BROKER * len(found.broker_datas)
@@ -74,7 +75,7 @@ def _route_reply(found: TopicRouteData, *, strict: bool) -> ReplySteps:
     return Reply(body=(body,))
 
 
-def _register(services: NameServerServices, request: Request[headers.RegisterBrokerRequestHeader]) -> ReplySteps:
+def _register(services: NameServerServices, request: Request[headers.RegisterBrokerRequestHeader]) -> ReplyOperation:
     fields, most = request.fields, services.limits.keys.current.max_registration_bytes
     if len(request.body) > most:
         raise LimitExceeded(_REGISTRATION, most)
@@ -86,7 +87,7 @@ def _register(services: NameServerServices, request: Request[headers.RegisterBro
 
 def _registered(
     services: NameServerServices, fields: headers.RegisterBrokerRequestHeader, peer: Peer, body: bytes
-) -> ReplySteps:
+) -> ReplyOperation:
     registration, queues = (yield from _registration(services, fields, body)) if body else (RegisterBrokerBody(), None)
     if peer.closed:  # its registration would outlive the connection
         return Reply()
@@ -114,12 +115,12 @@ _Registered: TypeAlias = tuple[RegisterBrokerBody, dict[str, QueueData] | None]
 
 def _registration(
     services: NameServerServices, fields: headers.RegisterBrokerRequestHeader, body: bytes
-) -> Steps[_Registered]:
+) -> Operation[_Registered]:
     most = services.limits.keys.current.max_registration_bytes
     read = partial(_decode_registration, fields.broker_name, body, compressed=fields.compressed, most=most)
     try:
         # A short compressed one may be long.
-        return (yield read) if fields.compressed or len(body) > LARGE_BODY_BYTES else read()
+        return (yield InThread(read)) if fields.compressed or len(body) > LARGE_BODY_BYTES else read()
     except RegistrationTooLarge as error:
         raise LimitExceeded(_REGISTRATION, most) from error
 
@@ -129,7 +130,7 @@ def _decode_registration(broker: str, body: bytes, *, compressed: bool, most: in
     return registration, queues_of(broker, registration.topic_config_serialize_wrapper.topic_config_table)
 
 
-def _encode_table(table: dict[str, str]) -> Steps[bytes]:
+def _encode_table(table: dict[str, str]) -> Operation[bytes]:
     least = json_size_of_texts(table) + json_size_of_texts(table.values())
     return (yield from encode_answer(KVTable(table=table), len(table), least))
 
@@ -139,13 +140,15 @@ def _unregister(services: NameServerServices, request: Request[headers.UnRegiste
     return Reply()
 
 
-def _data_version(services: NameServerServices, request: Request[headers.QueryDataVersionRequestHeader]) -> ReplySteps:
+def _data_version(
+    services: NameServerServices, request: Request[headers.QueryDataVersionRequestHeader]
+) -> ReplyOperation:
     return _version_reply(services, request.fields, parse_body(DataVersion, request.body))
 
 
 def _version_reply(
-    services: NameServerServices, fields: headers.QueryDataVersionRequestHeader, read: Steps[DataVersion]
-) -> ReplySteps:
+    services: NameServerServices, fields: headers.QueryDataVersionRequestHeader, read: Operation[DataVersion]
+) -> ReplyOperation:
     changed = services.routes.changed(_identity(fields), (yield from read))
     known = services.routes.data_version(fields.broker_addr)
     return Reply(
@@ -164,13 +167,13 @@ def _identity(
     )
 
 
-def _clusters(services: NameServerServices, request: Request[None]) -> ReplySteps:
+def _clusters(services: NameServerServices, request: Request[None]) -> ReplyOperation:
     body = services.routes.clusters(request.peer)
     brokers = body.broker_addr_table
     return Reply(body=((yield from encode_answer(body, len(brokers), 2 * json_size_of_texts(brokers))),))
 
 
-def _topics(services: NameServerServices, _request: Request[None]) -> ReplySteps:
+def _topics(services: NameServerServices, _request: Request[None]) -> ReplyOperation:
     topics = tuple(services.routes.topics())
     return Reply(
         body=((yield from encode_answer(TopicList(topic_list=topics), len(topics), json_size_of_texts(topics))),)
@@ -202,14 +205,16 @@ def _answer(request: Request[None]) -> Done:
     return done
 
 
-def _values(services: NameServerServices, request: Request[headers.GetKVListByNamespaceRequestHeader]) -> ReplySteps:
+def _values(
+    services: NameServerServices, request: Request[headers.GetKVListByNamespaceRequestHeader]
+) -> ReplyOperation:
     table = services.key_values.namespace(request.fields.namespace)
     if table is None:
         raise NotFound(f"No config item, Namespace: {request.fields.namespace}")
     return _values_reply(table)
 
 
-def _values_reply(table: dict[str, str]) -> ReplySteps:
+def _values_reply(table: dict[str, str]) -> ReplyOperation:
     return Reply(body=((yield from _encode_table(table)),))
 
 

@@ -14,11 +14,12 @@ from typing import Final
 
 import trio
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.suspension import ExpiryRounds
 from rocketwire.server.core.errors import RouteNotFound
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.long_tasks import Steps, in_batches
+from rocketwire.server.core.long_tasks import in_batches
 from rocketwire.server.core.request import Peer
 from rocketwire.server.name_server.advertised import Advertising
 from rocketwire.wire import names
@@ -270,7 +271,7 @@ class RouteTable:
     def _is_of(self, broker: str, cluster: str) -> bool:
         return broker in self._sets and self._sets[broker].cluster == cluster
 
-    def change_permission(self, broker: str, changed: Callable[[int], int]) -> Steps[int]:
+    def change_permission(self, broker: str, changed: Callable[[int], int]) -> Operation[int]:
         """Change the permission of a broker's topics until it registers them again; return how many it has."""
         count = 0
         for part in in_batches(list(self._topics.get(broker, ()))):
@@ -282,7 +283,7 @@ class RouteTable:
             yield None
         return count
 
-    def topics_of_cluster(self, cluster: str) -> Steps[list[str]]:
+    def topics_of_cluster(self, cluster: str) -> Operation[list[str]]:
         """The topics of the brokers of a cluster."""
         found: dict[str, None] = {}
         for broker in [name for name in self._sets if self._is_of(name, cluster)]:
@@ -290,7 +291,7 @@ class RouteTable:
             yield None
         return list(found)
 
-    def topics_with_flags(self, chosen: Callable[[int], bool]) -> Steps[list[str]]:
+    def topics_with_flags(self, chosen: Callable[[int], bool]) -> Operation[list[str]]:
         """The topics whose flags are chosen; if brokers differ, the first one's count."""
         found: list[str] = []
         for part in in_batches(list(self._queues)):

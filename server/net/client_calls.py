@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import trio
 
-from rocketwire.server.core.long_tasks import Steps
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.request import ClientAnswer
 from rocketwire.server.net.admission.in_flight import InFlight
 
@@ -22,7 +22,7 @@ LIMIT: Final = 1024
 LIMIT_BYTES: Final = 16 * 1024 * 1024
 
 
-Done: TypeAlias = Callable[[ClientAnswer | None], Steps[None] | None]
+Done: TypeAlias = Callable[[ClientAnswer | None], Operation[None] | None]
 """Called with the answer, or None if there is none; returns further work if that may take long."""
 
 
@@ -65,7 +65,7 @@ class ClientCalls:
         else:
             self._timer.deadline = min(self._timer.deadline, deadline)
 
-    def match_answer(self, opaque: int, answer: ClientAnswer) -> Steps[None] | None:
+    def match_answer(self, opaque: int, answer: ClientAnswer) -> Operation[None] | None:
         """Pass an answer to the request that waits for it, if any; return further work if that may take long."""
         return self._finish(opaque, answer)
 
@@ -88,7 +88,7 @@ class ClientCalls:
                 await trio.lowlevel.checkpoint()  # giving up may be work, such as storing a reply: let other tasks run
         self._timer = None
 
-    def _finish(self, opaque: int, answer: ClientAnswer | None) -> Steps[None] | None:
+    def _finish(self, opaque: int, answer: ClientAnswer | None) -> Operation[None] | None:
         """Complete a waiting request, unless that was done: completing others may have closed the connection."""
         call = self._waiting.pop(opaque, None)
         if call is None:

@@ -17,9 +17,9 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import trio
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import FrameRefused, LimitExceeded
-from rocketwire.server.core.long_tasks import Steps
 from rocketwire.server.core.request import ClientAnswer, Reply, Request
 from rocketwire.server.net.admission.descriptors import DescriptorBudget
 from rocketwire.server.net.admission.in_flight import InFlight
@@ -422,7 +422,7 @@ class Session:
         body: bytes,
         *,
         seconds: float,
-        done: Callable[[ClientAnswer | None], Steps[None] | None],
+        done: Callable[[ClientAnswer | None], Operation[None] | None],
     ) -> None:
         """Send a request of the server's own; `done` gets the client's answer, or None if there is none."""
         if self.congested or self._calls.full:
@@ -434,7 +434,7 @@ class Session:
         else:
             self._calls.add(opaque, size=size, seconds=seconds, done=done)
 
-    def match_answer(self, header: Header, body: Buffer) -> Steps[None] | None:
+    def match_answer(self, header: Header, body: Buffer) -> Operation[None] | None:
         """Match the client's answer to a waiting request; others are dropped. `body` is copied.
 
         Returns further work, if that may take long.

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.core.errors import ServerError
-from rocketwire.server.core.long_tasks import ReplySteps, Steps, encode_answer, in_batches
+from rocketwire.server.core.long_tasks import ReplyOperation, encode_answer, in_batches
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.filters.tag import is_tag_type
@@ -42,11 +43,11 @@ class QueueMissing(ServerError):
     """The topic has no such queue."""
 
 
-def _entries(services: QueueEntryServices, request: Request[QueryConsumeQueueRequestHeader]) -> ReplySteps:
+def _entries(services: QueueEntryServices, request: Request[QueryConsumeQueueRequestHeader]) -> ReplyOperation:
     return _told(services, request.fields)
 
 
-def _told(services: QueueEntryServices, fields: QueryConsumeQueueRequestHeader) -> ReplySteps:
+def _told(services: QueueEntryServices, fields: QueryConsumeQueueRequestHeader) -> ReplyOperation:
     topic, queue_id, store = fields.topic, fields.queue_id, services.store
     end = store.max_offset(topic, queue_id)
     if not end and not _has(services.topics.get(topic), queue_id):
@@ -85,7 +86,7 @@ def _subscribed(clients: ClientGroups, group: str | None, topic: str) -> tuple[S
     return subscription, "null" if is_tag_type(subscription.expression_type) else encode_body(subscription).decode()
 
 
-def _read(store: StoreProtocol, topic: str, queue_id: int, offsets: range) -> Steps[list[ConsumeQueueData]]:
+def _read(store: StoreProtocol, topic: str, queue_id: int, offsets: range) -> Operation[list[ConsumeQueueData]]:
     found: list[ConsumeQueueData] = []
     for part in in_batches(offsets):
         first, entries = store.queue_entries(topic, queue_id, offsets.start + len(found), len(part))

@@ -4,5 +4,5 @@ Sends count nothing for them. The kernel and its twin add up, in each consume qu
 every 10 s a task adds these counts to their topics. Pulls count once for each answer.
 
 Begin with `statistics`; `counters` and `windows` keep the sums.
-May import: `core`, `config`, `messages`; `wire`.
+May import: `core`, `config`, `messages`; `remoting`, `wire`.
 """

@@ -7,7 +7,8 @@ from collections.abc import Callable, Hashable
 from enum import Enum
 from typing import Final, Generic, TypeVar
 
-from rocketwire.server.core.long_tasks import Steps, in_batches
+from rocketwire.remoting.core.steps import Operation
+from rocketwire.server.core.long_tasks import in_batches
 from rocketwire.server.statistics.windows import CODE, COLUMNS, NOTHING, StatisticsColumn, Sums, Window
 
 K = TypeVar("K", bound=Hashable)
@@ -85,7 +86,7 @@ class Counters(Generic[K]):
         self._numbers[place : place + COLUMNS] = array(CODE, [0] * COLUMNS)
         self._free.append(place)
 
-    def remove_where(self, gone: Callable[[K], bool]) -> Steps[None]:
+    def remove_where(self, gone: Callable[[K], bool]) -> Operation[None]:
         """Forget the keys that a test says are gone."""
         for part in in_batches(list(self._places)):
             for key in part:
@@ -93,7 +94,7 @@ class Counters(Generic[K]):
                     self.remove(key)
             yield None
 
-    def remove_idle(self) -> Steps[None]:
+    def remove_idle(self) -> Operation[None]:
         """Forget the keys that nothing was counted for in a whole day: all their sums are 0."""
         day = self._windows[Period.DAY]
         for part in in_batches(list(self._places.items())):

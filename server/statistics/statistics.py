@@ -7,7 +7,8 @@ from typing import Final, TypeAlias
 
 import trio
 
-from rocketwire.server.core.long_tasks import LongTaskScheduler, Steps
+from rocketwire.remoting.core.steps import Operation
+from rocketwire.server.core.long_tasks import LongTaskScheduler
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.statistics.counters import Counters, Period
 
@@ -79,7 +80,7 @@ class Statistics:
             seconds = passed - passed % _SECONDS + _SECONDS
             await trio.sleep_until(began + seconds)
 
-    def sample(self, before: int, seconds: int) -> Steps[None]:
+    def sample(self, before: int, seconds: int) -> Operation[None]:
         """Take the snapshots that became due between two times after the start."""
         yield from self._count()
         if self._removed:
@@ -107,7 +108,7 @@ class Statistics:
             if more:
                 self.broker.add(key, more, calls=0)
 
-    def _count(self) -> Steps[None]:
+    def _count(self) -> Operation[None]:
         self.count_all()
         if self._metrics.messages_in == self._counted:
             return
@@ -117,7 +118,7 @@ class Statistics:
                 self.topics.add(topic, messages, size, messages)
             yield None
 
-    def _forget(self) -> Steps[None]:
+    def _forget(self) -> Operation[None]:
         yield from self.topics.remove_where(lambda topic: not self._has_topic(topic))
         for counters in (self.delivered, self.sent_back):
             yield from counters.remove_where(self._is_gone)

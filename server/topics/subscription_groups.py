@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import NameInvalid
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.long_tasks import Steps, in_batches
+from rocketwire.server.core.long_tasks import in_batches
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.topics import check_queues
@@ -101,7 +102,7 @@ class SubscriptionGroups:
             self._write_down()
         return made
 
-    def find_all(self, groups: Collection[str]) -> Steps[list[SubscriptionGroupConfig | None]]:
+    def find_all(self, groups: Collection[str]) -> Operation[list[SubscriptionGroupConfig | None]]:
         """`find` of several groups, in steps; groups created in one step are saved together.
 
         Raises:

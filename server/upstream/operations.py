@@ -43,7 +43,9 @@ async def run_operation(lines: ConnectionPool, operation: Operation[T]) -> T:
                         error.__cause__ = failure
                 case Sleep(seconds):
                     await trio.sleep(seconds)
+                case None:
+                    await trio.lowlevel.checkpoint()
                 case _:
-                    raise TypeError(f"this step needs a client of its own: {step}")
+                    raise TypeError(f"this step needs another driver: {step}")
     finally:
         operation.close()

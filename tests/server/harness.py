@@ -24,11 +24,12 @@ import pytest
 import trio
 import trio.testing
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.configuration import KEYS, ServerConfig
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.long_tasks import LongTaskScheduler, PausedTask, Steps
+from rocketwire.server.core.long_tasks import LongTaskScheduler, PausedTask
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import ClientAnswer, Reply
 from rocketwire.server.core.threads import RunSync
@@ -101,7 +102,7 @@ async def run_inline(sync_fn: Callable[..., Any], *args: Any) -> Any:
     return sync_fn(*args)
 
 
-def done(work: Steps[T]) -> T:
+def done(work: Operation[T]) -> T:
     """What comes of work that is done at once."""
     found = LongTaskScheduler().start(work)
     assert not isinstance(found, PausedTask)
@@ -676,7 +677,7 @@ class Call(NamedTuple):
     ext: dict[str, str]
     body: bytes
     seconds: float
-    done: Callable[[ClientAnswer | None], Steps[None] | None]
+    done: Callable[[ClientAnswer | None], Operation[None] | None]
 
 
 class FakePeer:
@@ -710,7 +711,7 @@ class FakePeer:
         body: bytes,
         *,
         seconds: float,
-        done: Callable[[ClientAnswer | None], Steps[None] | None],
+        done: Callable[[ClientAnswer | None], Operation[None] | None],
     ) -> None:
         self.calls.append(Call(code, ext, body, seconds, done))
 

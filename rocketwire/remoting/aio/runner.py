@@ -154,7 +154,7 @@ class AsyncRunner:
         except Exception:
             log.exception("an operation of the client ended by an error")
 
-    async def _perform(self, step: Step) -> Any:  # noqa: ANN401 - each step has its own result
+    async def _perform(self, step: Step | None) -> Any:  # noqa: ANN401 - each step has its own result
         match step:
             case SendAndWait(peer, request, seconds):
                 return await self._ask(peer, request, seconds)

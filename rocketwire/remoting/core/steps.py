@@ -1,8 +1,11 @@
-"""What operations of the client need from outside: requests, waiting, handlers.
+"""Operations: generators that yield what they need from outside, and return a value.
 
-An operation is a generator that yields steps. A front end performs each step, by its own means, and sends the result
-into the generator. So each operation is written once, and runs with threads and with trio. Between two steps no other
-operation of the same client runs: state that operations share needs no locks.
+A driver performs each step, by its own means, and sends the result into the generator, or throws the error. So each
+operation is written once, and runs with threads, with asyncio and with trio. Between two steps no other operation of
+the same client runs: state that operations share needs no locks.
+
+The steps below are those of the client: requests, waiting, handlers. The server has two more: `InThread` of its long
+requests (`server.core.long_tasks`), and `ServeRequests` of gRPC calls (`server.grpc.calls`).
 """
 
 from __future__ import annotations
@@ -19,6 +22,16 @@ from rocketwire.wire.addresses import Address
 from rocketwire.wire.facts.codes import ResponseCode
 
 T = TypeVar("T")
+
+
+class Step:
+    """What an operation needs: each kind says what the driver sends into the generator, or throws."""
+
+    __slots__ = ()
+
+
+Operation: TypeAlias = Generator[Step | None, Any, T]
+"""It yields a step, or None where its driver may run others."""
 
 
 class RemoteServer(NamedTuple):
@@ -68,7 +81,7 @@ class PendingResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class SendAndWait:
+class SendAndWait(Step):
     """Send a request and wait for its answer so many seconds. Gives the `Response`, or raises a `RemotingError`."""
 
     peer: RemoteServer
@@ -77,7 +90,7 @@ class SendAndWait:
 
 
 @dataclass(frozen=True, slots=True)
-class SendOneway:
+class SendOneway(Step):
     """Send a request that is not answered. Raises a `RemotingError` if it cannot be sent."""
 
     peer: RemoteServer
@@ -85,7 +98,7 @@ class SendOneway:
 
 
 @dataclass(frozen=True, slots=True)
-class SendRequest:
+class SendRequest(Step):
     """Send a request whose answer comes later.
 
     Gives its `PendingResponse` at once, before there is a connection even.
@@ -97,14 +110,14 @@ class SendRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Sleep:
+class Sleep(Step):
     """Wait so many seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class WaitForSignal:
+class WaitForSignal(Step):
     """Wait until a signal is set, so many seconds at most; then it is not set any more."""
 
     signal: Signal
@@ -112,7 +125,7 @@ class WaitForSignal:
 
 
 @dataclass(frozen=True, slots=True)
-class CallHandler:
+class CallHandler(Step):
     """Call the application's handler. Gives what it returns; exceptions that it raises come as values, too."""
 
     message: ReceivedMessage
@@ -125,10 +138,6 @@ class ClientReply:
     code: int = ResponseCode.SUCCESS
     remark: str | None = None
     body: bytes = b""
-
-
-Step: TypeAlias = SendAndWait | SendOneway | SendRequest | Sleep | WaitForSignal | CallHandler
-Operation: TypeAlias = Generator[Step, Any, T]
 
 
 Responder: TypeAlias = Callable[[RequestReceived], Operation[ClientReply | None]]

@@ -2,5 +2,5 @@
 
 Begin with `receiving` and `acknowledging`, which serve every call; `kernel_receives` and `kernel_acks` serve plain ones
 together.
-May import: `core`, `messages`, `acl`, `pop`; `native`, `store`, `wire`.
+May import: `core`, `messages`, `acl`, `pop`; `native`, `remoting`, `store`, `wire`.
 """

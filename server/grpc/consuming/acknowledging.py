@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.acl.permissions import SUB
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.grpc.calls import Call, RpcSteps
+from rocketwire.server.grpc.calls import Call, serve
 from rocketwire.server.grpc.clients import GrpcClients
 from rocketwire.server.grpc.consuming.batch_acks import BatchedAcks, acknowledge_all
 from rocketwire.server.grpc.consuming.handles import DeliveryHandle, HeldDeliveries, ack_requests, dead_letter_request
@@ -50,7 +51,9 @@ class AcknowledgingServices:
             self.held.remove(client, text)
 
 
-def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessageRequest | BatchedAcks) -> RpcSteps:
+def acknowledge(
+    services: AcknowledgingServices, call: Call, request: AckMessageRequest | BatchedAcks
+) -> Operation[Any]:
     """Acknowledge messages, each with a status of its own."""
     if isinstance(request, BatchedAcks):
         answer = None if services.clock() >= request.until else (yield from acknowledge_all(call, request))
@@ -62,7 +65,7 @@ def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessage
     return (yield from _acknowledge_each(services, call, request))
 
 
-def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckMessageRequest) -> RpcSteps:
+def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckMessageRequest) -> Operation[Any]:
     topic, group = request.topic.name, request.group.name
     check_topic(topic)
     check_group(group)
@@ -84,7 +87,7 @@ def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckM
 
 def _codes(
     services: AcknowledgingServices, call: Call, request: AckMessageRequest, entries: Sequence[AckMessageEntry]
-) -> RpcSteps:
+) -> Operation[Any]:
     """Acknowledge some entries of a call; returns the code and the text of each."""
     now = services.clock()
     codes: list[tuple[Code, str]] = []
@@ -105,20 +108,22 @@ def _codes(
     return codes
 
 
-def _replies(call: Call, topic: str, group: str, handles: Mapping[int, DeliveryHandle]) -> RpcSteps:
+def _replies(call: Call, topic: str, group: str, handles: Mapping[int, DeliveryHandle]) -> Operation[Any]:
     """Acknowledge deliveries, those of one check point together; returns the reply for each."""
     asked = list(ack_requests(call, topic, group, handles))
-    replies = yield [request for _, request in asked]
+    replies = yield from serve(*[request for _, request in asked])
     found = {place: reply for (places, _), reply in zip(asked, replies, strict=True) for place in places}
     together = [place for places, _ in asked if len(places) > 1 for place in places]
     apart = [place for place in together if found[place].code == ResponseCode.NO_MESSAGE]
     if apart:  # one of them is not in its queue: which?
-        replies = yield [handles[place].ack_request(call, topic, group) for place in apart]
+        replies = yield from serve(*[handles[place].ack_request(call, topic, group) for place in apart])
         found.update(zip(apart, replies, strict=True))
     return found
 
 
-def change_invisible(services: AcknowledgingServices, call: Call, request: ChangeInvisibleDurationRequest) -> RpcSteps:
+def change_invisible(
+    services: AcknowledgingServices, call: Call, request: ChangeInvisibleDurationRequest
+) -> Operation[Any]:
     """Make a message visible at another time; it has a new handle from then on."""
     topic, group = request.topic.name, request.group.name
     check_topic(topic)
@@ -131,7 +136,7 @@ def change_invisible(services: AcknowledgingServices, call: Call, request: Chang
     except CallInvalid:
         yield from _check_permission(call, topic, group)
         raise
-    (reply,) = yield (handle.change_request(call, topic, group, ms, suspend=request.suspend),)
+    (reply,) = yield from serve(handle.change_request(call, topic, group, ms, suspend=request.suspend))
     if reply.code != ResponseCode.SUCCESS:
         services.held.undo_change(topic, group, text)
     services.forget(call, text)
@@ -145,7 +150,7 @@ def change_invisible(services: AcknowledgingServices, call: Call, request: Chang
 
 def forward_to_dead_letters(
     services: AcknowledgingServices, call: Call, request: ForwardMessageToDeadLetterQueueRequest
-) -> RpcSteps:
+) -> Operation[Any]:
     """Store a message among the dead letters of its group, and acknowledge it."""
     topic, group = request.topic.name, request.group.name
     check_topic(topic)
@@ -155,14 +160,14 @@ def forward_to_dead_letters(
     except CallInvalid:
         yield from _check_permission(call, topic, group)
         raise
-    (reply,) = yield (dead_letter_request(call, topic, group, handle.receipt, request.message_id),)
+    (reply,) = yield from serve(dead_letter_request(call, topic, group, handle.receipt, request.message_id))
     if reply.code == ResponseCode.SUCCESS:
         services.forget(call, request.receipt_handle)
-        (reply,) = yield (handle.ack_request(call, topic, group),)
+        (reply,) = yield from serve(handle.ack_request(call, topic, group))
     return ForwardMessageToDeadLetterQueueResponse(status=status_of_reply(reply))
 
 
-def _check_permission(call: Call, topic: str, group: str) -> RpcSteps:
+def _check_permission(call: Call, topic: str, group: str) -> Operation[Any]:
     """Have the guards decide on a call whose handle names no delivery: no request about one would ask them.
 
     Raises:
@@ -171,6 +176,6 @@ def _check_permission(call: Call, topic: str, group: str) -> RpcSteps:
     if not call.connection.guarded:
         return
     header = CallRouteRequestHeader(topic=topic, permission=SUB, consumer_group=group)
-    (reply,) = yield (call.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, header),)
+    (reply,) = yield from serve(call.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, header))
     if reply.code not in {ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST}:
         raise CallInvalid(code_of_reply(reply), reply.remark or "")

@@ -6,11 +6,12 @@ Calls with a handle that is not good are not among them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rocketwire import native
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.request import Reply
-from rocketwire.server.grpc.calls import Call, RpcSteps
+from rocketwire.server.grpc.calls import Call, serve
 from rocketwire.server.grpc.consuming.handles import RENEWED_MARK, DeliveryHandle, batch_request
 from rocketwire.server.grpc.statuses import code_of_handle
 from rocketwire.wire.facts.codes import ResponseCode
@@ -76,7 +77,7 @@ def read_acks(payload: bytes) -> BatchedAcks | AckMessageRequest:
     )
 
 
-def acknowledge_all(call: Call, acks: BatchedAcks) -> RpcSteps:
+def acknowledge_all(call: Call, acks: BatchedAcks) -> Operation[Any]:
     """Acknowledge the messages of a call, those of each check point with one request.
 
     Returns the answer; None: messages are not in their queue, and each is to be acknowledged for itself.
@@ -85,12 +86,14 @@ def acknowledge_all(call: Call, acks: BatchedAcks) -> RpcSteps:
     check_topic(topic)
     check_group(group)
     receipts = [point.receipt(broker) for point in acks.points]
-    replies = yield [
-        DeliveryHandle(receipt, renewed=False).ack_request(call, topic, group)
-        if len(point.offsets) == 1
-        else batch_request(call, topic, group, receipt, point.offsets)
-        for receipt, point in zip(receipts, acks.points, strict=True)
-    ]
+    replies = yield from serve(
+        *(
+            DeliveryHandle(receipt, renewed=False).ack_request(call, topic, group)
+            if len(point.offsets) == 1
+            else batch_request(call, topic, group, receipt, point.offsets)
+            for receipt, point in zip(receipts, acks.points, strict=True)
+        )
+    )
     if all(reply.code == ResponseCode.SUCCESS for reply in replies):
         return acks.answer
     if any(

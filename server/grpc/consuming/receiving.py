@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.acl.permissions import SUB
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.grpc.calls import Call, EncodedPayloads, RpcSteps
+from rocketwire.server.grpc.calls import Call, EncodedPayloads, serve
 from rocketwire.server.grpc.clients import GrpcClient, GrpcClients
 from rocketwire.server.grpc.consuming.deliveries import (
     fast_path_criteria,
@@ -71,7 +72,7 @@ class ReceivingServices:
     topics: TopicDirectory
 
 
-def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequest) -> RpcSteps:
+def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequest) -> Operation[Any]:
     """Pop messages; wait for them as long as the client wants."""
     topic, group = request.message_queue.topic.name, request.group.name
     check_topic(topic)
@@ -80,12 +81,12 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     client = services.clients.find_or_make(call.client_id, call.connection, call.account)
     now = services.clock()
     if services.groups.needs_request(group):
-        yield (group_config_request(call, group),)
+        yield from serve(group_config_request(call, group))
     config = group_config(services.groups, group)
     broker = services.topics.broker_to_receive_from(request.message_queue.broker.name, topic)
     broker = broker or (yield from _any_broker(services.topics, call, topic, group))
     header = pop_request(call, client, request, wanted, in_order=bool(config.consume_message_orderly), now=now)
-    (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header, broker=broker),)
+    (reply,) = yield from serve(call.request(RequestCode.POP_MESSAGE, header, broker=broker))
     fields, code = reply.fields, code_of_reply(reply)
     if code in _ADMITTED:
         services.clients.note_admitted(client, call.connection)
@@ -106,7 +107,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     # end as well, and gives back then what it keeps.
     kept, dead, consumed = decide_deliveries(popped, tags, most)
     if dead:
-        replies = yield [delivery.dead_letter(each) for each in dead]
+        replies = yield from serve(*[delivery.dead_letter(each) for each in dead])
         # A damaged message that cannot be stored again would come for ever, and hold up an orderly group.
         consumed += [
             each
@@ -114,7 +115,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
             if told.code == ResponseCode.SUCCESS or each.record is None
         ]
     if consumed:
-        yield [each.handle.ack_request(call, topic, group) for each in consumed]
+        yield from serve(*[each.handle.ack_request(call, topic, group) for each in consumed])
     call.undo = partial(delivery.give_back, kept)
     if not kept:
         return [status_response(Code.MESSAGE_NOT_FOUND, "no new message"), delivered_response(services.clock())]
@@ -173,7 +174,7 @@ def _last_payload(pop_time: int) -> bytes:
     return delivered_response(pop_time).SerializeToString()
 
 
-def _any_broker(topics: TopicDirectory, call: Call, topic: str, group: str) -> RpcSteps:
+def _any_broker(topics: TopicDirectory, call: Call, topic: str, group: str) -> Operation[Any]:
     """A broker for a client that names none, once the topic is known."""
     yield from load_shares(topics, call, topic, SUB, group)
     return topics.broker_to_receive_from("", topic)

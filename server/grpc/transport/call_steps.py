@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError, Message
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.grpc.calls import Call, CallConnection, GrpcMethod, MethodKind, RpcSteps
+from rocketwire.server.grpc.calls import Call, CallConnection, GrpcMethod, MethodKind
 from rocketwire.server.grpc.transport.context import GrpcContext
 from rocketwire.server.grpc.transport.pending_requests import PendingRequests
 from rocketwire.server.grpc.transport.request_bounds import RequestMalformed
@@ -75,7 +76,7 @@ class CallSteps:
             if isinstance(made, GeneratorType):
                 self._go_on(call, lambda: call.begin(made))
             else:
-                self._answers.respond(call, made)  # type: ignore[arg-type] # all `RpcSteps` are generators
+                self._answers.respond(call, made)  # type: ignore[arg-type] # all `Operation[Any]` are generators
         return _STREAMED_COUNTS if method.kind is MethodKind.STREAM else 1
 
     def _accepted(self, call: Call, payload: bytes | Exception) -> bytes:
@@ -85,7 +86,11 @@ class CallSteps:
         return payload
 
     def carry_out(
-        self, stream: int, headers: Mapping[str, str], method: Callable[[Call], RpcSteps], done: Callable[[Any], None]
+        self,
+        stream: int,
+        headers: Mapping[str, str],
+        method: Callable[[Call], Operation[Any]],
+        done: Callable[[Any], None],
     ) -> None:
         """Carry out what a message of a stream asks for; `done` gets what comes of it, or the error."""
         call = Call(self._connection, stream, _NO_METHOD, headers, done)

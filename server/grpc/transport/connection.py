@@ -15,10 +15,11 @@ from typing import Any
 
 import trio
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.long_tasks import PausedTask, Steps
+from rocketwire.server.core.long_tasks import PausedTask
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.grpc.calls import Call, RpcSteps
+from rocketwire.server.grpc.calls import Call
 from rocketwire.server.grpc.transport.answer_output import AnswerOutput
 from rocketwire.server.grpc.transport.call_queue import CallQueue
 from rocketwire.server.grpc.transport.call_steps import CallSteps
@@ -257,11 +258,13 @@ class GrpcConnection:
         """The protocol's state; that of a closed connection has no calls."""
         return self._sent.http2
 
-    def carry_out(self, stream: MessageStream, method: Callable[[Call], RpcSteps], done: Callable[[Any], None]) -> None:
+    def carry_out(
+        self, stream: MessageStream, method: Callable[[Call], Operation[Any]], done: Callable[[Any], None]
+    ) -> None:
         """Carry out what a message of a stream asks for; `done` gets what comes of it, or the error."""
         self._steps.carry_out(stream.number, stream.headers, method, done)
 
-    def carry_on(self, work: Steps[None]) -> None:
+    def carry_on(self, work: Operation[None]) -> None:
         """Do further work of an answer."""
         paused = self._context.works.start(work)
         if isinstance(paused, PausedTask):

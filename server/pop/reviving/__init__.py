@@ -2,5 +2,5 @@
 
 Begin with `reviver`, the task; `pending_check_points` joins what the revive topic says, `redelivery` stores messages
 again.
-May import: `core`, `config`, `messages`, `timer`, `offsets`; `store`, `wire`.
+May import: `core`, `config`, `messages`, `timer`, `offsets`; `remoting`, `store`, `wire`.
 """

@@ -16,10 +16,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.long_tasks import Steps, in_batches
+from rocketwire.server.core.long_tasks import InThread, in_batches
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.timer.keys import TimerKeys
@@ -87,7 +88,7 @@ class OffsetResetter:
 
     # --- a reset
 
-    def reset(self, group: str, topic: str, offsets: Mapping[int, int]) -> Steps[None]:
+    def reset(self, group: str, topic: str, offsets: Mapping[int, int]) -> Operation[None]:
         """Set a group to the offsets of some queues, by queue id; it is on the disk then.
 
         Raises:
@@ -108,7 +109,7 @@ class OffsetResetter:
         self._wake()
         text = self._table.encode()
         if text is not None:
-            yield partial(self._table.write, text)
+            yield InThread(partial(self._table.write, text))
 
     def note(self, queue: PopQueue, offset: int) -> None:
         """Note that a queue's group was set to an offset now; the next save takes it to the disk."""

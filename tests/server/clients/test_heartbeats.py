@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.clients.groups import ClientGroups, MembershipSnapshot
 from rocketwire.server.clients.heartbeats import Heartbeats
 from rocketwire.server.configuration import LiveConfig
-from rocketwire.server.core.long_tasks import Steps
 from rocketwire.server.core.request import Peer
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.limits.keys import LimitKeys
@@ -58,7 +58,7 @@ class Counting(Heartbeats):
 
     full = 0
 
-    def _register(self, peer: Peer, header: Header, digest: bytes, data: HeartbeatData) -> Steps[None]:
+    def _register(self, peer: Peer, header: Header, digest: bytes, data: HeartbeatData) -> Operation[None]:
         self.full += 1
         return super()._register(peer, header, digest, data)
 

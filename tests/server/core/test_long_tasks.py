@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 import trio
 
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import (
     LARGE_BODY_BYTES,
     MAX_ANSWER_BYTES,
     ROWS_PER_STEP,
+    InThread,
     LongTaskScheduler,
     PausedTask,
-    Steps,
     check_answer,
     encode_answer,
     in_batches,
@@ -31,7 +32,7 @@ from rocketwire.wire.errors import BodyInvalid
 from tests.server.harness import done, run_inline
 
 
-def steps(number: int, result: str) -> Steps[str]:
+def steps(number: int, result: str) -> Operation[str]:
     for _ in range(number):
         yield None
     return result
@@ -46,7 +47,7 @@ async def test_a_step_ends_when_its_time_is_over_and_others_have_their_turn() ->
     works = LongTaskScheduler(now=lambda: next(ticks) * 0.0015)
     order: list[str] = []
 
-    def noted(name: str) -> Steps[str]:
+    def noted(name: str) -> Operation[str]:
         for _ in range(8):
             order.append(name)
             yield None
@@ -71,7 +72,7 @@ async def test_after_a_long_first_step_others_do_not_begin_at_once() -> None:
     time = 0.0
     works = LongTaskScheduler(now=lambda: time)
 
-    def taking(seconds: float) -> Steps[float]:
+    def taking(seconds: float) -> Operation[float]:
         nonlocal time
         yield from ()
         time += seconds
@@ -100,8 +101,8 @@ async def test_calls_in_threads_come_one_after_the_other() -> None:
 
     works = LongTaskScheduler(in_thread)
 
-    def asking(number: int) -> Steps[int]:
-        value: int = yield lambda: number + 1
+    def asking(number: int) -> Operation[int]:
+        value: int = yield InThread(lambda: number + 1)
         return value
 
     found: list[int] = []
@@ -119,7 +120,7 @@ async def test_calls_in_threads_come_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("run_sync", [None, run_inline])
-async def test_what_a_call_raises_is_raised_where_it_was_asked_for(
+async def test_what_a_call_raises_is_raised_where_it_was_yielded(
     run_sync: RunSync | None,
 ) -> None:
     works = LongTaskScheduler(run_sync)
@@ -127,9 +128,9 @@ async def test_what_a_call_raises_is_raised_where_it_was_asked_for(
     def failing() -> int:
         raise BodyInvalid("no")
 
-    def catching() -> Steps[str]:
+    def catching() -> Operation[str]:
         try:
-            yield failing
+            yield InThread(failing)
         except BodyInvalid as error:
             return f"caught {error}"
         return "not caught"

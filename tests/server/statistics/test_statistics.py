@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 import trio
 
-from rocketwire.server.core.long_tasks import Steps
+from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.statistics.counters import Period
 from rocketwire.server.statistics.statistics import DELIVERED, STORED, Statistics
@@ -138,7 +138,7 @@ async def test_nobody_waits_for_the_snapshots_of_many_topics() -> None:
     assert len(broker.statistics.topics) == 100_000
 
 
-def longest_step(work: Steps[None]) -> float:
+def longest_step(work: Operation[None]) -> float:
     """Seconds of processor time that the longest step takes."""
     took = [0.0]
     began = time.thread_time()
