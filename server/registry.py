@@ -194,7 +194,7 @@ def front_parts(broker: Broker) -> GrpcParts:
         clock=broker.base.clock,
         groups=OwnGroups(broker.tables.groups),
         keys=live[GrpcKeys],
-        presence=broker.pops.renewals,
+        renewals=broker.pops.renewals,
         send_keys=live[SendKeys],
         topics=OwnTopics(broker.tables.topics, live[BrokerKeys]),
         kernel=kernel,

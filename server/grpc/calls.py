@@ -38,7 +38,9 @@ class ServeRequests(Step):
 
 def serve(*requests: Request[Any]) -> Operation[list[Reply]]:
     """The replies to requests."""
-    replies: list[Reply] = yield ServeRequests(requests)
+    step = [ServeRequests(requests)]
+    del requests  # see `Call.take_reply`: the operation must not hold them while it waits
+    replies: list[Reply] = yield step.pop()
     return replies
 
 

@@ -8,8 +8,8 @@ these come from what it receives.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
 import trio
@@ -19,22 +19,13 @@ from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.suspension import ExpiryRounds
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import ClientAnswer, Reply, Request
-from rocketwire.server.grpc.tables.client_ids import ClientIdTaken, StreamAddress
-from rocketwire.wire.bodies.client import (
-    ConsumeFromWhere,
-    ConsumerData,
-    ConsumeType,
-    HeartbeatData,
-    MessageModel,
-    ProducerData,
-    SubscriptionData,
-)
-from rocketwire.wire.grpc.definition_pb2 import ClientType, Settings
-from rocketwire.wire.grpc.filters import EVERYTHING, TAG, Filter, read_filter
-from rocketwire.wire.java import string_hash
+from rocketwire.server.grpc.tables.client_ids import ClientIdOwner
+from rocketwire.server.grpc.tables.declarations import NO_DECLARATION
+from rocketwire.server.pop.renewals import Renewals
 
 if TYPE_CHECKING:
     from rocketwire.server.grpc.calls import CallConnection
+    from rocketwire.server.grpc.telemetry import TelemetrySession
     from rocketwire.server.net.admission.in_flight import InFlight
 
 log = logging.getLogger(__name__)
@@ -44,83 +35,8 @@ _LIMIT: Final = "clientsPerConnection"
 SILENT_SECONDS: Final = 120.0
 """After so long without a call a client is forgotten: SDKs send heartbeats every 10 s."""
 _SCAN_SECONDS: Final = 10.0
-_ACTIVE: Final = frozenset({ClientType.SIMPLE_CONSUMER, ClientType.PULL_CONSUMER})
 
 
-class TelemetryStream(Protocol):
-    """A client's telemetry stream."""
-
-    @property
-    def congested(self) -> bool:
-        """Whether the client does not read."""
-
-    def push(self, code: int, ext: Mapping[str, str], body: bytes) -> None:
-        """Send what a one-way request of the broker's own says."""
-
-    def call(
-        self,
-        code: int,
-        ext: Mapping[str, str],
-        body: bytes,
-        seconds: float,
-        done: Callable[[ClientAnswer | None], Operation[None] | None],
-    ) -> None:
-        """Send what a request of the broker's own asks for."""
-
-
-class ClientPresence(Protocol):
-    """Is told which clients are here."""
-
-    def client_arrived(self, renewer: str) -> None:
-        """Note that a client is here."""
-
-    def client_left(self, renewer: str, *, for_good: bool = False) -> None:
-        """Note that a client is gone; unless it said so itself, it may be back soon."""
-
-    def connection_broke(self, renewer: str, heard: float, answered: float) -> None:
-        """Note that a connection of a client broke, when it gave a sign of life last, and an answer used it last."""
-
-
-class ClientDeclaration(NamedTuple):
-    """What a client says of itself.
-
-    Attributes:
-        settings: Its settings; None: none have come.
-        group: The consumer group that it receives for; empty: none is known.
-        filters: What it subscribes to by topic, each with a version that grows with each change.
-    """
-
-    settings: Settings | None
-    group: str
-    filters: Mapping[str, tuple[Filter, int]]
-
-    def heartbeat(self, client_id: str) -> HeartbeatData | None:
-        """What a heartbeat of the remoting protocol would say; None: nothing is known."""
-        # Half messages have their topic for their producer group.
-        producers = () if self.settings is None else self.settings.publishing.topics
-        names = dict.fromkeys(topic.name for topic in producers)
-        if not self.group and not names:
-            return None
-        return HeartbeatData(
-            client_id=client_id,
-            producer_data_set=tuple(ProducerData(group_name=name) for name in names),
-            consumer_data_set=(self._consumer(),) if self.group else (),
-        )
-
-    def _consumer(self) -> ConsumerData:
-        active = self.settings is not None and self.settings.client_type in _ACTIVE
-        return ConsumerData(
-            group_name=self.group,
-            consume_type=ConsumeType.CONSUME_ACTIVELY if active else ConsumeType.CONSUME_PASSIVELY,
-            message_model=MessageModel.CLUSTERING,
-            consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
-            subscription_data_set=tuple(
-                _subscription(topic, to, version) for topic, (to, version) in self.filters.items()
-            ),
-        )
-
-
-_NOTHING: Final = ClientDeclaration(None, "", {})
 _NO_CLIENTS: Final[dict[GrpcClient, None]] = {}
 
 
@@ -136,7 +52,7 @@ class GrpcClient:
         lines: Its connections, and when each was last used for an answer to it, in seconds of the event loop.
         said: What it last said of itself.
         streams: Its open telemetry streams, the newest last.
-        opened_at: Where the newest of them was opened.
+        owner: Whose its id is.
         seen: When its last call was answered, in seconds of the event loop.
         here: Whether the guards have admitted a call of it.
         closed: Whether it is gone.
@@ -153,7 +69,7 @@ class GrpcClient:
         "declaration",
         "here",
         "lines",
-        "opened_at",
+        "owner",
         "remote_text",
         "renewer",
         "seen",
@@ -165,87 +81,33 @@ class GrpcClient:
         self.account = account
         self.renewer = f"{client_id} {account}" if account else client_id
         self.remote_text, self.born_host = line.remote_text, line.born_host
-        self.declaration = _NOTHING
-        self.streams: dict[TelemetryStream, None] = {}
-        self.opened_at = StreamAddress()
+        self.declaration = NO_DECLARATION
+        self.streams: dict[TelemetrySession, None] = {}
+        self.owner = ClientIdOwner(client_id, account)
         self.seen = trio.current_time()
         self.here = self.closed = False
         self.lines: dict[CallConnection, float] = {}
         self._in_flight = in_flight
         self._kept = 0
 
-    def declaration_with(self, settings: Settings, now: int) -> ClientDeclaration:
-        """What it says with these settings; it has not said so until `declaration` is set to it.
-
-        Args:
-            settings: Its settings.
-            now: Milliseconds since 1970: the version of subscriptions that changed.
-
-        Raises:
-            CallInvalid: a filter expression is not valid.
-        """
-        entries = settings.subscription.subscriptions  # none of a producer
-        filters = {entry.topic.name: read_filter(entry.expression) for entry in entries}
-        versions = {topic: (each, self._version(topic, each, now)) for topic, each in filters.items()}
-        return ClientDeclaration(settings, settings.subscription.group.name, versions)
-
-    def note_subscription(self, group: str, topic: str, to: Filter, now: int) -> None:
-        """Learn from what it receives to what it subscribes."""
-        said = self.declaration
-        if said.group != group:
-            self.declaration = ClientDeclaration(said.settings, group, {topic: (to, now)})
-        elif said.filters.get(topic, (None, 0))[0] != to:
-            self.declaration = said._replace(filters={**said.filters, topic: (to, self._version(topic, to, now))})
-
-    def _version(self, topic: str, to: Filter, now: int) -> int:
-        known = self.declaration.filters.get(topic)
-        if known is None:
-            return now
-        return known[1] if known[0] == to else max(now, known[1] + 1)
-
     # --- its telemetry streams
 
     @property
-    def telemetry_stream(self) -> TelemetryStream | None:
+    def telemetry_stream(self) -> TelemetrySession | None:
         """The newest of its open telemetry streams, if there is one."""
         return next(reversed(self.streams)) if self.streams else None
 
-    def stream_opened(self, stream: TelemetryStream, line: CallConnection) -> None:
+    def stream_opened(self, stream: TelemetrySession, line: CallConnection) -> None:
         """Note that it opened a telemetry stream on a connection."""
         self.streams.pop(stream, None)
         self.streams[stream] = None
-        self.opened_at.place, self.opened_at.heard = line.place, trio.current_time()
+        self.owner.stream_opened(line.place, trio.current_time())
 
-    def stream_ended(self, stream: TelemetryStream) -> None:
+    def stream_ended(self, stream: TelemetrySession) -> None:
         """Note that a telemetry stream is over."""
         self.streams.pop(stream, None)
         if not self.streams:
-            self.opened_at.place = None
-
-    def check_owner(self, account: str) -> None:
-        """Check that its id belongs to an account.
-
-        Raises:
-            ClientIdTaken: it belongs to another one.
-        """
-        if account != self.account:
-            raise ClientIdTaken.by_other_account(self.client_id)
-
-    def is_elsewhere(self, line: CallConnection) -> bool:
-        """Whether its id belongs to no account, and it is alive at another address than that of a connection."""
-        opened_at = self.opened_at.place
-        if opened_at is None or self.account or opened_at == line.place:
-            return False  # of nearly all calls, without a look at the clock
-        return self.opened_at.is_alive_elsewhere(line.place, trio.current_time())
-
-    def check_address(self, line: CallConnection) -> None:
-        """Check that a call on a connection may speak for the client.
-
-        Raises:
-            ClientIdTaken: the id belongs to no account, and the client is alive at another address.
-        """
-        if self.is_elsewhere(line):
-            raise ClientIdTaken.at_other_address(self.client_id)
+            self.owner.streams_ended()
 
     # --- the peer
 
@@ -290,8 +152,7 @@ class GrpcClient:
             self.here = True
             self._in_flight.add(self._kept)
         self.seen = trio.current_time()
-        if self.opened_at.place is not None:
-            self.opened_at.note_call(line.place, self.seen)
+        self.owner.note_call(line.place, self.seen)
         self.remote_text, self.born_host = line.remote_text, line.born_host
 
     def limited(self, error: LimitExceeded) -> None:
@@ -316,15 +177,13 @@ class GrpcClients:
     Args:
         in_flight: Counts what is kept for them.
         peer_closed: Called when one is gone.
-        presence: Is told who is here.
+        renewals: Renews what clients that are here have popped.
     """
 
-    def __init__(
-        self, in_flight: InFlight, peer_closed: Callable[[GrpcClient], None], presence: ClientPresence
-    ) -> None:
+    def __init__(self, in_flight: InFlight, peer_closed: Callable[[GrpcClient], None], renewals: Renewals) -> None:
         self._in_flight = in_flight
         self._peer_closed = peer_closed
-        self._presence = presence
+        self._renewals = renewals
         self._clients: dict[str, GrpcClient] = {}
         # By id and account, as long as calls in their names last.
         self._claimed: WeakValueDictionary[tuple[str, str], GrpcClient] = WeakValueDictionary()
@@ -344,8 +203,8 @@ class GrpcClients:
         """
         client = self._clients.get(client_id)
         if client is not None:
-            client.check_owner(account)
-            client.check_address(line)
+            client.owner.check_account(account)
+            client.owner.check_place(line.place, trio.current_time())
         return client
 
     def find_or_make(
@@ -367,10 +226,10 @@ class GrpcClients:
         """
         client = self._clients.get(client_id) or self._claimed.get((client_id, account))
         if client is not None:
-            client.check_owner(account)
+            client.owner.check_account(account)
             if speaks:
-                client.check_address(line)
-            elif client.is_elsewhere(line):
+                client.owner.check_place(line.place, trio.current_time())
+            elif client.owner.is_elsewhere(line.place, trio.current_time()):
                 return GrpcClient(client_id, account, line, self._in_flight)
         of_line = self._of_lines.get(line, _NO_CLIENTS)
         if client not in of_line and len(of_line) >= _MOST_OF_CONNECTION:
@@ -395,7 +254,7 @@ class GrpcClients:
         if not client.here:
             self._claimed.pop((client.client_id, client.account), None)
             self._clients[client.client_id] = client
-            self._presence.client_arrived(client.renewer)
+            self._renewals.client_arrived(client.renewer)
         client.call_admitted(line)
         client.lines[line] = client.seen
         self._of_lines.setdefault(line, {})[client] = None
@@ -406,11 +265,11 @@ class GrpcClients:
             self._claimed.pop((client.client_id, client.account), None)
         if self._clients.get(client.client_id) is client:
             del self._clients[client.client_id]
-            self._presence.client_left(client.renewer, for_good=for_good)
+            self._renewals.client_left(client.renewer, for_good=for_good)
         for line, answered in client.lines.items():
             self._of_lines[line].pop(client, None)
             if not for_good:
-                self._presence.connection_broke(client.renewer, line.last_sign_of_life, answered)
+                self._renewals.connection_broke(client.renewer, line.last_sign_of_life, answered)
         client.lines.clear()
         client.close()
         self._peer_closed(client)
@@ -418,7 +277,7 @@ class GrpcClients:
     def connection_closed(self, line: CallConnection) -> None:
         """A connection is closed: clients that have no other one are gone."""
         for client in self._of_lines.pop(line, {}):
-            self._presence.connection_broke(client.renewer, line.last_sign_of_life, client.lines.pop(line))
+            self._renewals.connection_broke(client.renewer, line.last_sign_of_life, client.lines.pop(line))
             if not client.lines:
                 self.leave(client)
 
@@ -438,18 +297,3 @@ class GrpcClients:
             yield
         if silent:
             log.info("%(count)d 5.x clients made no call, the last: %(last)s", {"count": silent, "last": last})
-
-
-def _subscription(topic: str, to: Filter, version: int) -> SubscriptionData:
-    kind, text = to
-    tags: frozenset[str] = frozenset()
-    if kind == TAG and text != EVERYTHING:
-        tags = frozenset(tag for part in text.split("||") if (tag := part.strip()))
-    return SubscriptionData(
-        topic=topic,
-        sub_string=text,
-        tags_set=tags,
-        code_set=frozenset(map(string_hash, tags)),
-        sub_version=version,
-        expression_type=kind,
-    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import select
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import count
@@ -30,6 +30,7 @@ from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.http2 import make_http2
 from rocketwire.server.net.rounds import ReadRounds
+from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.services import PopServices
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
@@ -37,7 +38,7 @@ from rocketwire.server.topics.topics import BrokerTopics
 
 if TYPE_CHECKING:
     from rocketwire.server.grpc.calls import GrpcMethod
-    from rocketwire.server.grpc.clients import ClientPresence, GrpcClient, GrpcClients
+    from rocketwire.server.grpc.clients import GrpcClient, GrpcClients
     from rocketwire.server.grpc.consuming.handles import HeldDeliveries
     from rocketwire.server.grpc.consuming.receiving import ReceivingServices
     from rocketwire.server.grpc.transport.connection import GrpcConnection
@@ -81,8 +82,9 @@ class GrpcParts:
         keys: The keys of calls.
         kernel: Gives the kernel's way of sends, None if there is none; called with the first connection.
         plain: Gives what else serves plain calls, by path; called likewise.
-        presence: Is told who is here.
+        renewals: Renews what clients that are here have popped.
         send_keys: The keys of sends.
+        tasks: Run beside the server.
         topics: The topics.
         turns: Numbers that say which queue a message without a message group goes to.
     """
@@ -90,12 +92,13 @@ class GrpcParts:
     clock: Clock
     groups: GroupDirectory
     keys: LiveGroup[GrpcKeys]
-    presence: ClientPresence
+    renewals: Renewals
     send_keys: LiveGroup[SendKeys]
     topics: TopicDirectory
     held: Callable[[], HeldDeliveries] | None = None
     kernel: Callable[[], KernelCallParts | None] = lambda: None
     plain: Callable[[], Mapping[str, FastPath]] = dict
+    tasks: Sequence[Callable[[], Awaitable[object]]] = ()
     turns: Iterator[int] = field(default_factory=count)
 
 
@@ -203,7 +206,7 @@ class GrpcServer:
             held.forget(client)  # visible again when their time is up
             self._peer_closed(client)
 
-        clients = self._clients = GrpcClients(self._in_flight, gone, parts.presence)
+        clients = self._clients = GrpcClients(self._in_flight, gone, parts.renewals)
         services = methods.Services(
             acknowledging=acknowledging.AcknowledgingServices(clients=clients, clock=parts.clock, held=held),
             receiving=receiving.ReceivingServices(
@@ -293,8 +296,10 @@ class GrpcServer:
 
     async def run(self, budget: BackgroundBudget) -> None:
         """Read connections, cancel calls, and forget clients that are silent as background work; never returns."""
-        await self._made.wait()
         async with trio.open_nursery() as nursery:
+            for task in self._parts.tasks:
+                nursery.start_soon(task)
+            await self._made.wait()
             if self._rounds is not None:
                 nursery.start_soon(self._rounds.run)
             if self._clients is not None:

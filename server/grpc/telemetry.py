@@ -14,11 +14,12 @@ from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import ClientAnswer, Reply
 from rocketwire.server.grpc.calls import Call, Response, named_account, serve
-from rocketwire.server.grpc.clients import ClientDeclaration, GrpcClient, GrpcClients
+from rocketwire.server.grpc.clients import GrpcClient, GrpcClients
 from rocketwire.server.grpc.consuming.handles import HeldDeliveries
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_language
 from rocketwire.server.grpc.settings import SettingsServices, check_size, group_config_request, merge_settings
 from rocketwire.server.grpc.statuses import OK, status_of_error, status_of_reply
+from rocketwire.server.grpc.tables.declarations import ClientDeclaration
 from rocketwire.server.grpc.transactions import PendingTransactions
 from rocketwire.server.grpc.transport.streams import MessageStream
 from rocketwire.server.net.client_calls import ClientCalls
@@ -175,7 +176,7 @@ class TelemetrySession:
         account = named_account(stream.headers, line)
         client = services.clients.find_or_make(stream.headers[CLIENT_ID], line, account, speaks=True)
         check_size(asked, line.in_flight.limits.keys.current.max_heartbeat_bytes)
-        said = client.declaration_with(asked, services.clock())
+        said = client.declaration.with_settings(asked, services.clock())
 
         def done(found: Reply | Exception | None) -> None:
             if stream.is_over:

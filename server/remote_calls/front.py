@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import trio
 
 from rocketwire.server.config.live import LiveGroup
-from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.long_tasks import LongTaskScheduler
 from rocketwire.server.core.metrics import Metrics
@@ -37,45 +35,7 @@ from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.keys import UpstreamKeys
 
 if TYPE_CHECKING:
-    from rocketwire.server.grpc.transport.connection import GrpcConnection
     from rocketwire.server.grpc.transport.context import FastPath
-
-
-class RemoteGrpcServer:
-    """Serves connections of 5.x clients; a listener passes them on."""
-
-    def __init__(self, front: GrpcServer, held: RenewedHandles, pulls: PopEmulation) -> None:
-        self._pulls = pulls
-        self._front = front
-        self._held = held
-
-    @property
-    def is_prepared(self) -> bool:
-        """Whether connections can be taken."""
-        return self._front.is_prepared
-
-    async def prepare(self) -> None:
-        """Make what all connections need."""
-        await self._front.prepare()
-
-    def serve_connection(
-        self,
-        sock: socket.socket,
-        remote: tuple[str, int],
-        first: bytes,
-        *,
-        nursery: trio.Nursery,
-        on_close: Callable[[Any], None],
-    ) -> GrpcConnection:
-        """Serve a connection of which `first` was read; `on_close` is called once it is closed."""
-        return self._front.serve_connection(sock, remote, first, nursery=nursery, on_close=on_close)
-
-    async def run(self, budget: BackgroundBudget) -> None:
-        """Renew deliveries, and forget clients that are silent as background work; never returns."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._front.run, budget)
-            nursery.start_soon(self._held.run)
-            nursery.start_soon(self._pulls.run)
 
 
 def remote_grpc_server(
@@ -97,7 +57,7 @@ def remote_grpc_server(
     may_hear: MayCheck = allow_every_producer,
     answered: Callable[[int, float], None] | None = None,
     took: Callable[[float, int], None] | None = None,
-) -> RemoteGrpcServer:
+) -> GrpcServer:
     """The front of a cluster.
 
     Args:
@@ -168,14 +128,15 @@ def remote_grpc_server(
 
     turns = count()
     call_keys, sent_keys = keys or LiveGroup(GrpcKeys()), send_keys or LiveGroup(SendKeys())
-    front = GrpcServer(
+    return GrpcServer(
         GrpcParts(
             clock=clock,
             groups=groups,
             held=lambda: held,
+            tasks=(held.run, pulls.run),
             keys=call_keys,
             plain=plain,
-            presence=renewals,
+            renewals=renewals,
             send_keys=sent_keys,
             topics=topics,
             turns=turns,
@@ -189,4 +150,3 @@ def remote_grpc_server(
         in_flight=in_flight,
         works=works,
     )
-    return RemoteGrpcServer(front, held, pulls)

@@ -90,7 +90,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     fields, code = reply.fields, code_of_reply(reply)
     if code in _ADMITTED:
         services.clients.note_admitted(client, call.connection)
-        client.note_subscription(group, topic, wanted, now)
+        client.declaration = client.declaration.with_subscription(group, topic, wanted, now)
     if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
         return empty_response(reply, services.clock())
     delivery, most, tags = Delivery(services, call, client, topic, group), most_attempts(config), tags_of(wanted)

@@ -22,36 +22,56 @@ ALIVE_SECONDS: Final = 15.0
 class ClientIdTaken(CallInvalid):
     """A client id belongs to another account, or is in use at another address."""
 
-    @classmethod
-    def by_other_account(cls, client_id: str) -> ClientIdTaken:
-        """It belongs to another account."""
-        return cls(Code.UNAUTHORIZED, f"client id {client_id} belongs to another account")
 
-    @classmethod
-    def at_other_address(cls, client_id: str) -> ClientIdTaken:
-        """It is in use at another address."""
-        return cls(Code.FORBIDDEN, f"client id {client_id} is in use at another address")
+class ClientIdOwner:
+    """Whose a client id is, and where the client's telemetry stream was opened.
 
-
-class StreamAddress:
-    """Where a client's telemetry stream was opened, and when the client was last heard of there.
-
-    Attributes:
-        place: The place, as connections tell it; None: the client has no open stream.
-        heard: When its last call came from there, in seconds of the event loop.
+    Args:
+        client_id: The id.
+        account: The account that it belongs to; empty: none, or there is no access control.
     """
 
-    __slots__ = ("heard", "place")
+    __slots__ = ("_account", "_client_id", "_heard", "_place")
 
-    def __init__(self) -> None:
-        self.place: str | None = None
-        self.heard = 0.0
+    def __init__(self, client_id: str, account: str) -> None:
+        self._client_id = client_id
+        self._account = account
+        self._place: str | None = None  # None: the client has no open stream
+        self._heard = 0.0  # when the last call came from there, in seconds of the event loop
+
+    def stream_opened(self, place: str, now: float) -> None:
+        """Note from where the newest stream was opened."""
+        self._place, self._heard = place, now
+
+    def streams_ended(self) -> None:
+        """Note that no stream is open."""
+        self._place = None
 
     def note_call(self, place: str, now: float) -> None:
         """Note a call from a place."""
-        if place == self.place:
-            self.heard = now
+        if place == self._place:
+            self._heard = now
 
-    def is_alive_elsewhere(self, place: str, now: float) -> bool:
-        """Whether the client is alive at another place than this."""
-        return self.place is not None and self.place != place and now - self.heard <= ALIVE_SECONDS
+    def check_account(self, account: str) -> None:
+        """Check that the id belongs to an account.
+
+        Raises:
+            ClientIdTaken: it belongs to another one.
+        """
+        if account != self._account:
+            raise ClientIdTaken(Code.UNAUTHORIZED, f"client id {self._client_id} belongs to another account")
+
+    def is_elsewhere(self, place: str, now: float) -> bool:
+        """Whether the id belongs to no account, and the client is alive at another place."""
+        if self._place is None or self._account or self._place == place:
+            return False
+        return now - self._heard <= ALIVE_SECONDS
+
+    def check_place(self, place: str, now: float) -> None:
+        """Check that a call from a place may speak for the client.
+
+        Raises:
+            ClientIdTaken: the id belongs to no account, and the client is alive at another place.
+        """
+        if self.is_elsewhere(place, now):
+            raise ClientIdTaken(Code.FORBIDDEN, f"client id {self._client_id} is in use at another address")
