@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final
@@ -14,7 +14,7 @@ import trio
 from rocketwire.server.access import access_control
 from rocketwire.server.acl.access_rules import ACCESS_RULES
 from rocketwire.server.banner import access_lines, reachable_address
-from rocketwire.server.configuration import LiveConfig
+from rocketwire.server.configuration import LiveConfig, ServerConfig
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.long_tasks import LongTaskScheduler
@@ -28,31 +28,30 @@ from rocketwire.server.limits.limits import Limits
 from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.admission.descriptors import DescriptorBudget, divide_descriptors
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.listener import ConnectionTakeover, Http2Server, Listener, bind, listened_address
-from rocketwire.server.net.session import Dispatcher, Session
+from rocketwire.server.net.listener import bind, listened_address
 from rocketwire.server.net.tls.contexts import loaded_contexts
 from rocketwire.server.net.tls.gate import TlsGate
-from rocketwire.server.proxy.edge.decided_codes import DecidedCodes
+from rocketwire.server.proxy.edge.codes import DecidedCodes, ReadOnly
 from rocketwire.server.proxy.edge.held_requests import EdgeAccounts
-from rocketwire.server.proxy.edge.read_only import ReadOnly
-from rocketwire.server.proxy.kernel import KernelRelays, PlainPort, relay_kernel
+from rocketwire.server.proxy.edge.usage import UsageMeter
+from rocketwire.server.proxy.kernel import KernelRelays, relay_kernel
 from rocketwire.server.proxy.name_server import ProxyNameServer
-from rocketwire.server.proxy.ports import BrokerPorts, PortService
+from rocketwire.server.proxy.ports import BrokerPorts
 from rocketwire.server.proxy.quotas import ProxyQuotas
-from rocketwire.server.proxy.relay import FrameRelay
+from rocketwire.server.proxy.relay import RelayParts
+from rocketwire.server.proxy.relayed_ports import ProxyListeners, RelayedPorts
 from rocketwire.server.proxy.reloading import ConfigurationReloader
 from rocketwire.server.proxy.settings import ProxySettings
 from rocketwire.server.proxy.shadow import shadow_of
 from rocketwire.server.proxy.times import RelayHistograms
 from rocketwire.server.proxy.tunnels import RelayCounts
-from rocketwire.server.proxy.usage import UsageMeter
 from rocketwire.server.remote_calls.front import remote_grpc_server
 from rocketwire.server.remote_calls.message_places import MessagePlaces
 from rocketwire.server.remote_calls.queries import RemoteQueries
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.throttle.keys import ThrottleKeys
 from rocketwire.server.throttle.throttle import Throttle
-from rocketwire.server.transactions.check_permission import allow_every_producer
+from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer
 from rocketwire.server.upstream.cluster import MASTER, MOST_BROKERS, BrokerKey, UpstreamCluster
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.keys import UpstreamKeys
@@ -65,7 +64,6 @@ from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
-    from rocketwire.server.faults.faulty import FrameServer
     from rocketwire.server.proxy.monitoring import ProxyMonitoring
 
 
@@ -145,162 +143,207 @@ async def serve_proxy(
         DescriptorsTooFew: the process may open too few files.
         TlsInvalid: TLS cannot be had as it is configured.
     """
-    proxy = _Proxy(settings, clock=clock, choose=choose, run_sync=run_sync)
     with contextlib.ExitStack() as stack:
+        proxy = _Proxy(settings, clock, choose, run_sync)
         await proxy.run(stack, ready)
 
 
-class _Proxy:
-    """The parts of a proxy."""
+class _Network:
+    """What connections of clients and connections to the cluster stand on."""
 
-    def __init__(
-        self, settings: ProxySettings, *, clock: Clock, choose: Callable[[int], int], run_sync: RunSync
-    ) -> None:
-        config = settings.base
-        self._settings = settings
-        self._clock = clock
-        self._run_sync = run_sync
-        live = LiveConfig(config, clock)
-        self._metrics = Metrics()
-        self._descriptors = divide_descriptors(http=config.http is not None)
-        most = self._descriptors.connections.most
-        self._most_brokers = max(1, min(MOST_BROKERS, most // _PART_FOR_PORTS // _OF_A_BROKER))
-        self._in_flight = InFlight(Limits(live[LimitKeys], self._metrics))
+    def __init__(self, config: ServerConfig, live: LiveConfig) -> None:
+        self.metrics = Metrics()
+        self.descriptors = divide_descriptors(http=config.http is not None)
+        most = self.descriptors.connections.most
+        self.most_brokers = max(1, min(MOST_BROKERS, most // _PART_FOR_PORTS // _OF_A_BROKER))
+        self.in_flight = InFlight(Limits(live[LimitKeys], self.metrics))
         # Each connection of a client has one to its broker.
         context = upstream_context(config.upstream)
         each = 1 if context is None else DESCRIPTORS
-        connections = DescriptorBudget((most - _OF_A_BROKER * self._most_brokers) // (1 + each))
-        self._admission = Admission(self._in_flight, connections, self._descriptors.linger_budget)
-        tls = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
-        self._gate = TlsGate(tls, self._in_flight)
-        self._resolver = Resolver()
-        self._itself = SelfConnectGuard(self._resolver.connect_resolved())
-        plain = self._itself.connect
-        self._connecting = plain if context is None else TlsConnector(context, self._in_flight, plain).connect
-        self._account = UpstreamAccount(live[UpstreamKeys], ACCESS_RULES)
-        live.changed.subscribe(self._account.changed)
-        self._times = (
-            RelayHistograms(trio.current_time) if config.http is not None and config.upstream.request_times else None
+        self.connections = DescriptorBudget((most - _OF_A_BROKER * self.most_brokers) // (1 + each))
+        self.admission = Admission(self.in_flight, self.connections, self.descriptors.linger_budget)
+        self.resolver = Resolver()
+        self.own = SelfConnectGuard(self.resolver.connect_resolved())
+        plain = self.own.connect
+        self.connecting = plain if context is None else TlsConnector(context, self.in_flight, plain).connect
+
+
+class _Upstream:
+    """The cluster behind the proxy."""
+
+    def __init__(self, settings: ProxySettings, live: LiveConfig, network: _Network, run_sync: RunSync) -> None:
+        config = settings.base
+        self.account = UpstreamAccount(live[UpstreamKeys], ACCESS_RULES)
+        live.changed.subscribe(self.account.changed)
+        timed = config.http is not None and config.upstream.request_times
+        self.times = RelayHistograms(trio.current_time) if timed else None
+        took = None if self.times is None else self.times.upstream_answered
+        self.rings = ProxyLoopGuard(token_hex(8), network.connecting)
+        self.lines = ConnectionPool(
+            network.connecting, self.account.signed, took, lambda: self.account.active, network.connections
         )
-        took = None if self._times is None else self._times.upstream_answered
-        self._rings = ProxyLoopGuard(token_hex(8), self._connecting)
-        self._lines = ConnectionPool(
-            self._connecting, self._account.signed, took, lambda: self._account.active, connections
-        )
-        self._cluster = UpstreamCluster(
+        self.cluster = UpstreamCluster(
             settings.upstream,
-            self._lines,
-            limits=self._in_flight.limits,
-            most=self._most_brokers,
+            self.lines,
+            limits=network.in_flight.limits,
+            most=network.most_brokers,
             run_sync=run_sync,
-            remark=self._rings.add_own_mark(),
+            remark=self.rings.add_own_mark(),
         )
-        self._faults = allowed_faults(config.faults, choose, self._metrics)
-        self._access = access_control(config, live, clock, self._metrics, owner_at=None)
-        self._places = None if self._access is None else MessagePlaces(self._access, self._lines)
-        throttle = Throttle(live[ThrottleKeys], {}, self._metrics, region=config.broker.region_id)
-        live.changed.subscribe(throttle.changed)
-        self._throttle = throttle
-        self._quotas = ProxyQuotas(throttle, accounts=self._access is not None)
+
+
+class _Edge:
+    """What decides about requests: the proxy's own accounts, quotas, and whether anything may be changed."""
+
+    def __init__(
+        self, settings: ProxySettings, live: LiveConfig, clock: Clock, metrics: Metrics, upstream: _Upstream
+    ) -> None:
+        config = settings.base
+        self.access = access_control(config, live, clock, metrics, owner_at=None)
+        self.places = None if self.access is None else MessagePlaces(self.access, upstream.lines)
+        self.throttle = Throttle(live[ThrottleKeys], {}, metrics, region=config.broker.region_id)
+        live.changed.subscribe(self.throttle.changed)
+        self.quotas = ProxyQuotas(self.throttle, accounts=self.access is not None)
+        deciding: tuple[RequestGuard, ...] = (
+            *(() if self.access is None else (self.access, DecidedCodes(metrics))),
+            *((ReadOnly(),) if settings.read_only else ()),
+            self.quotas,
+        )
+        self.usage = UsageMeter(
+            lambda: upstream.account.active or any(each.active for each in deciding),
+            accounts=self.access is not None,
+        )
+        self.guards = (*deciding, self.usage)
+
+    @property
+    def may_hear(self) -> MayCheck:
+        """Says whether a producer may receive the messages of a topic."""
+        return allow_every_producer if self.access is None else self.access.may_receive_as_producer
+
+    def accounts(self, lines: ConnectionPool) -> EdgeAccounts | None:
+        """What clients with accounts ask about is asked by it; None: there are no accounts."""
+        if self.access is None or self.places is None:
+            return None
+        return EdgeAccounts(self.access, self.places, RemoteQueries(lines))
+
+
+class _Proxy:
+    """A proxy: what it is made of, and how its parts run."""
+
+    def __init__(self, settings: ProxySettings, clock: Clock, choose: Callable[[int], int], run_sync: RunSync) -> None:
+        config = settings.base
+        live = LiveConfig(config, clock)
+        self._settings = settings
+        self._clock = clock
+        self._run_sync = run_sync
+        network = self._network = _Network(config, live)
+        upstream = self._upstream = _Upstream(settings, live, network, run_sync)
+        edge = self._edge = _Edge(settings, live, clock, network.metrics, upstream)
+        tls = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
+        faults = allowed_faults(config.faults, choose, network.metrics)
+        self._listeners = ProxyListeners(network.own, network.admission, TlsGate(tls, network.in_flight), faults)
+        file = settings.file
         self._reloading = (
             None
-            if settings.file is None
-            else ConfigurationReloader(
-                settings.file, RealFileSystem(), live, fixed=settings.fixed_keys, run_sync=run_sync
-            )
+            if file is None
+            else ConfigurationReloader(file, RealFileSystem(), live, fixed=settings.fixed_keys, run_sync=run_sync)
         )
-        deciding: tuple[RequestGuard, ...] = (
-            *(() if self._access is None else (self._access, DecidedCodes(self._metrics))),
-            *((ReadOnly(),) if settings.read_only else ()),
-            self._quotas,
-        )
-        self._usage = UsageMeter(
-            lambda: self._account.active or any(each.active for each in deciding),
-            accounts=self._access is not None,
-        )
-        self._guards = (*deciding, self._usage)
-        self._passed = RelayCounts()
-        self._connections: dict[BrokerKey, Callable[[], int]] = {}
         self._shadow = shadow_of(
             settings.shadow,
-            self._lines.with_new_connections(),
+            upstream.lines.with_new_connections(),
             percent=settings.shadow_sample,
             choose=choose,
-            limits=self._in_flight.limits,
+            limits=network.in_flight.limits,
         )
         kernel = relay_kernel()
+        timed = upstream.times is not None
         self._relays = (
             None
             if kernel is None
-            else KernelRelays(
-                kernel,
-                self._in_flight,
-                times=self._times is not None,
-                shadow=self._shadow,
-                seed=choose(1 << 32),
-            )
+            else KernelRelays(kernel, network.in_flight, times=timed, shadow=self._shadow, seed=choose(1 << 32))
         )
+        self._passed = RelayCounts()
+        self._relayed = RelayedPorts(self._listeners, self._relay_parts(), self._relays, host=settings.advertised_host)
         self._front = remote_grpc_server(
-            self._cluster,
-            self._lines,
+            upstream.cluster,
+            upstream.lines,
             clock=clock,
-            metrics=self._metrics,
-            in_flight=self._in_flight,
+            metrics=network.metrics,
+            in_flight=network.in_flight,
             works=LongTaskScheduler(run_sync, now=trio.current_time),
             keys=live[GrpcKeys],
             send_keys=live[SendKeys],
             upstream_keys=live[UpstreamKeys],
-            guards=[each for each in self._guards if each.active or settings.file is not None],
-            places=self._places,
-            identify=None if self._access is None else self._access.identify,
-            charging=self._quotas.charging,
+            guards=[each for each in edge.guards if each.active or file is not None],
+            places=edge.places,
+            identify=None if edge.access is None else edge.access.identify,
+            charging=edge.quotas.charging,
             copying=None if self._shadow is None else self._shadow.around,
-            may_hear=allow_every_producer if self._access is None else self._access.may_receive_as_producer,
-            answered=None if self._times is None else self._times.answered,
-            took=None if self._times is None else self._times.sent,
+            may_hear=edge.may_hear,
+            answered=None if upstream.times is None else upstream.times.answered,
+            took=None if upstream.times is None else upstream.times.sent,
         )
-        self._listeners: dict[str, list[Listener]] = {"name server": [], "broker": [], "gRPC": []}
+
+    def _relay_parts(self) -> RelayParts:
+        upstream, edge = self._upstream, self._edge
+        return RelayParts(
+            cluster=upstream.cluster,
+            guards=edge.guards,
+            quotas=edge.quotas,
+            metrics=self._network.metrics,
+            passed=self._passed,
+            moved=(lambda _: None) if self._relays is None else self._relays.broker_moved,
+            connecting=self._connect_relay,
+            rings=upstream.rings,
+            known=self._network.resolver.known,
+            account=upstream.account,
+            accounts=edge.accounts(upstream.lines),
+            may_hear=edge.may_hear,
+            times=upstream.times,
+            shadow=self._shadow,
+        )
+
+    async def _connect_relay(self, address: Address, nursery: trio.Nursery) -> socket.socket:
+        """Connect to a broker for one client; ids of messages are to have the proxy's address."""
+        await self._network.resolver.prepare(self._settings.advertised_host)
+        return await self._upstream.rings.connect(address, nursery)
 
     async def run(self, stack: contextlib.ExitStack, ready: Callable[[ProxyAddresses], None]) -> None:
         """Serve on sockets that the stack closes."""
-        settings, cluster = self._settings, self._cluster
+        settings, network, cluster = self._settings, self._network, self._upstream.cluster
         own = stack.enter_context(bind(settings.listen.host, settings.listen.port, option="--listen"))
         ports = BrokerPorts(
             cluster,
             host=settings.listen.host,
             first=settings.first_port,
             advertised_host=settings.advertised_host,
-            listen=self._offer,
-            most=self._most_brokers,
-            limits=self._in_flight.limits,
+            listen=self._relayed.serve,
+            most=network.most_brokers,
+            limits=network.in_flight.limits,
         )
         as_names = ProxyNameServer(
             cluster,
             ports,
-            self._rings,
-            guards=self._guards,
-            metrics=self._metrics,
+            self._upstream.rings,
+            guards=self._edge.guards,
+            metrics=network.metrics,
             now=trio.current_time,
-            times=self._times,
+            times=self._upstream.times,
         )
-        self._listeners["name server"].append(self._names_listener(own, as_names))
+        # These ports serve both generations of clients: remoting as a name server, and gRPC.
+        listeners = [self._listeners.add("name server", own, as_names, http2=self._front)]
         grpc = None
         if settings.grpc is not None:
             grpc = stack.enter_context(bind(settings.grpc.host, settings.grpc.port, option="--grpc"))
-            self._listeners["gRPC"].append(self._names_listener(grpc, as_names))
+            listeners.append(self._listeners.add("gRPC", grpc, as_names, http2=self._front))
         monitoring = self._monitoring(stack)
         async with trio.open_nursery() as nursery:
-            delayed = None if self._faults is None else self._faults.delayed
-            for each in (self._in_flight, self._lines, self._relays, self._reloading, self._shadow, delayed):
-                if each is not None:
-                    nursery.start_soon(each.run)
-            if self._access is not None:
-                nursery.start_soon(self._access.run, self._run_sync)
+            self._start_background(nursery)
             await cluster.refresh()
             nursery.start_soon(cluster.run)
             await nursery.start(ports.run)
-            nursery.start_soon(self._front.run, BackgroundBudget(self._metrics.requests.total))
-            for listener in (*self._listeners["name server"], *self._listeners["gRPC"]):
+            nursery.start_soon(self._front.run, BackgroundBudget(network.metrics.requests.total))
+            for listener in listeners:
                 nursery.start_soon(listener.run)
             if monitoring is not None:
                 nursery.start_soon(monitoring.run)
@@ -315,99 +358,15 @@ class _Proxy:
                 )
             )
 
-    def _offer(self, key: BrokerKey, sockets: Sequence[socket.socket], nursery: trio.Nursery) -> PortService:
-        """Serve the port of a broker."""
-        own = Address(host=self._settings.advertised_host, port=sockets[0].getsockname()[1])
-        relays, faults = self._relays, self._faults
-        relay = FrameRelay(
-            key,
-            self._cluster,
-            own,
-            nursery,
-            guards=self._guards,
-            quotas=self._quotas,
-            metrics=self._metrics,
-            passed=self._passed,
-            now=trio.current_time,
-            moved=(lambda _: None) if relays is None else relays.broker_moved,
-            connecting=self._connect_relay,
-            rings=self._rings,
-            known=self._resolver.known,
-            account=self._account,
-            accounts=self._edge_accounts(),
-            may_hear=allow_every_producer if self._access is None else self._access.may_receive_as_producer,
-            times=self._times,
-            shadow=self._shadow,
-        )
-
-        def plain() -> bool:
-            return relay.plain and (faults is None or not faults.rules.active)
-
-        def connecting(address: Address) -> Awaitable[socket.socket]:
-            return self._connect_relay(address, nursery)
-
-        early = (
-            None
-            if relays is None
-            else PlainPort(
-                relays,
-                plain,
-                where=lambda: relay.target,
-                relocation=relay.relocation,
-                adopt=relay.adopt,
-                connecting=connecting,
-                copied=relay.copied,
-            )
-        )
-
-        def connections() -> int:
-            return relay.tunnels + (0 if relays is None or early is None else relays.of(early))
-
-        self._connections[key] = connections
-        listeners = [self._listener(sock, relay, relay.peer_closed, "broker", early) for sock in sockets]
-        self._listeners["broker"] += listeners
-        for listener in listeners:
-            nursery.start_soon(listener.run)
-        numbers = {self._itself.listens(sock) for sock in sockets}
-
-        def end() -> None:
-            relay.end()
-            self._itself.closes(numbers)
-            if self._connections.get(key) is connections:
-                del self._connections[key]
-            for listener in listeners:
-                self._listeners["broker"].remove(listener)
-
-        return PortService(connections, end)
-
-    def _edge_accounts(self) -> EdgeAccounts | None:
-        if self._access is None or self._places is None:
-            return None
-        return EdgeAccounts(self._access, self._places, RemoteQueries(self._lines))
-
-    async def _connect_relay(self, address: Address, nursery: trio.Nursery) -> socket.socket:
-        """Connect to a broker for one client; ids of messages are to have the proxy's address."""
-        await self._resolver.prepare(self._settings.advertised_host)
-        return await self._rings.connect(address, nursery)
-
-    def _names_listener(self, sock: socket.socket, frames: ProxyNameServer) -> Listener:
-        """Serve both generations of clients: remoting as a name server, and gRPC."""
-        return self._listener(sock, frames, lambda _: None, "namesrv", http2=self._front)
-
-    def _listener(
-        self,
-        sock: socket.socket,
-        frames: FrameServer,
-        on_close: Callable[[Session], None],
-        name: str,
-        early: ConnectionTakeover | None = None,
-        http2: Http2Server | None = None,
-    ) -> Listener:
-        self._itself.listens(sock)
-        served: Dispatcher = frames
-        if self._faults is not None:
-            served, on_close = self._faults.wrap_frames(frames, on_close, name)
-        return Listener(sock, served, on_close, admission=self._admission, tls=self._gate, early=early, http2=http2)
+    def _start_background(self, nursery: trio.Nursery) -> None:
+        faults = self._listeners.faults
+        delayed = None if faults is None else faults.delayed
+        parts = (self._network.in_flight, self._upstream.lines, self._relays, self._reloading, self._shadow, delayed)
+        for each in parts:
+            if each is not None:
+                nursery.start_soon(each.run)
+        if self._edge.access is not None:
+            nursery.start_soon(self._edge.access.run, self._run_sync)
 
     def _monitoring(self, stack: contextlib.ExitStack) -> ProxyMonitoring | None:
         http = self._settings.base.http
@@ -416,22 +375,23 @@ class _Proxy:
         # What this imports costs memory and time, for those only who need it.
         from rocketwire.server.proxy.monitoring import ProxyMonitoring, ProxySources  # noqa: PLC0415 - see above
 
+        network, upstream = self._network, self._upstream
         sources = ProxySources(
             clock=self._clock,
-            cluster=self._cluster,
-            connections=lambda: ((key, count()) for key, count in self._connections.items()),
-            descriptors=self._descriptors,
-            faults=self._faults,
-            in_flight=self._in_flight,
-            lines=self._lines,
-            listeners=self._listeners,
-            metrics=self._metrics,
+            cluster=upstream.cluster,
+            connections=self._relayed.connections,
+            descriptors=network.descriptors,
+            faults=self._listeners.faults,
+            in_flight=network.in_flight,
+            lines=upstream.lines,
+            listeners=self._listeners.by_kind,
+            metrics=network.metrics,
             passed=self._passed,
             shadow=self._shadow,
             relays=self._relays,
-            throttle=self._throttle,
-            times=self._times,
-            usage=self._usage,
+            throttle=self._edge.throttle,
+            times=upstream.times,
+            usage=self._edge.usage,
         )
         sock = stack.enter_context(bind(http.host, http.port, option="--http"))
         return ProxyMonitoring(sock, sources, hosts=self._settings.base.http_port.hosts)

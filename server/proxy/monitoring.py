@@ -21,11 +21,11 @@ from rocketwire.server.monitoring.health import Readiness, healthy, listeners_ch
 from rocketwire.server.net.admission.descriptors import Descriptors
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.listener import Listener
+from rocketwire.server.proxy.edge.usage import SEND, UsageMeter
 from rocketwire.server.proxy.kernel import KernelRelays
 from rocketwire.server.proxy.shadow import ShadowCluster
 from rocketwire.server.proxy.times import RelayHistograms
 from rocketwire.server.proxy.tunnels import RelayCounts
-from rocketwire.server.proxy.usage import SEND, UsageMeter
 from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.upstream.cluster import BrokerKey, UpstreamCluster
 from rocketwire.server.upstream.connection_pool import ConnectionPool

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import trio
@@ -23,7 +24,7 @@ from rocketwire.server.proxy.times import RelayHistograms
 from rocketwire.server.proxy.tunnels import AdoptedConnection, OnRelayedAnswer, RelayCounts, Relocation, Tunnel
 from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer
 from rocketwire.server.upstream.cluster import BrokerKey, UpstreamCluster
-from rocketwire.server.upstream.connecting import Connect, connect_plain
+from rocketwire.server.upstream.connecting import Connect
 from rocketwire.server.upstream.proxy_loops import CODE as RING_QUESTION
 from rocketwire.server.upstream.proxy_loops import ProxyLoopGuard
 from rocketwire.server.upstream.signing import UpstreamAccount
@@ -38,22 +39,19 @@ from rocketwire.wire.signature import ACCESS_KEY
 log = logging.getLogger(__name__)
 
 
-class FrameRelay(RelayingDispatcher):
-    """Serves the frames of the clients of one broker.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayParts:
+    """What the relays of all brokers share.
 
-    Args:
-        key: The broker.
-        cluster: Says where it is now.
-        own: The proxy's address of the broker.
-        nursery: Carries the tunnels.
+    Attributes:
+        cluster: Says where brokers are now.
         guards: As for `RelayingDispatcher`.
         quotas: That of the guards which is charged for answers, too.
         metrics: As for `RelayingDispatcher`.
         passed: Counts what goes through tunnels.
-        now: Likewise.
-        moved: Called with the former address when the broker has moved.
-        connecting: Makes connections to the broker.
-        rings: Notices that the way to the broker leads back here.
+        moved: Called with the former address when a broker has moved.
+        connecting: Makes connections to brokers.
+        rings: Notices that the way to a broker leads back here.
         known: An address with the IP address of its host, which is known after connecting; None: there is none.
         account: Signs each request while there is one; else they keep what their clients have signed with.
         accounts: What clients with accounts ask about is asked by it; None: there are no accounts.
@@ -62,52 +60,52 @@ class FrameRelay(RelayingDispatcher):
         shadow: Copies sends; None: nobody does.
     """
 
-    def __init__(
-        self,
-        key: BrokerKey,
-        cluster: UpstreamCluster,
-        own: Address,
-        nursery: trio.Nursery,
-        *,
-        guards: Iterable[RequestGuard],
-        quotas: ProxyQuotas,
-        metrics: Metrics,
-        passed: RelayCounts,
-        now: Callable[[], float],
-        moved: Callable[[Address], None] = lambda _: None,
-        connecting: Connect = connect_plain,
-        rings: ProxyLoopGuard,
-        known: Callable[[Address], Address | None],
-        account: UpstreamAccount,
-        accounts: EdgeAccounts | None = None,
-        may_hear: MayCheck = allow_every_producer,
-        times: RelayHistograms | None = None,
-        shadow: ShadowCluster | None = None,
-    ) -> None:
-        super().__init__(guards=guards, metrics=metrics, now=now, times=times)
+    cluster: UpstreamCluster
+    guards: tuple[RequestGuard, ...]
+    quotas: ProxyQuotas
+    metrics: Metrics
+    passed: RelayCounts
+    moved: Callable[[Address], None]
+    connecting: Connect
+    rings: ProxyLoopGuard
+    known: Callable[[Address], Address | None]
+    account: UpstreamAccount
+    accounts: EdgeAccounts | None
+    may_hear: MayCheck
+    times: RelayHistograms | None
+    shadow: ShadowCluster | None
+
+
+class FrameRelay(RelayingDispatcher):
+    """Serves the frames of the clients of one broker.
+
+    Args:
+        key: The broker.
+        own: The proxy's address of the broker.
+        nursery: Carries the tunnels.
+        parts: What it shares with the relays of other brokers.
+    """
+
+    def __init__(self, key: BrokerKey, own: Address, nursery: trio.Nursery, parts: RelayParts) -> None:
+        super().__init__(guards=parts.guards, metrics=parts.metrics, now=trio.current_time, times=parts.times)
         self._key = key
-        self._cluster = cluster
         self._own = own
         self._nursery = nursery
-        self._quotas = quotas
+        self._parts = parts
+        self._account = parts.account
+        self._shadow = parts.shadow
         self._tunnels: dict[Session, Tunnel] = {}
         self._target: Address | None = None
-        self._known = known
-        self._rings = rings
-        self._moved = moved
-        self._passed = passed
-        self._connecting = connecting
-        self._account = account
+        accounts, may_hear = parts.accounts, parts.may_hear
         self._held = None if accounts is None else HeldRequests(nursery, accounts, self)
         self._grants = None if accounts is None else LongPollPermissions(accounts.access)
         self._checks = None if may_hear is allow_every_producer else BackCheckReceivers(may_hear)
-        self._shadow = shadow
         self._find()
-        cluster.changed.subscribe(self._find)
+        parts.cluster.changed.subscribe(self._find)
 
     def _find(self) -> None:
         """Follow the broker. One that no name server tells any more stays where it was: a name server may be new."""
-        address = self._cluster.brokers.get(self._key, self._target)
+        address = self._parts.cluster.brokers.get(self._key, self._target)
         if address == self._target or address is None:
             return
         former = self._target
@@ -117,7 +115,7 @@ class FrameRelay(RelayingDispatcher):
         for tunnel in list(self._tunnels.values()):
             tunnel.close()
         if former is not None:
-            self._moved(former)
+            self._parts.moved(former)
 
     @property
     def tunnels(self) -> int:
@@ -136,7 +134,7 @@ class FrameRelay(RelayingDispatcher):
 
     def relocation(self, address: Address) -> Relocation | None:
         """What to replace in ids of messages of a broker that is connected to."""
-        return relocation(self._known(address), self._known(self._own))
+        return relocation(self._parts.known(address), self._parts.known(self._own))
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
         """Pass frames on in order, while the broker reads.
@@ -175,7 +173,7 @@ class FrameRelay(RelayingDispatcher):
 
     async def _answer_about_ring(self, session: Session, header: Header, serialize_type: int) -> None:
         """Tell another proxy whether the way to the broker leads back to it."""
-        fields = await self._rings.pass_on(self._target, header.ext)
+        fields = await self._parts.rings.pass_on(self._target, header.ext)
         session.answer(header, serialize_type, Reply(ext=fields))
 
     def _waits(self, session: Session, tunnel: Tunnel) -> bool:
@@ -197,7 +195,7 @@ class FrameRelay(RelayingDispatcher):
             if stripped is not header or body is not frame.body:
                 header, frame = stripped, _with(frame._replace(body=memoryview(body)), stripped)
         if guarded:
-            tunnel.watch(header.opaque, _charging(self._quotas.charging(header)))
+            tunnel.watch(header.opaque, _charging(self._parts.quotas.charging(header)))
         if self._shadow is not None:
             tunnel.watch(header.opaque, self._shadow.copy_send(self._key.name, header, frame.body))
         if self._times is not None and not header.is_oneway:
@@ -230,8 +228,8 @@ class FrameRelay(RelayingDispatcher):
             self.relocation,
             self._ended,
             begun,
-            connecting=self._connecting,
-            passed=self._passed,
+            connecting=self._parts.connecting,
+            passed=self._parts.passed,
             times=self._times,
             check_receiver=None if self._checks is None else partial(self._checks.receiver, session),
         )
@@ -253,7 +251,7 @@ class FrameRelay(RelayingDispatcher):
 
     def end(self) -> None:
         """Follow the broker no more: its port is closed."""
-        self._cluster.changed.unsubscribe(self._find)
+        self._parts.cluster.changed.unsubscribe(self._find)
         if self._grants is not None:
             self._grants.end()
 

@@ -1,5 +1,5 @@
 """What a proxy lets through: codes that its access control decides about, requests that wait for that, read-only.
 
-Begin with `decided_codes` and `held_requests`.
+Begin with `codes` and `held_requests`.
 May import: `core`, `net`, `messages`, `acl`, `transactions`, `remote_calls`; `wire`.
 """

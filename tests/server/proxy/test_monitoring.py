@@ -12,8 +12,8 @@ import pytest
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
+from rocketwire.server.proxy.edge.usage import MOST_PAIRS, UsageMeter
 from rocketwire.server.proxy.kernel import relay_kernel
-from rocketwire.server.proxy.usage import MOST_PAIRS, UsageMeter
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc.codes import Code

@@ -1,10 +1,12 @@
-"""A guard that lets nobody change anything: for a look at a cluster that others depend on."""
+"""Guards that decide by a request's code alone."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from rocketwire.server.core.guard_errors import OnlyRead
+from rocketwire.server.acl.access_rules import ACCESS_RULES
+from rocketwire.server.core.guard_errors import NotThroughProxy, OnlyRead
+from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import CallSignature, Peer
 from rocketwire.wire.facts.codes import PullSysFlag, RequestCode
 from rocketwire.wire.header import Header
@@ -20,6 +22,33 @@ _READS: Final = frozenset(
     }
 )
 _NO_CONSUMERS: Final = b'"consumerDataSet":[]'
+
+
+class DecidedCodes:
+    """Lets through only requests about whose code access control decides something.
+
+    A broker behind a proxy may serve codes that are unknown here: it would carry them out with the proxy's account, or
+    for everybody if it has no accounts itself. It comes after the guard that checks accounts.
+
+    Args:
+        metrics: Counts refusals.
+    """
+
+    active: Final = True
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._refused = metrics.acl_refused
+
+    def admit(self, peer: Peer, header: Header, body: memoryview, proof: CallSignature | None = None) -> None:
+        """Decide about one request.
+
+        Raises:
+            NotThroughProxy: nothing is decided about its code.
+        """
+        del peer, body, proof
+        if header.code not in ACCESS_RULES:
+            self._refused["undecided_code"] += 1
+            raise NotThroughProxy(header.code)
 
 
 class ReadOnly:
