@@ -1,4 +1,4 @@
-"""How a server's process tells that it is ready: lines for people, or one JSON object for programs.
+"""How a server's process says that it is ready: lines for people, or one JSON object for programs.
 
 Programs that start a server on free ports (port 0) learn its addresses so: from its output, or from a file.
 """
@@ -9,84 +9,141 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from rocketwire import __version__
-from rocketwire.server.banner import reachable_address, ready_lines
 from rocketwire.server.configuration import ServerConfig
+from rocketwire.server.faults.setup import banner_lines as fault_lines
+from rocketwire.server.net.addresses import is_loopback, is_wildcard, machine_address
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.addresses import Address
 
-Announce = Callable[[Address | None, Address | None, Address | None, Address | None], None]
-"""Tells that all is ready; takes the addresses of name server, broker, HTTP and gRPC, None for what there is not."""
-
 
 class NotAnnounced(Exception):
-    """Nobody can be told that the server is ready: the output or the port file cannot be written."""
+    """The output or the port file, which say that the server is ready, cannot be written."""
 
     def __init__(self, where: str, error: OSError) -> None:
         """Take what cannot be written and the system's error."""
         super().__init__(f"{where} cannot be written: {error.strerror}")
 
 
-ReportReady = Callable[[Mapping[str, object], Callable[[], list[str]]], None]
-"""Tells that all is ready: the object for programs, and the lines for people."""
+class ReadyServer(Protocol):
+    """A server or proxy that is ready."""
+
+    def document(self) -> dict[str, object]:
+        """All that a program needs to use it."""
+
+    def lines(self) -> list[str]:
+        """The lines for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAddresses:
+    """The addresses of a server that is ready; None: it has nothing of that kind.
+
+    Attributes:
+        config: The server's configuration.
+        name_server: Where its name server listens.
+        broker: The broker's address that clients are given.
+        http: Where its HTTP server listens.
+        grpc: Where clients of 5.x have a port of their own.
+    """
+
+    config: ServerConfig
+    name_server: Address | None = None
+    broker: Address | None = None
+    http: Address | None = None
+    grpc: Address | None = None
+
+    def document(self) -> dict[str, object]:
+        """All that a program needs to use the server, with the addresses as clients reach them."""
+        return {
+            "namesrv": None if self.name_server is None else str(reachable_address(self.name_server)),
+            "broker": None if self.broker is None else str(self.broker),
+            "http": None if self.http is None else str(reachable_address(self.http)),
+            "grpc": None if self.grpc is None else str(reachable_address(self.grpc)),
+            "store": str(self.config.store.folder.absolute()),
+        }
+
+    def lines(self) -> list[str]:
+        """The lines that say that all is ready, with the addresses that clients use."""
+        config, name_server = self.config, self.name_server
+        if self.broker is None:
+            return [
+                f"rocketwire ready: name server {name_server}, values in {config.store.folder}",
+                *access_lines(config, name_server),
+                "  stop:  Ctrl-C",
+            ]
+        if name_server is None:
+            names = ";".join(map(str, config.name_servers))
+            where, used = f"broker {self.broker} of the name servers {names}", names
+        else:
+            where, used = f"name server {name_server}, broker {self.broker}", str(reachable_address(name_server))
+        return [
+            f"rocketwire ready: {where}, store {config.store.folder}",
+            f'  Java:  producer.setNamesrvAddr("{used}");',
+            *front_lines(self.grpc, self.http),
+            *access_lines(config, name_server),
+            "  stop:  Ctrl-C",
+            *_clock_lines(config),
+            *fault_lines(config.faults),
+        ]
+
+
+def front_lines(grpc: Address | None, http: Address | None) -> Iterator[str]:
+    """How 5.x clients and operators reach a server or proxy that listens there."""
+    if grpc is not None:
+        yield f'  5.x:   ClientConfiguration.newBuilder().setEndpoints("{reachable_address(grpc)}")'
+    if http is not None:
+        yield f"  HTTP:  http://{reachable_address(http)}/metrics"
+
+
+def access_lines(config: ServerConfig, name_server: Address | None) -> list[str]:
+    """Who is let in: a line where more than this machine could connect."""
+    if config.acl.acl_enable:
+        return [f"  ACL:   accounts of {config.acl.path(config.store.folder)}"]
+    hosts = [config.broker.bind_address, *(() if name_server is None else (name_server.host,))]
+    if all(map(is_loopback, hosts)):
+        return []
+    return ["  open:  no access control; whoever reaches these addresses may do everything (--acl FILE)"]
+
+
+def _clock_lines(config: ServerConfig) -> list[str]:
+    """That the server's time may differ from the machine's."""
+    if not config.clock.movable_clock:
+        return []
+    how = "over HTTP" if config.http is not None else "over HTTP, which needs --http"
+    return [f"  CLOCK: may be moved {how} (movableClock, docs/testing-applications.md)"]
+
+
+def reachable_address(listened: Address) -> Address:
+    """The address that clients use where the server listens: of a wildcard, one of this machine."""
+    host = listened.host
+    return replace(listened, host=machine_address(ipv6=":" in host)) if is_wildcard(host) else listened
 
 
 @contextlib.contextmanager
-def ready_announcer(config: ServerConfig) -> Iterator[Announce]:
-    """What announces that the server is ready. The port file is removed at the end, and one left over at the start.
+def ready_reporter(config: ServerConfig) -> Iterator[Callable[[ReadyServer], None]]:
+    """Give what says that a process is ready, in the configured form.
+
+    The port file is removed at the end, and one left over at the start.
 
     Raises:
         NotAnnounced: from what is yielded: the output or the port file cannot be written.
     """
-    with ready_reporter(config) as tell:
-
-        def announce(
-            name_server: Address | None, broker: Address | None, http: Address | None, grpc: Address | None
-        ) -> None:
-            tell(
-                _document(config, name_server, broker, http, grpc),
-                lambda: ready_lines(config, name_server, broker, http, grpc),
-            )
-
-        yield announce
-
-
-@contextlib.contextmanager
-def ready_reporter(config: ServerConfig) -> Iterator[ReportReady]:
-    """What tells that a process is ready, in the form that is configured.
-
-    Raises:
-        NotAnnounced: from what is yielded, as with `ready_announcer`.
-    """
     port_file = None if config.port_file is None else _PortFile(config.port_file)
 
-    def tell(document: Mapping[str, object], lines: Callable[[], list[str]]) -> None:
-        line = json.dumps({**document, "pid": os.getpid(), "version": __version__}, separators=(",", ":"))
+    def report(ready: ReadyServer) -> None:
+        document = {**ready.document(), "pid": os.getpid(), "version": __version__}
+        line = json.dumps(document, separators=(",", ":"))
         if port_file is not None:
             port_file.write(line)
-        _print([line] if config.json_ready else lines())
+        _print([line] if config.json_ready else ready.lines())
 
     with contextlib.nullcontext() if port_file is None else contextlib.closing(port_file):
-        yield tell
-
-
-def _document(
-    config: ServerConfig,
-    name_server: Address | None,
-    broker: Address | None,
-    http: Address | None,
-    grpc: Address | None,
-) -> dict[str, object]:
-    """All that a program needs to use the server, with the addresses as clients reach them."""
-    return {
-        "namesrv": None if name_server is None else str(reachable_address(name_server)),
-        "broker": None if broker is None else str(broker),
-        "http": None if http is None else str(reachable_address(http)),
-        "grpc": None if grpc is None else str(reachable_address(grpc)),
-        "store": str(config.store.folder.absolute()),
-    }
+        yield report
 
 
 def _print(lines: list[str]) -> None:

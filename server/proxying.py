@@ -13,7 +13,7 @@ import trio
 
 from rocketwire.server.access import access_control
 from rocketwire.server.acl.access_rules import ACCESS_RULES
-from rocketwire.server.banner import access_lines, reachable_address
+from rocketwire.server.announcing import access_lines, front_lines, reachable_address
 from rocketwire.server.configuration import LiveConfig, ServerConfig
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
@@ -102,17 +102,12 @@ class ProxyAddresses:
 
     def lines(self) -> list[str]:
         """The lines that tell people so."""
-        settings, listened, grpc = self.settings, self.listened, self.grpc
+        settings, listened = self.settings, self.listened
         names, second = (";".join(map(str, each)) for each in (settings.upstream, settings.shadow))
         return [
             f"rocketwire proxy ready: {listened} in front of the name servers {names}",
             f'  Java:  producer.setNamesrvAddr("{reachable_address(listened)}");',
-            *(
-                []
-                if grpc is None
-                else [f'  5.x:   ClientConfiguration.newBuilder().setEndpoints("{reachable_address(grpc)}")']
-            ),
-            *([] if self.http is None else [f"  HTTP:  http://{reachable_address(self.http)}/metrics"]),
+            *front_lines(self.grpc, self.http),
             *(f"  {_shown(key)}: {self.brokers[key]}" for key in sorted(self.brokers)),
             *([] if self.brokers else ["  no broker is known yet"]),
             *([f"  shadow: {settings.shadow_sample:g} % of sends go to {second}, too"] if second else []),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from rocketwire.server.announcing import NotAnnounced, ready_announcer, ready_reporter
+from rocketwire.server.announcing import NotAnnounced, ReadyServer, ready_reporter
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.core.clocks.clock import system_clock
@@ -33,7 +33,6 @@ from rocketwire.server.net.listener import AddressInUse
 from rocketwire.server.net.tls.settings import TlsInvalid
 from rocketwire.server.serving import serve, serve_name_server
 from rocketwire.store.errors import StoreError
-from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
     from rocketwire.server.proxy.settings import ProxySettings
@@ -127,26 +126,14 @@ def _cancelled_by_signals() -> Iterator[trio.CancelScope]:
 
 async def _serve_and_announce(config: ServerConfig) -> None:
     with contextlib.ExitStack() as stack:
-        announce = stack.enter_context(ready_announcer(config))
+        ready = stack.enter_context(_reporting(config))
+        if not config.has_broker:
+            await serve_name_server(config, clock=system_clock, run_sync=trio.to_thread.run_sync, ready=ready)
+            return
         flush_thread = None
         if config.flush.sync_flush:
             flush_thread = stack.enter_context(contextlib.closing(FlushThread()))
             await flush_thread.warm_up()
-
-        def ready(
-            name_server: Address | None, broker: Address | None, http: Address | None, grpc: Address | None
-        ) -> None:
-            _set_the_collector()
-            announce(name_server, broker, http, grpc)
-
-        if not config.has_broker:
-            await serve_name_server(
-                config,
-                clock=system_clock,
-                run_sync=trio.to_thread.run_sync,
-                ready=lambda address: ready(address, None, None, None),
-            )
-            return
         await serve(
             config,
             clock=system_clock,
@@ -158,17 +145,24 @@ async def _serve_and_announce(config: ServerConfig) -> None:
 
 
 async def _proxy_and_announce(settings: ProxySettings) -> None:
-    from rocketwire.server.proxying import ProxyAddresses, serve_proxy  # noqa: PLC0415 - a server without one is smaller
+    from rocketwire.server.proxying import serve_proxy  # noqa: PLC0415 - a server without one is smaller
 
-    with ready_reporter(settings.base) as tell:
-
-        def ready(standing: ProxyAddresses) -> None:
-            _set_the_collector()
-            tell(standing.document(), standing.lines)
-
+    with _reporting(settings.base) as ready:
         await serve_proxy(
             settings, clock=system_clock, choose=RandomBelow(), run_sync=trio.to_thread.run_sync, ready=ready
         )
+
+
+@contextlib.contextmanager
+def _reporting(config: ServerConfig) -> Iterator[Callable[[ReadyServer], None]]:
+    """Give what is called when all is ready: from then on the collector works, and the process says so."""
+    with ready_reporter(config) as report:
+
+        def ready(server: ReadyServer) -> None:
+            _set_the_collector()
+            report(server)
+
+        yield ready
 
 
 def _set_the_collector() -> None:

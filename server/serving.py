@@ -9,12 +9,12 @@ import contextlib
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import trio
 
+from rocketwire.server.announcing import ServerAddresses
 from rocketwire.server.broker.broker import Broker
 from rocketwire.server.configuration import NAME_SERVER, LiveConfig, ServerConfig
 from rocketwire.server.core.background import BackgroundBudget
@@ -25,7 +25,7 @@ from rocketwire.server.core.long_tasks import LongTaskScheduler
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
-from rocketwire.server.faults.setup import DispatcherWrapper, allowed_faults, without_faults
+from rocketwire.server.faults.setup import allowed_faults
 from rocketwire.server.grpc.front import GrpcServer
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
@@ -39,22 +39,22 @@ from rocketwire.server.net.admission.descriptors import Descriptors, divide_desc
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.hub import Hub, hub_kernel
 from rocketwire.server.net.listener import Listener, bind, listened_address
+from rocketwire.server.net.session import Session
 from rocketwire.server.net.tls.contexts import loaded_contexts
 from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.registry import broker_families, front_parts, grpc_families, name_server_families
 from rocketwire.server.sockets import ServerSockets
 from rocketwire.store.append.group_commit import RunBlocking
 from rocketwire.store.tables.key_values import KeyValueFile
-from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
-    from rocketwire.server.faults.faulty import FaultInjection
+    from rocketwire.server.faults.faulty import FaultInjection, FaultyDispatcher
     from rocketwire.server.monitoring.endpoint import Monitoring
 
 log = logging.getLogger(__name__)
 
-Ready: TypeAlias = Callable[[Address | None, Address, Address | None, Address | None], None]
-"""Told the addresses of name server, broker, HTTP and gRPC; None: there is none."""
+Ready: TypeAlias = Callable[[ServerAddresses], None]
+"""Called with the addresses of all that listens."""
 
 
 async def serve(
@@ -68,7 +68,7 @@ async def serve(
 ) -> None:
     """Serve until cancelled. `ready` is called with the addresses that clients use once all listen.
 
-    Flushes that somebody waits for go to `run_flush`, other blocking calls to `run_sync`, which takes both without it.
+    Flushes that requests wait for go to `run_flush`, other blocking calls to `run_sync`, which takes both without it.
 
     Raises:
         AddressInUse: a port cannot be had.
@@ -85,7 +85,7 @@ async def serve(
     with contextlib.ExitStack() as stack:
         sockets = ServerSockets.bind(config, stack)
         descriptors = divide_descriptors(http=config.http is not None)
-        networks, advertised = config.advertised_networks, _advertised(sockets)
+        networks, advertised = config.advertised_networks, sockets.advertised
         routes = RouteTable(
             Advertising(networks, registered=advertised, listen_port=sockets.port) if networks else None
         )
@@ -100,48 +100,66 @@ async def serve(
             run_sync=run_sync,
             run_flush=run_flush or run_sync,
         )
-        metrics = broker.base.metrics
-        try:
-            faults = allowed_faults(config.faults, choose, metrics)
-            process = _Process(
-                config=config,
-                clock=clock,
-                metrics=metrics,
-                latencies=None if sockets.http is None else Latencies(),
-                admission=Admission(broker.base.in_flight, descriptors.connections, descriptors.linger_budget),
-                tls=TlsGate(tls, broker.base.in_flight),
-                wrap_dispatcher=without_faults if faults is None else faults.wrap_dispatcher,
-                works=LongTaskScheduler(run_sync, now=trio.current_time),
-                run_sync=run_sync,
-            )
-            name_server = None if sockets.name_server is None else _name_server(sockets.name_server, routes, process)
-            ports = _broker_ports(sockets.for_broker, broker, process, faults)
-            monitoring = _monitoring(sockets.http, broker, (name_server, ports), process, faults, descriptors, movable)
-            async with trio.open_nursery() as nursery:
-                broker.start(nursery)
-                nursery.start_soon(routes.run, broker.base.background)
-                if faults is not None:
-                    nursery.start_soon(faults.delayed.run)
-                for each in (name_server, ports):
-                    if each is not None:
-                        each.start(nursery)
-                descriptors.log_shares()
-                sockets.log_addresses()
-                if monitoring is not None:
-                    nursery.start_soon(monitoring.run)
-                http = None if monitoring is None else monitoring.address
-                ready(sockets.name_server_address, advertised, http, sockets.grpc_address)
-        finally:
-            broker.close()
-            log.info(
-                "stopped: %(messages_in)d messages in, %(messages_out)d out",
-                {"messages_in": metrics.messages_in, "messages_out": metrics.messages_out},
-            )
+        stack.callback(_close, broker)
+        in_flight, metrics = broker.base.in_flight, broker.base.metrics
+        process = _Process(
+            config=config,
+            clock=clock,
+            metrics=metrics,
+            latencies=None if sockets.http is None else Latencies(),
+            admission=Admission(in_flight, descriptors.connections, descriptors.linger_budget),
+            tls=TlsGate(tls, in_flight),
+            routes=routes,
+            faults=allowed_faults(config.faults, choose, metrics),
+            run_sync=run_sync,
+        )
+        await _serve_on(sockets, descriptors, broker, process, movable, ready)
 
 
-async def serve_name_server(
-    config: ServerConfig, *, clock: Clock, run_sync: RunSync, ready: Callable[[Address], None]
+async def _serve_on(
+    sockets: ServerSockets,
+    descriptors: Descriptors,
+    broker: Broker,
+    process: _Process,
+    movable: MovableClock | None,
+    ready: Ready,
 ) -> None:
+    """Serve the name server, the broker and monitoring on their sockets."""
+    name_server = None if sockets.name_server is None else _name_server(sockets.name_server, process)
+    ports = [*(() if name_server is None else (name_server,)), _broker_ports(sockets.for_broker, broker, process)]
+    monitoring = _monitoring(sockets.http, broker, ports, process, descriptors, movable)
+    async with trio.open_nursery() as nursery:
+        broker.start(nursery)
+        nursery.start_soon(process.routes.run, broker.base.background)
+        if process.faults is not None:
+            nursery.start_soon(process.faults.delayed.run)
+        for each in ports:
+            each.start(nursery)
+        descriptors.log_shares()
+        sockets.log_addresses()
+        if monitoring is not None:
+            nursery.start_soon(monitoring.run)
+        ready(
+            ServerAddresses(
+                config=process.config,
+                name_server=sockets.name_server_address,
+                broker=sockets.advertised,
+                http=None if monitoring is None else monitoring.address,
+                grpc=sockets.grpc_address,
+            )
+        )
+
+
+def _close(broker: Broker) -> None:
+    broker.close()
+    metrics = broker.base.metrics
+    log.info(
+        "stopped: %(messages_in)d messages in, %(messages_out)d out",
+        {"messages_in": metrics.messages_in, "messages_out": metrics.messages_out},
+    )
+
+
+async def serve_name_server(config: ServerConfig, *, clock: Clock, run_sync: RunSync, ready: Ready) -> None:
     """Serve as a name server alone until cancelled; `ready` is called with its address once it listens.
 
     Raises:
@@ -159,22 +177,18 @@ async def serve_name_server(
             config=config,
             clock=clock,
             metrics=metrics,
-            latencies=None,
             admission=Admission(in_flight, descriptors.connections, descriptors.linger_budget),
             tls=TlsGate(contexts, in_flight),
-            wrap_dispatcher=without_faults,
-            works=LongTaskScheduler(run_sync, now=trio.current_time),
+            routes=routes,
             run_sync=run_sync,
         )
-        name_server = _name_server(sock, routes, process)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(in_flight.run)
             nursery.start_soon(routes.run, BackgroundBudget(metrics.requests.total))
-            name_server.start(nursery)
-            ready(listened_address(sock, address))
+            _name_server(sock, process).start(nursery)
+            ready(ServerAddresses(config=config, name_server=listened_address(sock, address)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Process:
     """What all servers of this process share.
 
@@ -182,23 +196,46 @@ class _Process:
         config: The configuration at the start.
         clock: The wall clock.
         metrics: Counts requests.
-        latencies: Measures them; None: nobody asks.
+        latencies: Measures them; None: they are not measured.
         admission: Admits connections.
         tls: Serves those that begin TLS.
-        wrap_dispatcher: Puts faults in front of a dispatcher.
+        routes: The routes of the name server.
+        faults: Applies faults in front of dispatchers; None: none are allowed.
         works: Carries out long requests.
         run_sync: Runs blocking calls in threads.
     """
 
-    config: ServerConfig
-    clock: Clock
-    metrics: Metrics
-    latencies: Latencies | None
-    admission: Admission
-    tls: TlsGate
-    wrap_dispatcher: DispatcherWrapper
-    works: LongTaskScheduler
-    run_sync: RunSync
+    def __init__(
+        self,
+        *,
+        config: ServerConfig,
+        clock: Clock,
+        metrics: Metrics,
+        admission: Admission,
+        tls: TlsGate,
+        routes: RouteTable,
+        run_sync: RunSync,
+        latencies: Latencies | None = None,
+        faults: FaultInjection | None = None,
+    ) -> None:
+        self.config = config
+        self.clock = clock
+        self.metrics = metrics
+        self.latencies = latencies
+        self.admission = admission
+        self.tls = tls
+        self.routes = routes
+        self.faults = faults
+        self.works = LongTaskScheduler(run_sync, now=trio.current_time)
+        self.run_sync = run_sync
+
+    def wrapped(
+        self, dispatcher: FrameDispatcher, on_close: Callable[[Session], None], listener: str
+    ) -> tuple[FrameDispatcher | FaultyDispatcher, Callable[[Session], None]]:
+        """The dispatcher and the close callback of the listener of that name, behind faults if they are allowed."""
+        if self.faults is None:
+            return dispatcher, on_close
+        return self.faults.wrap_dispatcher(dispatcher, on_close, listener)
 
 
 class _Ports(NamedTuple):
@@ -217,12 +254,6 @@ class _Ports(NamedTuple):
             nursery.start_soon(listener.run)
 
 
-def _advertised(sockets: ServerSockets) -> Address:
-    """The broker's address that clients are given."""
-    config = sockets.config
-    return Address(host=config.broker.advertised_host, port=config.advertised_port or sockets.port)
-
-
 def _movable(clock: Clock, config: ServerConfig) -> MovableClock | None:
     """The clock that the configuration allows to be moved, None if it does not; the caller may have made it."""
     if not config.clock.movable_clock:
@@ -232,13 +263,11 @@ def _movable(clock: Clock, config: ServerConfig) -> MovableClock | None:
     return MovableClock(clock, config.store.folder / "config" / "movableClock.json")
 
 
-def _broker_ports(
-    sockets: Sequence[socket.socket], broker: Broker, process: _Process, faults: FaultInjection | None
-) -> _Ports:
+def _broker_ports(sockets: Sequence[socket.socket], broker: Broker, process: _Process) -> _Ports:
     """What serves the connections of the broker."""
-    base = broker.base
-    access, in_flight, latencies = base.access, base.in_flight, process.latencies
-    dispatcher, peer_closed = process.wrap_dispatcher(
+    base, faults, latencies = broker.base, process.faults, process.latencies
+    access = base.access
+    dispatcher, peer_closed = process.wrapped(
         FrameDispatcher(
             (*broker_families(broker), *grpc_families(broker)),
             metrics=process.metrics,
@@ -263,7 +292,7 @@ def _broker_ports(
         identify=None if access is None else access.identify,
         kernel_guarded=lambda: dispatcher.guarded,
         note=None if latencies is None else latencies.note,
-        in_flight=in_flight,
+        in_flight=base.in_flight,
         works=process.works,
     )
     listeners = [
@@ -273,7 +302,7 @@ def _broker_ports(
     return _Ports("broker", listeners, hub, (partial(front.run, base.background),))
 
 
-def _name_server(sock: socket.socket, routes: RouteTable, process: _Process) -> _Ports:
+def _name_server(sock: socket.socket, process: _Process) -> _Ports:
     """What serves the connections of the name server."""
     folder, admission = process.config.store.folder, process.admission
     path = str(folder.absolute() / "config")
@@ -286,14 +315,14 @@ def _name_server(sock: socket.socket, routes: RouteTable, process: _Process) -> 
     )
     kernel = hub_kernel()
     hub = None if kernel is None else Hub(kernel, clock=process.clock, in_flight=admission.in_flight)
-    dispatcher, closed = process.wrap_dispatcher(
+    dispatcher, closed = process.wrapped(
         FrameDispatcher(
-            name_server_families(routes, key_values, admission.limits, own),
+            name_server_families(process.routes, key_values, admission.limits, own),
             metrics=process.metrics,
             works=process.works,
             now=trio.current_time,
         ),
-        routes.peer_closed,
+        process.routes.peer_closed,
         "namesrv",
     )
     served_by = timed(dispatcher, process.metrics, process.latencies)
@@ -304,9 +333,8 @@ def _name_server(sock: socket.socket, routes: RouteTable, process: _Process) -> 
 def _monitoring(
     sock: socket.socket | None,
     broker: Broker,
-    ports: Sequence[_Ports | None],
+    ports: Sequence[_Ports],
     process: _Process,
-    faults: FaultInjection | None,
     descriptors: Descriptors,
     movable: MovableClock | None,
 ) -> Monitoring | None:
@@ -321,8 +349,6 @@ def _monitoring(
     listeners: dict[str, Sequence[Listener]] = {"name server": ()}
     hubs = []
     for each in ports:
-        if each is None:
-            continue
         listeners[each.name] = each.listeners
         if each.hub is not None:
             each.hub.measure_latencies()
@@ -347,7 +373,7 @@ def _monitoring(
         hubs=hubs,
         in_flight=broker.base.in_flight,
         latencies=latencies,
-        faults=faults,
+        faults=process.faults,
         descriptors=descriptors,
     )
     return Monitoring(sock, sources, movable, hosts=process.config.http_port.hosts)

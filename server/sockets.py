@@ -27,7 +27,7 @@ class ServerSockets:
 
     Attributes:
         config: Where to listen.
-        name_server: For clients that ask a name server.
+        name_server: For clients of the name server.
         broker: For clients of the broker; the first has its port.
         http: For operators.
         grpc: For clients of 5.x.
@@ -69,6 +69,11 @@ class ServerSockets:
         """The broker's port."""
         port: int = self.broker[0].getsockname()[1]
         return port
+
+    @property
+    def advertised(self) -> Address:
+        """The broker's address that clients are given."""
+        return Address(host=self.config.broker.advertised_host, port=self.config.advertised_port or self.port)
 
     @property
     def for_broker(self) -> list[socket.socket]:

@@ -15,7 +15,6 @@ from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.core.clocks.clock import system_clock
 from rocketwire.server.serving import serve
 from rocketwire.testing.errors import NotInProcess, NotStarted
-from rocketwire.wire.addresses import Address
 
 
 class InProcess:
@@ -59,9 +58,6 @@ class InProcess:
                 raise NotStarted(f"the server did not become ready: {_leaf(error)}") from error
 
     async def _serve(self, task_status: TaskStatus[None]) -> None:
-        def ready(_names: Address | None, _broker: Address, _http: Address | None, _grpc: Address | None) -> None:
-            task_status.started()
-
         self._scope, self._ended = trio.CancelScope(), trio.Event()
         try:
             with self._scope:
@@ -70,7 +66,7 @@ class InProcess:
                     clock=system_clock,
                     choose=secrets.randbelow,
                     run_sync=trio.to_thread.run_sync,
-                    ready=ready,
+                    ready=lambda _: task_status.started(),
                 )
         finally:
             self._ended.set()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.faults.keys import FaultKeys
-from rocketwire.server.net.session import Session
 
 if TYPE_CHECKING:
-    from rocketwire.server.faults.faulty import FaultInjection, FaultyDispatcher
+    from rocketwire.server.faults.faulty import FaultInjection
 
 
 def allowed_faults(keys: FaultKeys, choose: Callable[[int], int], metrics: Metrics) -> FaultInjection | None:
@@ -27,20 +25,6 @@ def allowed_faults(keys: FaultKeys, choose: Callable[[int], int], metrics: Metri
     from rocketwire.server.faults.faulty import FaultInjection  # noqa: PLC0415 - see above
 
     return FaultInjection(keys.rules, choose=choose, metrics=metrics)
-
-
-DispatcherWrapper: TypeAlias = (
-    "Callable[[FrameDispatcher, Callable[[Session], None], str],"
-    " tuple[FrameDispatcher | FaultyDispatcher, Callable[[Session], None]]]"
-)
-"""Wraps the dispatcher and the close callback of the listener of a name."""
-
-
-def without_faults(
-    dispatcher: FrameDispatcher, on_close: Callable[[Session], None], _listener: str
-) -> tuple[FrameDispatcher | FaultyDispatcher, Callable[[Session], None]]:
-    """Return the dispatcher and the close callback as they are: `FaultInjection.wrap_dispatcher` without faults."""
-    return dispatcher, on_close
 
 
 def banner_lines(keys: FaultKeys) -> Iterator[str]:

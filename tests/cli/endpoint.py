@@ -13,6 +13,7 @@ import pytest
 import trio
 
 from rocketwire.cli import main
+from rocketwire.server.announcing import ServerAddresses
 from rocketwire.server.core.clocks.clock import system_clock
 from rocketwire.server.serving import serve
 from rocketwire.wire.addresses import Address
@@ -52,9 +53,10 @@ def real_endpoint(store: Path, **changes: Any) -> Iterator[Addresses]:
     ready = threading.Event()
     state: dict[str, Any] = {}
 
-    def listens(name_server: Address | None, broker: Address, _http: Address | None, _grpc: Address | None) -> None:
-        assert name_server is not None
-        state["addresses"] = Addresses(name_server, broker)
+    def listens(server: ServerAddresses) -> None:
+        assert server.name_server is not None
+        assert server.broker is not None
+        state["addresses"] = Addresses(server.name_server, server.broker)
         ready.set()
 
     async def run() -> None:

@@ -25,6 +25,7 @@ import trio
 import trio.testing
 
 from rocketwire.remoting.core.steps import Operation
+from rocketwire.server.announcing import ServerAddresses
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.configuration import KEYS, ServerConfig
 from rocketwire.server.core.append import Append
@@ -558,16 +559,14 @@ class Server:
             await settle()
             left -= now
 
-    def _listens(
-        self, name_server: Address | None, broker: Address | None, http: Address | None, grpc: Address | None
-    ) -> None:
-        assert broker is not None
-        self.name_server_address = name_server or self.config.name_servers[0]
-        self.http = http
-        self.grpc = grpc
-        self.advertised = broker
+    def _listens(self, ready: ServerAddresses) -> None:
+        assert ready.broker is not None
+        self.name_server_address = ready.name_server or self.config.name_servers[0]
+        self.http = ready.http
+        self.grpc = ready.grpc
+        self.advertised = ready.broker
         if not self.config.broker.listen_port:
-            self.broker_address = replace(self.config.broker.address, port=broker.port)
+            self.broker_address = replace(self.config.broker.address, port=ready.broker.port)
         self._ready.set()
 
     async def _run(self) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server import banner, run
+from rocketwire.server import announcing, run
+from rocketwire.server.announcing import ServerAddresses
 from rocketwire.server.broker.broker import Broker
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.net.listener import AddressInUse, bind
@@ -263,7 +264,7 @@ def test_a_server_on_every_address_shows_one_that_works(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "rocketwire")
-    monkeypatch.setattr(banner, "machine_address", lambda *, ipv6: "::7" if ipv6 else "192.0.2.7")
+    monkeypatch.setattr(announcing, "machine_address", lambda *, ipv6: "::7" if ipv6 else "192.0.2.7")
     config = small_config(tmp_path / "store", listen_port=free_port())
     names = Address(host="0.0.0.0", port=free_port("0.0.0.0"))
     config = replace(config, name_server=names)
@@ -279,7 +280,7 @@ def test_a_server_on_every_address_shows_one_that_works(
 def test_the_address_of_metrics_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], every: bool
 ) -> None:
-    monkeypatch.setattr(banner, "machine_address", lambda *, ipv6: "::7" if ipv6 else "192.0.2.7")
+    monkeypatch.setattr(announcing, "machine_address", lambda *, ipv6: "::7" if ipv6 else "192.0.2.7")
     host = "0.0.0.0" if every else "127.0.0.1"
     http = Address(host=host, port=free_port(host))
     config = small_config(tmp_path / "store", listen_port=free_port(), http=http)
@@ -373,7 +374,8 @@ def test_a_certificate_that_cannot_be_used_is_one_line_and_code_2(
 def test_the_start_says_that_the_clock_may_be_moved(tmp_path: Path, http: bool) -> None:
     config = small_config(tmp_path / "store", movable_clock=True)
     address = Address(host="127.0.0.1", port=1)
-    lines = banner.ready_lines(replace(config, http=address if http else None), address, address, None, None)
+    config = replace(config, http=address if http else None)
+    ready = ServerAddresses(config=config, name_server=address, broker=address)
     how = "over HTTP" if http else "over HTTP, which needs --http"
-    assert f"  CLOCK: may be moved {how} (movableClock, docs/testing-applications.md)" in lines
-    assert not any("CLOCK" in line for line in banner.ready_lines(ServerConfig(), address, address, None, None))
+    assert f"  CLOCK: may be moved {how} (movableClock, docs/testing-applications.md)" in ready.lines()
+    assert not any("CLOCK" in line for line in replace(ready, config=ServerConfig()).lines())

@@ -13,15 +13,13 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.faults.faulty import FaultyDispatcher
 from rocketwire.server.faults.grammar import parse_rule
 from rocketwire.server.faults.keys import FaultKeys
-from rocketwire.server.faults.setup import allowed_faults, banner_lines, without_faults
+from rocketwire.server.faults.setup import allowed_faults, banner_lines
 
 RULES = tuple(map(parse_rule, ("drop,code=310", "delay:5")))
 
 
 def test_without_a_word_of_faults_nothing_is_in_front() -> None:
     assert allowed_faults(FaultKeys(), lambda _: 0, Metrics()) is None
-    dispatcher: Any = object()
-    assert without_faults(dispatcher, print, "broker") == (dispatcher, print)
     assert list(banner_lines(FaultKeys())) == []
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from rocketwire.server import banner
+from rocketwire.server.announcing import ServerAddresses
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.configuration import ServerConfig, read_settings
 from rocketwire.server.grpc.keys import DEFAULT_ADDRESS, GrpcKeys
@@ -36,9 +37,10 @@ def test_the_address_is_a_key() -> None:
 def test_the_start_says_how_to_reach_it() -> None:
     address = Address(host="127.0.0.1", port=8081)
     assert address == DEFAULT_ADDRESS
-    lines = banner.ready_lines(ServerConfig(), address, address, None, address)
+    ready = ServerAddresses(config=ServerConfig(), name_server=address, broker=address, grpc=address)
+    lines = ready.lines()
     assert '  5.x:   ClientConfiguration.newBuilder().setEndpoints("127.0.0.1:8081")' in lines
-    assert not any("5.x" in line for line in banner.ready_lines(ServerConfig(), address, address, None, None))
+    assert not any("5.x" in line for line in replace(ready, grpc=None).lines())
 
 
 async def test_the_default_port_is_taken_if_it_is_free(
