@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from rocketwire.server.acl.permissions import PUB, SUB
 from rocketwire.server.acl.resources import (
     NOTHING,
+    PUB,
+    SUB,
     NeededPermissions,
     of_acks,
     of_assignment,

@@ -10,11 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from rocketwire.server.acl import permissions
 from rocketwire.server.acl.access_rules import ADMIN_CODES, CODES_UNPROTECTED_BY_APACHE
 from rocketwire.server.acl.message_owner import HOLDING_TOPICS
-from rocketwire.server.acl.permissions import DENY, SUB
-from rocketwire.server.acl.resources import NeededPermissions
+from rocketwire.server.acl.resources import DENY, SUB, NeededPermissions, allows, assignment, parse_permissions
 from rocketwire.server.acl.white_list import Matches, white_list
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 from rocketwire.wire.java import hash_map_order
@@ -93,7 +91,7 @@ class Account:
             owned = self.permissions.get(resource)
         if owned is None:
             owned = DENY if resource == reply_topic else self._default(resource)
-        return permissions.allows(owned, permission)
+        return allows(owned, permission)
 
     def _default(self, resource: str) -> int:
         if resource.startswith(RETRY_PREFIX):
@@ -130,17 +128,17 @@ def account(config: PlainAccessConfig) -> Account:
         secret=SecretKey(secret_key),
         matches=white_list(config.white_remote_address or ""),
         admin=config.admin,
-        topic_default=permissions.parse_permissions(config.default_topic_perm),
-        group_default=permissions.parse_permissions(config.default_group_perm),
+        topic_default=parse_permissions(config.default_topic_perm),
+        group_default=parse_permissions(config.default_group_perm),
         permissions=owned,
     )
 
 
 def _permission(text: str, kind: str) -> tuple[str, int]:
-    found = permissions.assignment(text)
+    found = assignment(text)
     if found is None:
         raise AccountInvalid(f"{kind}Perms", f"Parse resource permission failed for {kind}:{text}")
-    return found[0], permissions.parse_permissions(found[1])
+    return found[0], parse_permissions(found[1])
 
 
 def check_permissions(texts: tuple[str, ...] | None) -> None:
@@ -150,14 +148,14 @@ def check_permissions(texts: tuple[str, ...] | None) -> None:
         AccountInvalid: one is not `NAME=PERMISSION`, or the permission is unknown.
     """
     for text in texts or ():
-        found = permissions.assignment(text)
+        found = assignment(text)
         if found is None:
             raise AccountInvalid(
                 "perms",
                 f"Parse Resource format error for {text}.\n"
                 "The expected resource format is 'Res=Perm'. For example: topicA=SUB",
             )
-        if found[1] != "DENY" and permissions.parse_permissions(found[1]) == DENY:
+        if found[1] != "DENY" and parse_permissions(found[1]) == DENY:
             raise AccountInvalid(
                 "perms",
                 f"Parse resource permission error for {text}.\n"

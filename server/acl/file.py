@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from rocketwire.server.acl import permissions
 from rocketwire.server.acl.accounts import Account, AccountInvalid, account
 from rocketwire.server.acl.document import AclFileInvalid, document_bytes, load
+from rocketwire.server.acl.resources import is_permission
 from rocketwire.server.acl.white_list import Matches, WhiteListInvalid, white_list
 from rocketwire.server.config.keys import camel
 from rocketwire.wire.bodies.acl import AclConfig, PlainAccessConfig
@@ -176,11 +176,7 @@ def _config(name: str, entry: dict[Any, Any], warnings: list[str]) -> PlainAcces
             values[attribute] = None if value is None else _texts(value, where)
         elif value is not None:
             values[attribute] = _boolean(value, where) if key == "admin" else _text(value, where)
-        if (
-            key in _DEFAULTS
-            and (text := values.get(_ATTRIBUTES[key])) is not None
-            and not permissions.is_permission(text)
-        ):
+        if key in _DEFAULTS and (text := values.get(_ATTRIBUTES[key])) is not None and not is_permission(text):
             warnings.append(f"{where}: {value} is no permission, it denies")
     return PlainAccessConfig(**values)
 

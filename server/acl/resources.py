@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from rocketwire.server.acl.permissions import PUB, SUB
 from rocketwire.server.clients.order_locks import check_size
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.wire.bodies import decode_body
@@ -18,6 +17,34 @@ from rocketwire.wire.bodies.assignment import QueryAssignmentRequestBody
 from rocketwire.wire.bodies.client import HeartbeatData
 from rocketwire.wire.bodies.pop import decode_batch
 from rocketwire.wire.names import RETRY_PREFIX, TRACE_TOPIC, original_pop_topic, retry_topic
+
+# Apache's bits of permissions. DENY overrides all others.
+DENY: Final = 1
+PUB: Final = 4
+SUB: Final = 8
+
+_BITS: Final = {"DENY": DENY, "PUB": PUB, "SUB": SUB, "PUB|SUB": PUB | SUB, "SUB|PUB": PUB | SUB}
+
+
+def is_permission(text: str) -> bool:
+    """Whether the text is a valid permission."""
+    return text.strip() in _BITS
+
+
+def parse_permissions(text: str | None) -> int:
+    """The bits of a permission's text; missing or unknown text: DENY."""
+    return DENY if text is None else _BITS.get(text.strip(), DENY)
+
+
+def allows(owned: int, needed: int) -> bool:
+    """Whether the bits `owned` allow a request that needs one of the bits `needed`."""
+    return not owned & DENY and bool(owned & needed)
+
+
+def assignment(text: str) -> tuple[str, str] | None:
+    """Name and permission text of `NAME=PERMISSION`; None: the text has another form. Empty parts do not count."""
+    parts = [part for part in text.split("=") if part]
+    return (parts[0].strip(), parts[1].strip()) if len(parts) == len(("name", "permission")) else None
 
 
 class NeededPermissions(NamedTuple):

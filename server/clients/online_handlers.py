@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import trio
+
 from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.clients.client_requests import consumer_status, forward_to_client
 from rocketwire.server.clients.members import ConsumerGroup, GroupMember
 from rocketwire.server.clients.offset_reset import CPP, OnlineServices, reset
-from rocketwire.server.clients.producer_table import all_producers
 from rocketwire.server.core.client_errors import (
     ConsumerGroupOffline,
     ProducerGroupOffline,
@@ -23,14 +24,52 @@ from rocketwire.server.core.errors import (
     response_code,
 )
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.long_tasks import ReplyOperation, encode_answer, in_batches
+from rocketwire.server.core.long_tasks import ROWS_PER_STEP, ReplyOperation, check_answer, encode_answer, in_batches
 from rocketwire.server.core.request import ClientAnswer, Peer, Reply, Request
 from rocketwire.server.core.route import RequestRoutes, Route
-from rocketwire.wire.bodies.online import ClientConnection, ConsumerConnection, ProducerConnection
+from rocketwire.wire.bodies.online import (
+    ClientConnection,
+    ConsumerConnection,
+    ProducerConnection,
+    ProducerInfo,
+    ProducerTableInfo,
+)
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers import online as headers
 from rocketwire.wire.message_id import parse_offset_message_id
 from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE
+
+_LEAST_PRODUCER: Final = len('{"clientId":"","language":"GO","lastUpdateTimestamp":0,"remoteIP":"","version":1},')
+
+
+def _all_producers(services: OnlineServices, _request: Request[None]) -> ReplyOperation:
+    """The producers of every group (328), as `mqadmin producer` shows them."""
+    found: dict[str, tuple[ProducerInfo, ...]] = {}
+    rows = least = 0
+    for group in services.clients.producer_groups():
+        producers: list[ProducerInfo] = []
+        for peer, member in services.clients.producers(group):
+            producers.append(_producer_info(services, peer, member))
+            rows, least = rows + 1, least + _LEAST_PRODUCER + len(member.client_id)
+            if not rows % ROWS_PER_STEP:
+                check_answer(least)
+                yield None
+        if producers:
+            found[group] = tuple(producers)
+            least += len(group)
+    return Reply(body=((yield from encode_answer(ProducerTableInfo(data=found), rows, least)),))
+
+
+def _producer_info(services: OnlineServices, peer: Peer, member: GroupMember) -> ProducerInfo:
+    ago = int((trio.current_time() - member.last_seen) * 1000)
+    return ProducerInfo(
+        client_id=member.client_id,
+        remote_ip=f"/{peer.remote_text}",
+        language=member.language,
+        version=member.version,
+        last_update_timestamp=services.clock() - ago,
+    )
+
 
 _LEAST_CONNECTION: Final = len('{"clientAddr":"1.1.1.1:1","clientId":"","language":"GO","version":1},')
 _UNSET_REMARK: Final = "not set any response code"  # 4.9.7's remark beside the code 0 of 222 and 223
@@ -175,7 +214,7 @@ family: Final = RequestRoutes[OnlineServices](
     ),
     Route(
         code=RequestCode.GET_ALL_PRODUCER_INFO,
-        handler=all_producers,
+        handler=_all_producers,
         summary="all connected producers by group",
     ),
     Route(

@@ -15,7 +15,6 @@ from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.dispatch.caller import GrpcCaller
 from rocketwire.server.dispatch.dispatcher import MAX_SERVE_SECONDS, FrameDispatcher
 from rocketwire.server.faults.calls import FaultyCalls
-from rocketwire.server.faults.corruption import corrupt_frame
 from rocketwire.server.faults.delay_queue import DelayedConnection, DelayQueue
 from rocketwire.server.faults.rule import (
     REMARK,
@@ -30,6 +29,7 @@ from rocketwire.server.faults.rule import (
     FaultPart,
     ListenerName,
     Rule,
+    corrupt_frame,
 )
 from rocketwire.server.faults.rules import FaultRules
 from rocketwire.server.net.session import Session

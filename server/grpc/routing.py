@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from rocketwire.remoting.core.steps import Operation
-from rocketwire.server.acl.permissions import PUB, SUB
+from rocketwire.server.acl.resources import PUB, SUB
 from rocketwire.server.core.long_tasks import check_answer
 from rocketwire.server.grpc.calls import Call, serve
 from rocketwire.server.grpc.settings import group_config_request

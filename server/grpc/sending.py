@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from rocketwire.remoting.core.steps import Operation
-from rocketwire.server.acl.permissions import PUB
+from rocketwire.server.acl.resources import PUB
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import MessageTypeWrong

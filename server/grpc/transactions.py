@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from rocketwire.remoting.core.steps import Operation
-from rocketwire.server.acl.permissions import PUB
+from rocketwire.server.acl.resources import PUB
 from rocketwire.server.grpc.calls import Call, serve
 from rocketwire.server.grpc.routing import load_shares
 from rocketwire.server.grpc.statuses import status_of_reply

@@ -14,9 +14,8 @@ from typing import Final
 import trio
 
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.tls.buffered import BufferedBytes
 from rocketwire.server.net.tls.client import client_context, read_client_settings
-from rocketwire.server.net.tls.connection import TlsConnection
+from rocketwire.server.net.tls.connection import BufferedBytes, TlsConnection
 from rocketwire.server.net.tls.engine import TlsEngine, TlsFault
 from rocketwire.server.net.tls.settings import TlsInvalid
 from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connect

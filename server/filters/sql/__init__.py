@@ -1,4 +1,4 @@
-r"""rSQL92 filter expressions: the grammar, its type rules, and compilation to Python code.
+r"""SQL92 filter expressions: the grammar, its type rules, and compilation to Python code.
 
 `compile_sql` is all that others need, and what the benchmark measures::
 
@@ -11,13 +11,54 @@ May import: `core`; `wire`.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from rocketwire.server.core.errors import FilterExpressionInvalid
 from rocketwire.server.filters.sql.code import MOST_COMPARISONS, Compiled, TooLarge, compile_condition
-from rocketwire.server.filters.sql.compiled_cache import CompiledCache
 from rocketwire.server.filters.sql.java_numbers import EvaluationFailed
+
+T = TypeVar("T")
+
+MOST_CHARACTERS: Final = 131_072
+"""The most characters of all cached expressions."""
+_LEAST: Final = 64  # characters that every expression counts at least
+
+
+class CompiledCache(Generic[T]):
+    """Values by expression; the least recently used ones are dropped.
+
+    A compiled expression takes some hundred bytes for each of its characters, so the bound is in characters.
+    """
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[str, T] = OrderedDict()
+        self._characters = 0
+
+    def __len__(self) -> int:
+        """The number of cached values."""
+        return len(self._values)
+
+    def get(self, expression: str) -> T | None:
+        """The value of an expression; None if it is not cached."""
+        value = self._values.get(expression)
+        if value is not None:
+            self._values.move_to_end(expression)
+        return value
+
+    def put(self, expression: str, value: T) -> None:
+        """Cache the value of an expression that has none."""
+        self._values[expression] = value
+        self._characters += _size(expression)
+        while self._characters > MOST_CHARACTERS:
+            oldest, _ = self._values.popitem(last=False)
+            self._characters -= _size(oldest)
+
+
+def _size(expression: str) -> int:
+    return max(_LEAST, len(expression))
+
 
 SQL92: Final = "SQL92"
 """The expression type."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rocketwire.remoting.core.steps import Operation
-from rocketwire.server.acl.permissions import SUB
+from rocketwire.server.acl.resources import SUB
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.grpc.calls import Call, serve
 from rocketwire.server.grpc.clients import GrpcClients

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 from rocketwire.remoting.core.steps import Operation
-from rocketwire.server.acl.permissions import SUB
+from rocketwire.server.acl.resources import SUB
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.grpc.calls import Call, EncodedPayloads, serve

@@ -12,8 +12,7 @@ import trio
 from rocketwire.server.net.admission.admission import rate_group
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.driver import TLS_HANDSHAKE
-from rocketwire.server.net.tls.buffered import BufferedBytes
-from rocketwire.server.net.tls.connection import TlsConnection, receive
+from rocketwire.server.net.tls.connection import BufferedBytes, TlsConnection, receive
 from rocketwire.server.net.tls.contexts import TlsContexts
 from rocketwire.server.net.tls.engine import TlsEngine, TlsFault
 from rocketwire.server.net.tls.settings import TlsMode

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from rocketwire.server.acl.access_rules import ADMIN_CODES, CODES_UNPROTECTED_BY_APACHE
 from rocketwire.server.acl.accounts import Account, AccountInvalid, account, check_permissions
-from rocketwire.server.acl.permissions import PUB, SUB
-from rocketwire.server.acl.resources import NeededPermissions, sent_to
+from rocketwire.server.acl.resources import PUB, SUB, NeededPermissions, sent_to
 from rocketwire.server.acl.white_list import WhiteListInvalid
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 

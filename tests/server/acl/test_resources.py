@@ -1,10 +1,22 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from rocketwire.server.acl.access_rules import ADMIN_CODES, message_offset, needed_permissions, permissions_for_message
-from rocketwire.server.acl.permissions import PUB, SUB
-from rocketwire.server.acl.resources import NOTHING, NeededPermissions, resource_text
+from rocketwire.server.acl.resources import (
+    DENY,
+    NOTHING,
+    PUB,
+    SUB,
+    NeededPermissions,
+    allows,
+    assignment,
+    is_permission,
+    parse_permissions,
+    resource_text,
+)
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.registry import BROKER_FAMILIES
 from rocketwire.wire.bodies import encode_body
@@ -156,3 +168,53 @@ def test_how_they_are_shown() -> None:
 )
 def test_a_route_needs_what_a_call_wants_to_do(ext: dict[str, str], need: NeededPermissions) -> None:
     assert needed_permissions(RequestCode.GET_ROUTEINFO_BY_TOPIC, ext, memoryview(b"")) == need
+
+
+@pytest.mark.parametrize(
+    ("text", "bits"),
+    [
+        ("DENY", DENY),
+        ("PUB", PUB),
+        ("SUB", SUB),
+        ("PUB|SUB", PUB | SUB),
+        ("SUB|PUB", PUB | SUB),
+        (" SUB\t", SUB),
+        ("pub", DENY),
+        ("ANY", DENY),
+        ("PUB |SUB", DENY),
+        ("", DENY),
+        (None, DENY),
+    ],
+)
+def test_texts(text: str | None, bits: int) -> None:
+    assert parse_permissions(text) == bits
+
+
+def test_a_text_that_is_no_permission_is_told_from_deny() -> None:
+    assert [is_permission(text) for text in ("DENY", " PUB ", "pub", "")] == [True, True, False, False]
+
+
+def test_who_may_do_what() -> None:
+    # The rule in words, for every combination of bits: not if DENY is among them, else if one that is needed is.
+    for owned, needed in itertools.product(range(16), (PUB, SUB)):
+        words = [name for name, bit in (("DENY", DENY), ("PUB", PUB), ("SUB", SUB)) if owned & bit]
+        wanted = "PUB" if needed == PUB else "SUB"
+        assert allows(owned, needed) is ("DENY" not in words and wanted in words)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("T=PUB", ("T", "PUB")),
+        (" T = PUB|SUB ", ("T", "PUB|SUB")),
+        ("T==PUB", ("T", "PUB")),
+        ("=T=PUB=", ("T", "PUB")),
+        ("T", None),
+        ("T=", None),
+        ("=PUB", None),
+        ("", None),
+        ("T=PUB=SUB", None),
+    ],
+)
+def test_assignments(text: str, found: tuple[str, str] | None) -> None:
+    assert assignment(text) == found

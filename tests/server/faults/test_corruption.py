@@ -7,8 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.server.faults.corruption import corrupt_frame
-from rocketwire.server.faults.rule import CorruptedPart
+from rocketwire.server.faults.rule import CorruptedPart, corrupt_frame
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.net.admission.admission import Admission
+from rocketwire.server.net.admission import admission as admission_module
+from rocketwire.server.net.admission.admission import Admission, ConnectionRate
 from rocketwire.server.net.admission.descriptors import DescriptorBudget
 from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import Client, account, code_and_remark, run, serving, settle
@@ -115,3 +116,24 @@ async def test_silence_is_as_long_as_the_configuration_says(tmp_path: Path) -> N
         assert await lively.ended()
         again: Client = server.broker()
         assert (await again.ask(RequestCode.GET_BROKER_CONFIG)).header.code == 0
+
+
+def test_the_connections_of_a_second_begin_at_once_and_further_ones_at_the_rate() -> None:
+    rate = ConnectionRate(lambda: 4)
+    for _ in range(4):
+        assert rate.allowed_at("a") <= 100.0
+        rate.count("a", 100.0)
+    assert rate.allowed_at("a") == 100.0
+    rate.count("a", 100.0)
+    assert rate.allowed_at("a") == 100.25
+    assert rate.allowed_at("b") <= 100.0  # another address has a rate of its own
+
+
+def test_addresses_that_are_quiet_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission_module, "_CLEANED_AT", 3)
+    rate = ConnectionRate(lambda: 1)
+    for number in range(3):
+        rate.count(f"{number}", 10.0)
+    assert len(rate._paid_until) == 3
+    rate.count("later", 20.0)
+    assert list(rate._paid_until) == ["later"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import itertools
 import socket
@@ -18,7 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.net.admission import in_flight
+from rocketwire.server.net.admission.in_flight import (
+    FREED_AGAIN,
+    FREED_LEAST,
+    FreedMemory,
+    InFlight,
+    return_free_memory,
+)
 from rocketwire.server.net.driver import ConnectionDriver, FrameDriver
 from rocketwire.server.net.hub import Hub, hub_kernel
 from rocketwire.server.net.session import Session
@@ -380,3 +388,27 @@ async def test_messages_on_their_way_from_the_log_take_no_memory(tmp_path: Path)
         for client in slow:
             for _ in range(8):
                 assert (await client.receive()).header.code == 0
+
+
+def test_memory_is_given_back_when_much_less_is_in_flight_and_some_times_after() -> None:
+    times: list[None] = []
+    freed = FreedMemory(lambda: times.append(None))
+    freed.look(FREED_LEAST, FREED_LEAST)
+    freed.look(FREED_LEAST, 1)
+    assert len(times) == 0
+    freed.look(FREED_LEAST, 0)  # compared with the most since the last time
+    assert len(times) == 1
+    for _ in range(2 * FREED_AGAIN):
+        freed.look(0, 0)
+    assert len(times) == FREED_AGAIN
+    freed.look(FREED_LEAST, 0)
+    assert len(times) == FREED_AGAIN + 1
+
+
+def test_another_c_library_gives_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    return_free_memory()
+    in_flight._trim.cache_clear()
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
+    return_free_memory()
+    assert in_flight._trim() is None
+    in_flight._trim.cache_clear()

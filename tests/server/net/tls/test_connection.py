@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.net.tls.buffered import BufferedBytes
 from rocketwire.server.net.tls.connection import (
     BUFFER_BYTES,
     EMPTY_BYTES,
     LITTLE_BYTES,
     WAITING_BYTES,
+    BufferedBytes,
     TlsConnection,
     receive,
     send,

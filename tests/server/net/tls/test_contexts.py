@@ -14,8 +14,7 @@ import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from rocketwire.server.net.tls.contexts import TlsContexts, load_context
-from rocketwire.server.net.tls.self_signed import self_signed
+from rocketwire.server.net.tls.contexts import TlsContexts, load_context, self_signed
 from rocketwire.server.net.tls.settings import ClientAuth, TlsInvalid, TlsSettings, read_tls_settings
 from tests.server.harness import NOW, Clock, run_inline
 from tests.server.net.tls.support import HOST, Files
