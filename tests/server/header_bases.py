@@ -129,12 +129,6 @@ def _committed(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, 
     return {"offset": answer.ext.get("offset", str(answer.code))}
 
 
-def _whether_body(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, dict[str, str]]:
-    """The same as `answer_fields`, and whether the body names the topic."""
-    fields = yield from answer_fields(scene, ext, told)
-    return {**fields, "topic": str(TOPIC.encode() in told.body)}
-
-
 def _has_body(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, dict[str, str]]:
     """The same, and how long the body is."""
     fields = yield from answer_fields(scene, ext, told)

@@ -7,16 +7,12 @@ import random
 import struct
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.wire.facts.codes import PullSysFlag, RequestCode
-from tests.server.harness import BINARY, JSON, Client, Server, pull_ext, records, run, send_ext, serving, settle
+from tests.server.harness import BINARY, JSON, Client, Server, pull_ext, records, send_ext, settle
 
 MIB = 1 << 20
-CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]  # not made; machines are busy
-
 pytestmark = pytest.mark.usefixtures("driver")
 
 
@@ -64,15 +60,6 @@ async def test_what_is_no_frame_closes_its_connection_and_no_other(
     assert (await broker.send("T")).header.code == 0
 
 
-async def test_frames_before_a_bad_one_are_answered(broker: Client, server: Server) -> None:
-    bad = server.broker()
-    await bad.write(bad.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"good") + BAD["negative length"])
-    assert await bad.ended()
-    assert [message.body for message in records((await broker.pull("T")).body)] == [b"good"]
-    (answer,) = await bad.arrived()
-    assert answer.header.code == 0
-
-
 @pytest.mark.parametrize("bad_frame", ["not JSON", "unknown serialise type", "negative length"])
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY])
 async def test_what_came_before_a_bad_frame_is_answered_and_what_comes_after_is_not_read(
@@ -96,17 +83,6 @@ async def test_a_large_answer_before_a_bad_frame_arrives_whole(server: Server, b
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_random_bytes_harm_nobody(server: Server, broker: Client, seed: int) -> None:
-    chosen = random.Random(seed)
-    for _ in range(20):
-        client = server.broker()
-        await client.write(chosen.randbytes(chosen.choice([1, 7, 8, 9, 100, 70_000])))
-        await settle()
-        client.close()
-    assert (await broker.send("T")).header.code == 0
-
-
-@pytest.mark.parametrize("seed", range(5))
 async def test_frames_with_changed_bytes_harm_nobody(server: Server, broker: Client, seed: int) -> None:
     chosen = random.Random(seed)
     good = [
@@ -125,24 +101,6 @@ async def test_frames_with_changed_bytes_harm_nobody(server: Server, broker: Cli
         await settle()
         client.close()
     assert (await broker.send("T")).header.code == 0
-
-
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
-@given(chunks=st.lists(st.binary(max_size=300), min_size=1, max_size=30))
-def test_whatever_bytes_come_nobody_else_is_harmed(
-    chunks: list[bytes], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    async def check() -> None:
-        async with serving(tmp_path_factory.mktemp("store")) as server:
-            for chunk in chunks:
-                client = server.broker()
-                await client.write(chunk)
-                await settle()
-            assert (await server.broker().ask(RequestCode.GET_ALL_TOPIC_CONFIG)).header.code == 0
-
-    run(check)
 
 
 async def test_a_bug_in_serving_a_connection_closes_only_that_one(

@@ -160,13 +160,6 @@ def test_heartbeats_of_16_mib(server: Process) -> None:
         assert eventually(lambda: all(_answered(sock) for sock in socks), LONGEST)
 
 
-def test_a_flood_of_connections(server: Process) -> None:
-    with answered_meanwhile(server, growth=IN_FLIGHT):
-        for _ in range(5):
-            with connections(server, 300):
-                pass
-
-
 def _many_answered(socks: list[socket.socket]) -> bool:
     return sum(_answered(sock) for sock in socks) > 200
 

@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import itertools
 import os
-import random
 import resource
 import signal
 import socket
@@ -83,35 +82,6 @@ def refused(server: Process) -> str:
     assert len(lines) == 1, errors
     assert lines[0].startswith("rocketwire: ")
     return lines[0]
-
-
-def test_a_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        expected = f"rocketwire: cannot listen on {address} (--broker): Address already in use"
-        assert refused(Process(tmp_path / "store", broker=address)) == expected
-        expected = f"rocketwire: cannot listen on {address} (--namesrv): Address already in use"
-        assert refused(Process(tmp_path / "store", name_server=address)) == expected
-    assert not (tmp_path / "store").exists()
-
-
-def test_a_store_that_another_process_uses_is_refused(tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    with process(store) as server, Caller(server.broker) as client:
-        expected = f"rocketwire: store {store} is in use by another process (its lock file is held)"
-        assert refused(Process(store)) == expected
-        client.create_topic("T")
-        assert client.send("T").header.code == 0
-        assert server.end()[0] == 0
-
-
-def test_a_folder_that_holds_something_else_is_refused_and_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "holiday.txt").write_text("sun")
-    line = refused(Process(tmp_path))
-    assert f"{tmp_path} cannot be used as a RocketMQ store: it is not empty" in line
-    assert [each.name for each in tmp_path.iterdir()] == ["holiday.txt"]
 
 
 def test_a_store_that_is_a_file_is_refused(tmp_path: Path) -> None:
@@ -307,41 +277,3 @@ def test_ten_thousand_idle_connections_cost_little(tmp_path: Path) -> None:
 
 def _open_files(server: Process) -> int:
     return len(list(Path(f"/proc/{server.pid}/fd").iterdir()))
-
-
-def test_a_client_that_never_reads_costs_little_memory_and_nobody_time(tmp_path: Path) -> None:
-    with process(tmp_path / "store") as server, Caller(server.broker) as client:
-        client.create_topic("T")
-        assert client.send("T", bytes(MIB)).header.code == 0
-        before = server.anonymous()
-        deaf = [Caller(server.broker, timeout=0.3) for _ in range(5)]
-        try:
-            for each in deaf:
-                one = each.frame(11, pull_ext("T"))
-                with contextlib.suppress(TimeoutError):
-                    each.write(one * 20_000)
-            slowest = 0.0
-            for _ in range(200):
-                worked = cpu_seconds(server.pid)
-                assert client.send("T", queue_id=0).header.code == 0
-                slowest = max(slowest, cpu_seconds(server.pid) - worked)
-            assert slowest < 1
-            assert server.anonymous() - before < 5 * 8 * MIB
-        finally:
-            for each in deaf:
-                each.close()
-        assert server.end()[0] == 0
-
-
-def test_random_bytes_end_no_server(tmp_path: Path) -> None:
-    chosen = random.Random(7)
-    with process(tmp_path / "store") as server, Caller(server.broker) as client:
-        client.create_topic("T")
-        for address in (server.broker, server.name_server):
-            for _ in range(100):
-                with Caller(address) as bad, contextlib.suppress(OSError):
-                    bad.write(chosen.randbytes(chosen.randrange(1, 5000)))
-        assert client.send("T").header.code == 0
-        code, errors = server.end()
-        assert code == 0
-        assert "Traceback" not in errors

@@ -1,34 +1,19 @@
-"""`Http2` and its twin say and send the same, whatever clients and sessions do."""
+"""The kernel's `Http2` and the Python one report and send the same, whatever clients and sessions do."""
 
 from __future__ import annotations
 
-from typing import Any
+from hypothesis import given
+from hypothesis import strategies as st
 
-import pytest
-from hypothesis import given, settings
-
-from rocketwire import native
-from rocketwire.wire.http2.connection import PythonHttp2
 from tests.kernel.fuzz.http2 import http2
-from tests.wire.http2.sound_clients import SoundClients
-from tests.wire.http2.strategies import ANY_SCRIPTS, SCRIPTS_OF_STEPS
+from tests.wire.http2.script import OPS, step
 
-kernel: Any = native.kernel
+_streams = st.one_of(st.sampled_from([1, 3, 5, 7]), st.integers(0, 255))
+_steps = st.builds(
+    lambda op, stream, rest: step(op, stream, data=rest), st.sampled_from(OPS), _streams, st.binary(max_size=12)
+)
 
 
-@given(SCRIPTS_OF_STEPS)
+@given(st.lists(_steps, max_size=40).map(b"".join))
 def test_scripts_of_steps(script: bytes) -> None:
     http2(script)
-
-
-@given(ANY_SCRIPTS)
-def test_scripts_of_any_bytes(script: bytes) -> None:
-    http2(script)
-
-
-class KernelAndTwin(SoundClients):
-    makes = (PythonHttp2, kernel.Http2)
-
-
-KernelAndTwin.TestCase.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
-test_sound_clients = pytest.mark.costly(KernelAndTwin.TestCase)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import pytest
 import trio
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocketwire.server.http import connection
@@ -18,7 +17,7 @@ from rocketwire.server.http.connection import LARGEST_BODY, LARGEST_HEAD
 from rocketwire.server.http.messages import HttpRequest, HttpResponse, json_response, text_response
 from rocketwire.server.http.server import HttpServer
 from rocketwire.server.net.listener import bind
-from tests.server.harness import NOW, Clock, mock_clock, run, settle
+from tests.server.harness import NOW, Clock, mock_clock, settle
 
 GET = b"GET /hello HTTP/1.1\r\nHost: h\r\n\r\n"
 
@@ -472,24 +471,6 @@ async def test_a_client_that_leaves(data: bytes) -> None:
 tokens = st.sampled_from(
     [b"GET ", b"POST ", b"/hello", b" HTTP/1.1", b"\r\n", b"\r\n\r\n", b"Host: h", b"Content-Length: 3", b"\x00", b"0"]
 )
-
-
-@given(data=st.lists(tokens | st.binary(max_size=20), max_size=12))
-@settings(max_examples=100, deadline=None)
-def test_any_bytes_leave_the_server_serving(data: list[bytes]) -> None:
-    async def garbage_and_a_request() -> None:
-        async with http_server() as port:
-            async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-                with contextlib.suppress(trio.BrokenResourceError):
-                    for each in data:
-                        await stream.send_all(each)
-                    await stream.send_eof()
-                    while await stream.receive_some():
-                        pass
-            async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-                assert (await Http(stream).ask(GET)).status == 200
-
-    run(garbage_and_a_request)
 
 
 def test_messages_have_defaults() -> None:

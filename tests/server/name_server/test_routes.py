@@ -55,16 +55,6 @@ async def test_other_topics_have_none() -> None:
         RouteTable().route("X")
 
 
-async def test_brokers_share_a_topic() -> None:
-    table = RouteTable()
-    register(table, broker("a"), "T")
-    register(table, broker("b"), "T", queues=2)
-    assert queues(table, "T") == {"a": 4, "b": 2}
-    info = table.clusters()
-    assert sorted(info.broker_addr_table) == ["a", "b"]
-    assert info.cluster_addr_table == {"C": ("a", "b")}
-
-
 async def test_topics_change_with_their_version_only() -> None:
     table = RouteTable()
     register(table, broker(), "T")
@@ -136,21 +126,6 @@ async def test_a_leaving_brokers_wrong_name_harms_no_route() -> None:
     register(table, broker("a"), "T")
     table.unregister(broker("b", address="a:0"))
     assert queues(table, "T") == {"a": 4}
-
-
-async def test_filter_servers_are_in_the_route() -> None:
-    table = RouteTable()
-    register(table, broker(), "T", filter_servers=("f:1",))
-    assert table.route("T").filter_server_table == {"a:0": ("f:1",)}
-
-
-async def test_a_closed_connections_brokers_are_forgotten() -> None:
-    table = RouteTable()
-    peer, other = FakePeer("1"), FakePeer("2")
-    register(table, broker("a"), "T", peer=peer)
-    register(table, broker("b"), "U", peer=other)
-    table.peer_closed(peer)
-    assert table.topics() == ["U"]
 
 
 async def test_brokers_are_forgotten_after_120_s_of_silence(nursery: trio.Nursery) -> None:

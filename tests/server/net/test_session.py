@@ -46,15 +46,6 @@ async def test_a_frame_may_come_byte_by_byte(broker: Client) -> None:
     assert (await broker.receive()).header.code == 0
 
 
-async def test_many_frames_in_one_read_and_half_of_another(broker: Client) -> None:
-    frames = [broker.frame(V2, send_ext("T"), b"%d" % each, opaque=each) for each in range(50)]
-    data = b"".join(frames)
-    await broker.write(data[:-10])
-    assert [answer.header.opaque for answer in await broker.arrived()] == list(range(49))
-    await broker.write(data[-10:])
-    assert [answer.header.opaque for answer in await broker.arrived()] == [49]
-
-
 async def test_sends_among_other_requests_are_all_answered_once(broker: Client) -> None:
     chosen = random.Random(4)
     kinds: list[tuple[int, dict[str, str], bytes, int]] = [
@@ -84,16 +75,6 @@ async def test_sends_among_other_requests_are_all_answered_once(broker: Client) 
         answer.header.opaque: 0 for answer in answers if answer.header.code == 19
     } == expected
     assert len(answers) == 400
-
-
-async def test_sends_and_reads_of_one_connection_keep_their_order(broker: Client) -> None:
-    data = b""
-    for each in range(20):
-        data += broker.frame(V2, send_ext("T"), b"%d" % each)
-        data += broker.frame(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
-    await broker.write(data)
-    offsets = [answer.header.ext["offset"] for answer in (await broker.arrived())[1::2] if answer.header.ext]
-    assert offsets == [str(each) for each in range(1, 21)]
 
 
 async def test_a_client_that_leaves_in_the_middle_of_a_frame(server: Server, broker: Client) -> None:

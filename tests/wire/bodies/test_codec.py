@@ -97,15 +97,6 @@ def test_any_values_are_a_body_or_an_error(cls: type, data: st.DataObject) -> No
         assert cls.__name__ in str(error) or "JSON" in str(error)
 
 
-@given(st.binary(max_size=50))
-def test_any_bytes_are_a_body_or_an_error(data: bytes) -> None:
-    for cls in CLASSES:
-        try:
-            decode_body(cls, data)
-        except BodyInvalid as error:
-            assert str(error)
-
-
 @pytest.mark.parametrize("cls", CLASSES)
 def test_an_empty_object_is_a_body_of_defaults(cls: type) -> None:
     assert decode_body(cls, b"{}") == cls()

@@ -74,14 +74,6 @@ def test_any_text_is_a_value_or_an_error(text: str) -> None:
         assert "JSON is invalid at character" in str(error)
 
 
-@given(st.binary(max_size=50))
-def test_any_bytes_are_a_value_or_an_error(data: bytes) -> None:
-    try:
-        loads(memoryview(data))
-    except BodyInvalid as error:
-        assert str(error)
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [

@@ -4,8 +4,6 @@ from typing import Any
 
 import lz4.frame
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.grpc import definition_pb2, receiving
@@ -96,15 +94,3 @@ def test_a_body_that_would_become_too_large_stays_as_it_is(monkeypatch: pytest.M
     body = lz4.frame.compress(b"hello" * 100)
     record = _record(body=body, sys_flag=SysFlag.COMPRESSED | SysFlag.COMPRESSION_LZ4)
     assert delivered_message(record, topic="orders").body == body
-
-
-@given(st.binary(max_size=300), st.integers(-(2**63), 2**63 - 1), st.binary(max_size=50))
-def test_any_stored_message_can_be_delivered(properties: bytes, time: int, body: bytes) -> None:
-    record = MessageRecord(
-        topic="t", queue_id=0, body=body, properties=properties, born_timestamp=time, store_timestamp=time
-    )
-    message = delivered_message(record, topic="t")
-    read = definition_pb2.Message.FromString(message.SerializeToString())
-    assert read.body == body
-    assert read.system_properties.message_id
-    read.system_properties.born_timestamp.ToJsonString()  # fails for a time that protobuf forbids

@@ -193,19 +193,3 @@ def test_what_is_sent_is_in_the_send(user: dict[str, str], tag: str, message_id:
     expected |= {"UNIQ_KEY": message_id, "RECONSUME_TIME": "0", "PGROUP": "orders", "BORN_TIMESTAMP": str(_NOW)}
     expected |= {"__BORNHOST": "10.1.2.3:456"} | ({"TAGS": tag} if tag else {})
     assert properties == expected
-
-
-@given(st.binary(max_size=200))
-def test_any_request_is_a_send_or_an_error(data: bytes) -> None:
-    request = _request()
-    try:
-        request.MergeFromString(data)
-    except Exception as error:  # noqa: BLE001  (protobuf's own, whatever it is)
-        assert type(error).__name__ == "DecodeError"
-        return
-    try:
-        send = _read(request)
-    except CallInvalid as error:
-        assert error.code >= Code.BAD_REQUEST
-        return
-    assert isinstance(send.fields(0), SendMessageRequestHeader)

@@ -22,7 +22,7 @@ from tests.wire.http2.scenarios.all import SCENARIOS, Scenario
 from tests.wire.http2.script import block, frame, frames_in, seen_by_client
 
 HEADERS = block(*request())
-END_STREAM, END_HEADERS, PADDED, PRIORITISED = 1, 4, 8, 32
+END_STREAM, END_HEADERS = 1, 4
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
