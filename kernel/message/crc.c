@@ -205,8 +205,6 @@ static uint32_t by_processor(uint32_t crc, const uint8_t *p, size_t left)
 
 #endif
 
-uint32_t crc32_portable(span data) { return ~by_tables(~0u, data.at, data.len); }
-
 uint32_t crc32_of(span data)
 {
 #if defined(WITH_ARM_CRC)
@@ -214,5 +212,5 @@ uint32_t crc32_of(span data)
 #elif defined(WITH_PCLMUL)
     if (can_fold) return ~by_processor(~0u, data.at, data.len);
 #endif
-    return crc32_portable(data);
+    return ~by_tables(~0u, data.at, data.len);
 }

@@ -23,7 +23,6 @@ void record_write(uint8_t *to, const record *from, size_t size, bool whole);
 
 void queue_entry_write(uint8_t *to, int64_t physical_offset, int32_t size, int64_t tags_code);
 
-uint32_t crc32_of(span data);       /* zlib's CRC-32 */
-uint32_t crc32_portable(span data); /* the same without the processor's own instructions for it */
+uint32_t crc32_of(span data); /* zlib's CRC-32 */
 
 #endif

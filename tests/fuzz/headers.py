@@ -10,7 +10,7 @@ from rocketwire.wire.facts.codes import SerializeType
 from rocketwire.wire.header import decode_header, encode_header
 from rocketwire.wire.headers import decode_ext, encode_ext
 from tests.fuzz.part import Part, always, chosen
-from tests.kernel.fuzz.seeds import WORDS
+from tests.kernel.fuzz.seeds import BAD_UTF_8, JSON_WORDS, NUMBERS
 from tests.wire import golden
 from tests.wire.headers.test_codec import CLASSES
 
@@ -66,5 +66,5 @@ def seeds() -> Iterator[bytes]:
 PART = Part(
     opened=always(check),
     seeds=seeds,
-    words=[*(f"{name}\n" for name in NAMES), *WORDS["headers"]],
+    words=[*(f"{name}\n" for name in NAMES), *JSON_WORDS, *NUMBERS, *BAD_UTF_8],
 )

@@ -8,7 +8,7 @@ from rocketwire.wire import stored_properties
 from rocketwire.wire.properties import decode_properties, decode_property_bytes, encode_properties, property_value
 from rocketwire.wire.property_edits import remove_properties, set_properties
 from tests.fuzz.part import Part, always
-from tests.kernel.fuzz.seeds import WORDS, of
+from tests.kernel.fuzz.seeds import BAD_UTF_8, PROPERTY_WORDS, of
 from tests.property_readers import CLUSTER
 from tests.property_readers import check as check_readers
 
@@ -45,5 +45,5 @@ def seeds() -> Iterator[bytes]:
 PART = Part(
     opened=always(check),
     seeds=seeds,
-    words=[*WORDS["properties"], *_SEPARATORS],
+    words=[*PROPERTY_WORDS, *BAD_UTF_8, *_SEPARATORS],
 )

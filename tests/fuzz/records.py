@@ -95,5 +95,15 @@ def seeds() -> Iterator[bytes]:
 PART = Part(
     opened=always(check),
     seeds=seeds,
-    words=[*of_kernel.WORDS["batch"], "Pub", "SubBefore", "SubAfter", "EndTransaction", "Recall", b"\x01", b"\x02"],
+    words=[
+        *of_kernel.NUMBERS,
+        *of_kernel.BAD_UTF_8,
+        "Pub",
+        "SubBefore",
+        "SubAfter",
+        "EndTransaction",
+        "Recall",
+        b"\x01",
+        b"\x02",
+    ],
 )

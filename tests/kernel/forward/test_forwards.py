@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any, Final
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
@@ -23,9 +23,9 @@ from rocketwire.wire.grpc import service_pb2
 from rocketwire.wire.grpc.queue_choice import queue_of_group
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.http2.events import CALL
-from tests.kernel.fuzz.calls import NOW, REMOTE, send_twin
-from tests.kernel.fuzz.forwards import ALL_TYPES, HEADERS, call_forwards, forwards, serve
-from tests.kernel.grpc.test_send_calls import plain_systems, plain_users, request, systems, users
+from tests.kernel.fuzz.calls import NOW, REMOTE
+from tests.kernel.fuzz.forwards import ALL_TYPES, HEADERS, forwards, serve
+from tests.kernel.grpc.test_send_calls import request
 
 TOPIC: Final = "orders"
 DEADLINE: Final = 5.0
@@ -81,24 +81,6 @@ def answer(opaque: int, code: int = 0, remark: str | None = None, **fields: str)
 def stored(opaque: int, offset: int = 4) -> bytes:
     """The answer that says that a message is stored."""
     return answer(opaque, msgId="7F" * 16, queueId="1", queueOffset=str(offset))
-
-
-@given(users | plain_users, systems | plain_systems, st.binary(max_size=40))
-@example({"quoted": 'a"b\\c', "é": "漢😀"}, {"message_id": 'i"d\\'}, b"b")
-@example({}, {"message_id": "x" * 79}, b"b")
-def test_a_frame_is_the_one_that_python_writes(user: dict[str, str], system: dict[str, Any], body: bytes) -> None:
-    try:
-        payload = request(user, system, body).SerializeToString()
-    except (UnicodeEncodeError, ValueError):
-        return
-    call_forwards(payload)
-
-
-@given(plain_users, plain_systems)
-def test_plain_calls_are_forwarded(user: dict[str, str], system: dict[str, Any]) -> None:
-    payload = request(user, system).SerializeToString()
-    if send_twin(payload) is not None and len(system["message_id"].encode()) <= 79:
-        assert Forwarding(4).serve(payload)[0] == 1
 
 
 def queues_of(frames: list[bytes]) -> list[int]:

@@ -14,28 +14,22 @@ from google.protobuf.message import DecodeError
 
 from rocketwire import _kernel as kernel
 from rocketwire.server.grpc.consuming.deliveries import property_kinds
-from rocketwire.server.grpc.kernel import PYTHON_PROPERTIES
 from rocketwire.wire.bodies.pop import MAX_ACK_BITS
 from rocketwire.wire.grpc import service_pb2
 from rocketwire.wire.grpc.answers import make_status, message_response
-from rocketwire.wire.grpc.checks import CallLimits, check_topic
+from rocketwire.wire.grpc.checks import CallLimits
 from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.grpc.methods import METHODS
-from rocketwire.wire.grpc.queue_choice import queue_of_group
 from rocketwire.wire.grpc.receipt import parse_receipt_handle
 from rocketwire.wire.grpc.receiving import delivered_message
 from rocketwire.wire.grpc.request_scan import RequestScan, make_rules
 from rocketwire.wire.grpc.sending import Send, read_send
-from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import MessageRecord, decode_record, encode_record
-from tests.wire import golden
 
 REMOTE: Final = "10.1.2.3:456"
 NOW: Final = 1_767_225_600_000
 QUEUES: Final = 7
 LIMITS: Final = CallLimits(delay_ms=24 * 60 * 60 * 1000)
-HASHES: Final = tuple(sorted(string_hash(name.decode()) for name in PYTHON_PROPERTIES))
-TYPES: Final = {1: "NORMAL", 2: "FIFO", 4: "DELAY"}
 _PATHS: Final = sorted(METHODS)
 _ACK: Final = "/apache.rocketmq.v2.MessagingService/AckMessage"
 _MOST_ACKS: Final = 128
@@ -55,44 +49,12 @@ def _tight(data: bytes) -> Any:
 # --- sends
 
 
-def read_call(payload: bytes, limits: CallLimits = LIMITS) -> Any:
-    """What the kernel makes of a SendMessage call; None: it leaves it to Python."""
-    most = limits.user_properties, limits.property_bytes, limits.message_group_bytes, limits.delay_ms
-    return kernel.read_send_call(_tight(payload), REMOTE.encode(), HASHES, NOW, QUEUES, most)
-
-
 def send_twin(payload: bytes, limits: CallLimits = LIMITS) -> Send | None:
     """What Python makes of it; None: nothing."""
     try:
         return read_send(service_pb2.SendMessageRequest.FromString(payload), limits, remote=REMOTE, now=NOW)
     except (DecodeError, CallInvalid):
         return None
-
-
-def assert_sent(found: Any, send: Send | None) -> None:
-    """Check what the kernel made of a call that it takes."""
-    if send is None:  # the topic is checked by its plan
-        try:
-            check_topic(found[0].decode())
-        except (CallInvalid, UnicodeDecodeError):
-            return
-        raise AssertionError(found)
-    topic, kind, group, message_id, compressed, properties, body, born, queue = found
-    assert not send.batch
-    assert (topic.decode(), TYPES[kind], group.decode()) == (send.topic, send.message_type, send.message_group)
-    assert (message_id.decode(),) == send.message_ids
-    assert int(compressed) == send.sys_flag
-    assert properties.decode() == send.properties
-    assert body == send.body
-    assert (NOW if born is None else born) == send.born_timestamp
-    assert queue == queue_of_group(send.message_group, QUEUES)
-
-
-def call_sends(data: bytes) -> None:
-    """A SendMessage call."""
-    found = read_call(data)
-    if found is not None:
-        assert_sent(found, send_twin(data))
 
 
 # --- acknowledgements
@@ -187,8 +149,6 @@ def call_deliveries(data: bytes) -> None:
 
 def seeds() -> Iterator[tuple[str, bytes]]:
     """Inputs of the oracles above, each with the name of its oracle."""
-    for case in golden.grpc_cases("sends"):
-        yield "call_sends", bytes.fromhex(case["request"])
     for handles in (
         [f"7 {NOW} 60000 2 0 broker-a 3 {offset}" for offset in (7, 8, 12)],
         [f"7 {NOW} 60000 {queue} {queue} broker-a {queue} 9 {place}" for queue, place in ((0, 5), (1, 10**18))],

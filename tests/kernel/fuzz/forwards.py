@@ -63,12 +63,12 @@ def serve(calls: Any, *payloads: bytes, deadline: float = 5.0) -> tuple[int, int
     return found
 
 
-def call_forwards(data: bytes) -> None:
-    """A SendMessage call."""
+def call_forwards(data: bytes) -> bool:
+    """A SendMessage call; whether the kernel takes it."""
     served, size, written = serve(forwards((kernel.ConnectionSends(owner="broker"), QUEUES, False)), data)
     send = send_twin(data)
     if not served:
-        return
+        return False
     assert send is not None
     queue = queue_of_group(send.message_group, QUEUES) if send.message_group else 0
     header = Header(
@@ -80,6 +80,7 @@ def call_forwards(data: bytes) -> None:
     )
     assert written == [("broker", encode_frame(header, send.body))]
     assert size == len(send.body) + 512
+    return True
 
 
 def broker_answers(data: bytes) -> None:

@@ -44,14 +44,15 @@ _PROPERTIES: Final = [
     *("TIMER_DELAY_SEC\x013", "TIMER_DELAY_MS\x011500", "TIMER_DELIVER_MS\x011700000005000"),
     *(properties.NAME_SEP, properties.ITEM_SEP, "WAIT\x01true", "WAIT\x01false", "\0", "é", "😀"),
 ]
-_ITEMS: Final = [word.encode() for word in _PROPERTIES]
-_BAD_UTF_8: Final = [b"\xed\xa0\x80", b"\xc0\x80", b"\xe0\x80\x80", b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xff"]
+JSON_WORDS: Final = [word.encode() for word in _JSON]
+PROPERTY_WORDS: Final = [word.encode() for word in _PROPERTIES]
+BAD_UTF_8: Final = [b"\xed\xa0\x80", b"\xc0\x80", b"\xe0\x80\x80", b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xff"]
 _HTTP2: Final = [
     *(step(op, 1, 1) for op in OPS),
     *(step("frame", 1, kind, 5, 4, data=bytes(4)) for kind in range(10)),
     *(b"\0\3", b"\0\4\0\0", b"\x3f\xe1\x1f", b"\x20", b"\xbe", b"\x82\x86\x84"),
 ]
-_NUMBERS: Final = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\x16", b"\x7f\xff", b"\x80\0"]
+NUMBERS: Final = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\x16", b"\x7f\xff", b"\x80\0"]
 
 _FIELDS: Final = [  # tags of protobuf's fields, with short lengths, and long numbers
     *(bytes([number << 3 | kind, 1]) for number in range(1, 16) for kind in (0, 2)),
@@ -77,30 +78,24 @@ _HANDLES: Final = [
 ]
 
 WORDS: Final[dict[str, list[bytes]]] = {
-    "frames": _NUMBERS,
-    "headers": [*(word.encode() for word in _JSON), *_NUMBERS, *_BAD_UTF_8],
-    "id_hosts": [b'{"msgId":"7F000001', b',"msgId":"', b",7F000001", b"\0\5msgId\0\0\0\x087F000001", *_NUMBERS],
-    "requests": [*(word.encode() for word in _JSON), *_NUMBERS, *_BAD_UTF_8],
-    "properties": [*_ITEMS, *_BAD_UTF_8],
-    "batch": [*_NUMBERS, *_BAD_UTF_8],
-    "records": [*_NUMBERS, *_BAD_UTF_8],
+    "id_hosts": [b'{"msgId":"C0000201', b',"msgId":"', b",C0000201", b"\0\5msgId\0\0\0\x08C0000201", *NUMBERS],
+    "pulls": [*JSON_WORDS, *NUMBERS, *BAD_UTF_8],
     "json_lines": [
         b"\xda\xa3\x20\xa7",
         b"\xda\xa3\x20\xab",
         b"\0\0\0\x30",
         b"\0\0\0\x5b",
-        *_ITEMS,
-        *_NUMBERS,
-        *_BAD_UTF_8,
+        *PROPERTY_WORDS,
+        *NUMBERS,
+        *BAD_UTF_8,
     ],
-    "http2": [*_HTTP2, *_NUMBERS],
-    "call_sends": [*_FIELDS, *_ITEMS, *_BAD_UTF_8],
-    "call_acks": [*_FIELDS, *_HANDLES, *_BAD_UTF_8],
-    "request_scan": [*_FIELDS, *_NUMBERS],
-    "call_deliveries": [b"\xda\xa3\x20\xa7", *_ITEMS, *_NUMBERS, *_BAD_UTF_8],
-    "call_forwards": [*_FIELDS, *_ITEMS, *_BAD_UTF_8],
-    "broker_answers": [*(word.encode() for word in _JSON), b'"queueOffset":"', b'"msgId":"', *_NUMBERS, *_BAD_UTF_8],
-    "sends": [*(word.encode() for word in (*_JSON, *_PROPERTIES)), *_NUMBERS, *_BAD_UTF_8],
+    "http2": [*_HTTP2, *NUMBERS],
+    "call_acks": [*_FIELDS, *_HANDLES, *BAD_UTF_8],
+    "request_scan": [*_FIELDS, *NUMBERS],
+    "call_deliveries": [b"\xda\xa3\x20\xa7", *PROPERTY_WORDS, *NUMBERS, *BAD_UTF_8],
+    "call_forwards": [*_FIELDS, *PROPERTY_WORDS, *BAD_UTF_8],
+    "broker_answers": [*JSON_WORDS, b'"queueOffset":"', b'"msgId":"', *NUMBERS, *BAD_UTF_8],
+    "sends": [*JSON_WORDS, *PROPERTY_WORDS, *NUMBERS, *BAD_UTF_8],
 }
 """Words of each oracle's input; libFuzzer puts them in."""
 
@@ -116,26 +111,23 @@ VALUES: Final[list[bytes]] = [
     *EDGES,
     *(b"", b"-", b"+1", b"-0", b"00", b"1.0", b"1e3", b" 1", b"true", b"false", b"TRUE", b"null", b"{}", b"[]", b'"'),
     *(b"\\u0041", b"\\ud83d\\ude00", b"\\ud800", b"\\udc00", b"\\u00", b"\\x", b"\\", b"\0", b"\n", b"\x7f"),
-    *_BAD_UTF_8,
+    *BAD_UTF_8,
 ]
 """What stands in the place of a whole value or name now and then: changes of single bytes hardly make it."""
 
 
 def of(oracle: str) -> set[bytes]:
-    """Inputs that the oracle takes, each once."""
+    """Inputs that the oracle takes, each once; also "properties" and "batch", which are for `tests.fuzz`."""
     return {seed for name, seed in _all() if name == oracle and len(seed) <= _LONGEST}
 
 
 def _all() -> Iterator[tuple[str, bytes]]:
     for capture in golden.captures():
-        stream = b""
         for frame in golden.frames(capture):
             code = frame.row["code"]
             if frame.row["kind"] != "request" or not (code in _SENDS or code in _OTHERS):
                 continue
-            stream += frame.data
             yield from _of_request(frame.data, _SENDS.get(code))
-        yield "frames", stream[:_LONGEST]
     for script in scripts():
         yield "http2", script
     yield from calls.seeds()
@@ -146,12 +138,11 @@ def _of_request(data: bytes, short: bool | None) -> Iterator[tuple[str, bytes]]:
     """Seeds out of one frame; `short` says which names a send's fields have, None that it is no send."""
     frame = decode_frame(data)
     header = bytes([frame.serialize_type]) + data[8 : len(data) - len(frame.body)]
-    yield "headers", header
     yield "id_hosts", header
-    yield "requests", header
     if short is None:
+        yield "pulls", header
         return
-    yield "sends", header[1:] + sends.BODY + frame.body
+    yield "sends", header + sends.BODY + frame.body
     fields = decode_ext(SendMessageRequestHeader, frame.header.ext, short=short)
     yield "properties", (fields.properties or "").encode()
     for magic, host in ((MAGIC_V1, "10.0.0.1"), (MAGIC_V2, "::1")):
@@ -160,6 +151,5 @@ def _of_request(data: bytes, short: bool | None) -> Iterator[tuple[str, bytes]]:
             topic=fields.topic, queue_id=1, body=bytes(frame.body), properties=text, store_host=(host, 1), magic=magic
         )
         yield "json_lines", encode_record(message) * 2
-    yield "records", bytes(60) + b"\0\x09" + len(frame.body).to_bytes(2) + frame.body + b"TopicTest"
     if fields.batch:
         yield "batch", bytes(frame.body)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -23,20 +23,23 @@ from rocketwire.server.throttle.bucket import PythonBucket
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.store.append.drafts import Draft
+from rocketwire.store.index.key_column import PythonKeyColumn
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.wire import stored_properties
 from rocketwire.wire.connection import FrameReader, RawFrame
-from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
+from rocketwire.wire.errors import HeaderInvalid
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode, SerializeType
 from rocketwire.wire.facts.record import MAGIC_V1
 from rocketwire.wire.frame import FRAME_PREFIX, encode_frame
 from rocketwire.wire.header import Header, decode_header, encode_header_around_opaque
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.hosts import encode_host
+from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.send_reply_frames import SendReplyFrames
-from tests.wire.send_answers import json_answer
+from tests.wire.send_answers import binary_answer, json_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +54,7 @@ _BASE: Final = 1 << 40
 _LOG: Final = 20_000
 _ENTRIES: Final = 40
 _MOST: Final = 8_000
+_MOST_KEYS: Final = 1 << 20
 _FIRST: Final = 7
 _BORN: Final = ("10.1.2.3", 4567)
 _STORE: Final = ("127.0.0.1", 10911)
@@ -86,6 +90,7 @@ class _Queue(QueueTail):
         self.limit = len(self.buffer)
         self.queue_id, self.magic, self.end = queue_id, MAGIC_V1, _FIRST
         self.topic_field = bytes([len(topic)]) + topic.encode()
+        self.index_prefix_hash = string_hash(f"{topic}#")
 
     def extend(self, entries: int) -> None:
         """There is no more room."""
@@ -101,27 +106,43 @@ def _refuse(size: int) -> None:
     raise OSError(size)
 
 
-def sends(data: bytes) -> None:
-    """A JSON header and, behind `BODY`, a body: as a frame that comes twice in one read."""
-    header, _, body = data.partition(BODY)
-    stream = 2 * (FRAME_PREFIX.pack(4 + len(header) + len(body), len(header)) + header + body)
+class Read(NamedTuple):
+    """How much of an input the kernel did."""
+
+    asked: bool
+    """It read the header, and needed a plan."""
+    taken: bool
+    """It served the request."""
+
+
+def sends(data: bytes) -> Read:
+    """A header, whose serialisation the first byte is, and, behind `BODY`, a body: a frame that comes twice at once."""
+    kind = int(data[:1] == b"\1")
+    header, _, body = data[1:].partition(BODY)
+    stream = 2 * (FRAME_PREFIX.pack(4 + len(header) + len(body), kind << 24 | len(header)) + header + body)
     log, queue, timer = LogTail(), _Queue(), _Queue(TIMER_TOPIC, 0)
     log.base = log.position = _BASE
     memory: Any = bytearray(_LOG)
     log.buffer, log.limit = memory, _BASE + _LOG
     bucket = kernel.Bucket(_RATE, 0)
     quota = ((bucket,), ("topic",), _BYTES_EACH, 1, _SHARDED, _SCHEDULED)
+    keys = kernel.KeyColumn(_MOST_KEYS)
+    asked: list[tuple[Any, ...]] = []
+
+    def plan(*fields: Any) -> Any:
+        asked.append(fields)
+        _, _, sys_flag, batch, _ = fields
+        if batch is None:
+            return queue, sys_flag, None, False, (timer, *_TIMED), quota
+        return queue, sys_flag, _TAIL, True, None, quota
+
     path = kernel.Sends(
         log,
-        plan=lambda _topic, _queue_id, sys_flag, batch, _group: (
-            (queue, sys_flag, None, False, (timer, *_TIMED), quota)
-            if batch is None
-            else (queue, sys_flag, _TAIL, True, None, quota)
-        ),
+        plan=plan,
         make_room=_refuse,
         waiting=lambda *_: None,
         slow=lambda *_: None,
-        keys=None,
+        keys=keys,
         store_host=encode_host(*_STORE),
         broker_items=_CLUSTER.encode(),
         answers=(_ANSWERS.parts, _ANSWERS.binary_parts),
@@ -130,7 +151,10 @@ def sends(data: bytes) -> None:
     )
     json_refusal, binary_refusal = (encode_header_around_opaque(_REFUSAL, kind) for kind in (0, 1))
     path.refusal = (json_refusal, binary_refusal)
+    path.by_group = True
     answers, taken = path.serve(None, encode_host(*_BORN), _NOW, _tight(stream))
+    for fields in asked:
+        _check_plan(fields, header, kind)
     frames, error = FrameReader().receive(memoryview(stream[:taken]))
     assert error is None
     expected = _Expected()
@@ -142,10 +166,31 @@ def sends(data: bytes) -> None:
         assert each.end == _FIRST + len(entries) // ENTRY_STRUCT.size
         assert each.buffer[: each.position] == entries
     assert answers == expected.answers
+    assert _rows(keys) == _rows(expected.keys)
     _, messages, _, _, converted, refused = path.take()
     assert messages == queue.end + timer.end - 2 * _FIRST
     assert (converted, sum(refused.values())) == (expected.bucket.taken, expected.refused)
     assert bucket.level == expected.bucket.level
+    return Read(bool(asked), taken > 0)
+
+
+def _rows(keys: Any) -> list[list[int]]:
+    """Hashes, places and times of the keys of all messages."""
+    found = keys.take(_BASE, _MOST_KEYS)
+    return [[], [], []] if found is None else [list(row) for row in found[:3]]
+
+
+def _check_plan(asked: tuple[Any, ...], text: bytes, kind: int) -> None:
+    """The kernel needs the plan for what the header says; the properties are read later, and may be wrong."""
+    try:
+        header = decode_header(text, kind)
+    except HeaderInvalid:
+        return
+    assert not header.is_response
+    fields = decode_ext(SendMessageRequestHeader, header.ext, short=header.code != RequestCode.SEND_MESSAGE)
+    topic, queue_id, sys_flag, batch, group = asked
+    expected = fields.topic, fields.queue_id, fields.sys_flag, fields.batch, fields.producer_group
+    assert (topic, queue_id, sys_flag, batch is not None, group) == expected
 
 
 class _Expected:
@@ -156,6 +201,7 @@ class _Expected:
         self.entries = {"T": bytearray(), TIMER_TOPIC: bytearray()}
         self.answers = b""
         self.bucket = PythonBucket(_RATE, 0)
+        self.keys = PythonKeyColumn(_MOST_KEYS)
         self.refused = 0
 
     def add(self, frame: RawFrame) -> None:
@@ -168,19 +214,19 @@ class _Expected:
             self.refused += 1
             answer = encode_frame(msgspec.structs.replace(_REFUSAL, opaque=header.opaque), b"", frame.serialize_type)
         elif not fields.batch:
-            answer = self._store_one(header.opaque, fields, bytes(frame.body))
+            answer = self._store_one(frame.serialize_type, header.opaque, fields, bytes(frame.body))
         else:
             first = self._offset("T")
             ids = [_ID % place for place in self._store_batch(fields, bytes(frame.body))]
             assert ids
-            answer = json_answer(_ANSWERS, header.opaque, b",".join(ids), 3, first)
+            answer = _answer(frame.serialize_type, header.opaque, b",".join(ids), 3, first)
         if not header.flag & FLAG_ONEWAY:
             self.answers += answer
 
     def _offset(self, topic: str) -> int:
         return _FIRST + len(self.entries[topic]) // ENTRY_STRUCT.size
 
-    def _store_one(self, opaque: int, fields: SendMessageRequestHeader, body: bytes) -> bytes:
+    def _store_one(self, kind: int, opaque: int, fields: SendMessageRequestHeader, body: bytes) -> bytes:
         found = stored_properties.stored_properties(fields.properties or "", _CLUSTER)
         draft = Draft("T", 3, body, found.data, 0, 0, 0, b"", unique_key=found.unique_key)
         handle, asked = None, 3
@@ -190,7 +236,7 @@ class _Expected:
         self._charge(body, found.data, _SCHEDULED if found.steering else 1)
         offset = self._offset(draft.topic)
         place = self._append(fields, fields.flag, body, draft.properties, found, draft.topic, draft.queue_id)
-        return json_answer(_ANSWERS, opaque, _ID % place, asked, offset, recall_handle=handle)
+        return _answer(kind, opaque, _ID % place, asked, offset, handle)
 
     def _store_batch(self, fields: SendMessageRequestHeader, body: bytes) -> Iterator[int]:
         for each in stored_properties.batch_messages(body):
@@ -236,5 +282,14 @@ class _Expected:
             )
         )
         self.log += record
+        prefix = string_hash(f"{topic}#")
+        self.keys.add(place, place + len(record), [prefix, found.unique_key, found.keys, place, _NOW])
         self.entries[topic] += ENTRY_STRUCT.pack(place, len(record), stored_properties.tags_code(found.tags))
         return place
+
+
+def _answer(kind: int, opaque: int, ids: bytes, queue_id: int, offset: int, handle: bytes | None = None) -> bytes:
+    """The answer to a stored send, in the serialisation of its request."""
+    if kind == SerializeType.JSON:
+        return json_answer(_ANSWERS, opaque, ids, queue_id, offset, recall_handle=handle)
+    return binary_answer(opaque, ids.decode(), queue_id, offset, None if handle is None else handle.decode())

@@ -1,4 +1,4 @@
-"""SendMessage calls in C as wire.grpc.sending reads them."""
+"""SendMessage calls as a proxy forwards them: the kernel reads them as wire.grpc.sending does."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
 from rocketwire.wire.facts.properties import RESERVED_NAMES
+from rocketwire.wire.frame import decode_frame
 from rocketwire.wire.grpc import definition_pb2, service_pb2
 from rocketwire.wire.grpc.checks import CallLimits
 from rocketwire.wire.grpc.queue_choice import queue_of_group
-from tests.kernel.fuzz.calls import HASHES, NOW, assert_sent, read_call, send_twin
-from tests.wire import golden
+from tests.kernel.fuzz.calls import NOW, QUEUES, send_twin
+from tests.kernel.fuzz.forwards import call_forwards, forwards, serve
 
 letters = st.text("abcXYZ|_ \x00\x1f\x7f\x85\xa0é漢\u3000\u2028😀", max_size=6)
 texts = letters | st.text(max_size=10) | st.sampled_from(["TAGS", "key", "a longer text of some words", "x" * 200])
@@ -81,6 +82,8 @@ def request(user: dict[str, str], system: dict[str, Any], body: bytes = b"body",
 
 
 @given(users, systems, st.binary(max_size=9))
+@example({"quoted": 'a"b\\c', "é": "漢😀"}, {"message_id": 'i"d\\'}, b"b")
+@example({}, {"message_id": "x" * 79}, b"b")
 @example({}, {"message_id": "id", "tag": "é\u3000"}, b"b")
 @example({}, {"message_id": "id", "message_group": "x" * 64}, b"b")
 @example({}, {"message_id": "id", "message_group": "x" * 63}, b"b")
@@ -89,71 +92,60 @@ def request(user: dict[str, str], system: dict[str, Any], body: bytes = b"body",
 @example({"a": "v" * (16 * 1024)}, {"message_id": "i"}, b"b")
 @example({}, {"message_id": "i", "delivery_timestamp": {"seconds": NOW // 1000 + 86_400}}, b"b")
 @example({}, {"message_id": "i", "delivery_timestamp": {"seconds": NOW // 1000 + 86_401}}, b"b")
-def test_a_send_is_as_its_twin_reads_it(user: dict[str, str], system: dict[str, Any], body: bytes) -> None:
+def test_a_frame_is_the_one_that_python_writes(user: dict[str, str], system: dict[str, Any], body: bytes) -> None:
     try:
         payload = request(user, system, body).SerializeToString()
     except (UnicodeEncodeError, ValueError):
         return
-    found = read_call(payload)
-    if found is not None:
-        assert_sent(found, send_twin(payload))
+    call_forwards(payload)
 
 
 @given(plain_users, plain_systems)
 def test_plain_sends_are_taken(user: dict[str, str], system: dict[str, Any]) -> None:
     payload = request(user, system).SerializeToString()
-    send = send_twin(payload)
-    found = read_call(payload)
-    if send is not None:
-        assert found is not None
-    if found is not None:
-        assert_sent(found, send)
+    fits = send_twin(payload) is not None and len(system["message_id"].encode()) <= 79
+    assert call_forwards(payload) or not fits
 
 
 @given(plain_users, plain_systems, st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=3), st.data())
-def test_whatever_the_bytes_are(user: Any, system: Any, changes: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_damaged_sends_are_read_as_python_reads_them_or_left_to_it(
+    user: Any, system: Any, changes: list[tuple[int, int]], data: st.DataObject
+) -> None:
     payload = bytearray(request(user, system).SerializeToString())
     for place, value in changes:
         payload[place % len(payload)] = value
-    cut = bytes(payload[: data.draw(st.integers(0, len(payload)))]) if data.draw(st.booleans()) else bytes(payload)
-    found = read_call(cut)
-    if found is not None:
-        assert_sent(found, send_twin(cut))
+    cut = data.draw(st.integers(0, len(payload))) if data.draw(st.booleans()) else len(payload)
+    call_forwards(bytes(payload[:cut]))
 
 
 @given(st.binary(max_size=60))
 @example(b"\x0a\x00\x0a\x00")
 @example(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")
 @example(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f")
-def test_any_bytes(payload: bytes) -> None:
-    found = read_call(payload)
-    if found is not None:
-        assert_sent(found, send_twin(payload))
-
-
-@pytest.mark.parametrize("case", golden.grpc_cases("sends"), ids=lambda case: str(case["name"]))
-def test_sends_of_the_golden_file(case: dict[str, Any]) -> None:
-    payload = bytes.fromhex(case["request"])
-    found = read_call(payload)
-    if found is not None:
-        assert_sent(found, send_twin(payload))
+def test_any_bytes_are_read_as_python_reads_them_or_left_to_it(payload: bytes) -> None:
+    call_forwards(payload)
 
 
 @pytest.mark.parametrize("limit", ["user_properties", "property_bytes", "message_group_bytes", "delay_ms"])
 def test_without_a_limit_more_is_taken(limit: str) -> None:
     system: dict[str, Any] = {"message_id": "i", "message_group": "group", "tag": "tag"}
-    payload = request({"a": "b"}, {**system, "delivery_timestamp": {"seconds": NOW // 1000 + 9}}).SerializeToString()
+    delivery = {} if limit == "message_group_bytes" else {"delivery_timestamp": {"seconds": NOW // 1000 + 9}}
+    payload = request({"a": "b"}, {**system, **delivery}).SerializeToString()
     for most, taken in ((1, limit == "user_properties"), (0, True)):
         limits = CallLimits(**{limit: most})
-        assert (read_call(payload, limits) is not None) is taken
+        calls = forwards((kernel.ConnectionSends(owner="broker"), QUEUES, False))
+        for name in ("user_properties", "property_bytes", "message_group_bytes", "delay_ms"):
+            setattr(calls, name, getattr(limits, name))
+        assert (serve(calls, payload)[0] == 1) is taken
         assert (send_twin(payload, limits) is not None) is taken
 
 
 @given(st.text(max_size=12).filter(lambda text: text.isprintable()), st.integers(1, 300))
-def test_the_queue_of_a_group(group: str, queues: int) -> None:
+def test_a_group_has_the_queue_that_python_gives_it(group: str, queues: int) -> None:
     if not group or group.isspace():
         return
     payload = request({}, {"message_id": "i", "message_group": group}).SerializeToString()
-    found = kernel.read_send_call(payload, b"h", HASHES, NOW, queues, (0, 0, 0, 0))
-    if found is not None:
-        assert found[-1] == queue_of_group(group, queues)
+    served, _, written = serve(forwards((kernel.ConnectionSends(owner="broker"), queues, False)), payload)
+    if served:
+        ((_, frame),) = written
+        assert (decode_frame(frame).header.ext or {})["e"] == str(queue_of_group(group, queues))

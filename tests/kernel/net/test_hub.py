@@ -6,11 +6,14 @@ import gc
 import math
 import random
 import socket
+import struct
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rocketwire import native
 from rocketwire.wire.connection import FrameReader, RawFrame
@@ -86,6 +89,30 @@ def test_any_frames_in_any_pieces_are_what_the_twin_cuts(hub: Any, session: Sess
         data = data[cut:]
     assert session.frames == expected
     assert session.events == ["flush"] * len(session.runs)
+
+
+words = st.builds(
+    lambda length, kind, header: struct.pack(">iI", length, kind << 24 | header),
+    st.sampled_from([-(2**31), -1, 0, 3, 4, 10, 16 * MIB - 4, 16 * MIB - 3, 2**31 - 1]) | st.integers(-300, 300),
+    st.integers(0, 255),
+    st.integers(0, 300) | st.just(0xFFFFFF),
+)
+whole_frames = st.builds(frame, st.binary(max_size=60), st.binary(max_size=40), st.integers(0, 255))
+
+
+@given(st.lists(whole_frames, max_size=3).map(b"".join), words | st.binary(max_size=9), st.binary(max_size=40))
+def test_any_bytes_behind_frames_are_cut_as_the_twin_cuts_them(frames: bytes, head: bytes, rest: bytes) -> None:
+    assert kernel is not None
+    hub = kernel.Hub(None, None, RawFrame, int)
+    session = Session(hub)
+    session.far.send(frames + head + rest)
+    serve(hub)
+    found, error = FrameReader().receive(memoryview(frames + head + rest))
+    assert session.frames == [(kind, bytes(header), bytes(body)) for kind, header, body in found]
+    assert ("close" in session.events) is (error is not None)
+    for each in (session.channel, session.far, hub):
+        each.close()
+    session.near.close()
 
 
 def test_views_that_are_kept_may_change_but_stay_memory(hub: Any, session: Session) -> None:

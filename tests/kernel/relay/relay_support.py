@@ -8,9 +8,11 @@ import struct
 import time
 from contextlib import suppress
 from fcntl import ioctl
+from functools import cache
 from termios import TIOCOUTQ
 from typing import Any, Final
 
+from rocketwire import _kernel as kernel
 from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH
 from rocketwire.wire.message_id_hosts import replace_hosts
 
@@ -75,6 +77,22 @@ def to_the_end(end: socket.socket) -> bytes:
         while part := end.recv(1 << 20):
             parts.append(part)
     return b"".join(parts)
+
+
+@cache
+def _rewriter(old: bytes, new: bytes) -> tuple[Any, Pair]:
+    relay = kernel.Relay(1 << 20)
+    return relay, Pair(relay, hosts=(old, new))
+
+
+def rewritten(header: bytes, kind: int, old: bytes = OLD, new: bytes = NEW) -> bytes:
+    """The header of a broker's answer as the client gets it, with another host in its message ids."""
+    _, pair = _rewriter(old, new)
+    sent = frame(b"", header, kind)
+    pair.upstream.sendall(sent)
+    got = exactly(pair.client, len(sent))
+    assert got[:8] == sent[:8]
+    return got[8:]
 
 
 def fill(end: socket.socket, data: bytes) -> int:

@@ -1,14 +1,12 @@
 """Hosts in message ids, as the kernel replaces them and as Python does."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire import _kernel as kernel
 from rocketwire.wire.facts.codes import SerializeType
 from rocketwire.wire.header import Header, encode_header
 from rocketwire.wire.message_id_hosts import replace_hosts
-from tests.kernel.relay.relay_support import NEW, OLD
+from tests.kernel.relay.relay_support import NEW, OLD, rewritten
 
 pieces = st.sampled_from(
     [b'"msgId":"', b'{"msgId":"', b',"', b'"', b"\\", b",", OLD, OLD[:-1], NEW, b"{", b"}", b"msgId", b"\0\5msgId"]
@@ -30,19 +28,14 @@ headers = st.builds(
 
 @given(any_bytes, st.integers(0, 2), st.sampled_from([(OLD, NEW), (b"", b""), (b"a,b", b"x,y"), (b'"', b"q")]))
 def test_any_bytes(data: bytes, form: int, hosts: tuple[bytes, bytes]) -> None:
-    assert kernel.rewritten_ids(data, form, *hosts) == replace_hosts(data, form, *hosts)
+    assert rewritten(data, form, *hosts) == replace_hosts(data, form, *hosts)
 
 
 @given(headers, st.sampled_from([SerializeType.JSON, SerializeType.ROCKETMQ]), st.data())
 def test_headers_whole_and_damaged(header: Header, form: SerializeType, data: st.DataObject) -> None:
     whole = encode_header(header, form)
-    assert kernel.rewritten_ids(whole, form, OLD, NEW) == replace_hosts(whole, form, OLD, NEW)
+    assert rewritten(whole, form) == replace_hosts(whole, form, OLD, NEW)
     damaged = bytearray(whole)
     damaged[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     cut = bytes(damaged[: data.draw(st.integers(0, len(whole)))])
-    assert kernel.rewritten_ids(cut, form, OLD, NEW) == replace_hosts(cut, form, OLD, NEW)
-
-
-def test_hosts_of_two_lengths_are_refused() -> None:
-    with pytest.raises(ValueError, match="one length"):
-        kernel.rewritten_ids(b"", 0, b"AA", b"B")
+    assert rewritten(cut, form) == replace_hosts(cut, form, OLD, NEW)

@@ -17,11 +17,12 @@ from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.facts.record import MAGIC_V1
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
-from rocketwire.wire.message import decode_record
+from rocketwire.wire.java import string_hash
+from rocketwire.wire.message import body_crc, decode_record
 from rocketwire.wire.recall_handle import encode_recall_handle
 from rocketwire.wire.send_reply_frames import SendReplyFrames
 from tests.server.harness import batch_body, send_ext
-from tests.wire.send_answers import json_answer
+from tests.wire.send_answers import binary_answer, json_answer
 
 NOW = 1_700_000_000_000
 HOST = bytes([127, 0, 0, 1, 0, 0, 0x2A, 0x9F])
@@ -146,6 +147,17 @@ def test_records_entries_and_answers(rig: Rig) -> None:
     assert rig.sends.take() == ([], 0, 0, {}, 0, {})
 
 
+@pytest.mark.costly
+def test_a_record_has_the_checksum_of_its_body_whatever_its_length() -> None:
+    bodies = [bytes(i * i * 7 + i * 31 & 0xFF for i in range(length)) for length in (*range(700), 9_999)]
+    rig = Rig()
+    for body in bodies:
+        rig.serve(send(body))
+        (record,) = rig.records()
+        assert (record.body, record.body_crc) == (body, body_crc(body))
+        rig.log.position, rig.queue.position = rig.log.base, 0
+
+
 @pytest.mark.parametrize("opaque", [0, -1, 2**31 - 1])
 def test_each_answer_is_in_the_serialisation_of_its_request(rig: Rig, opaque: int) -> None:
     answers, taken = rig.serve(send(b"one", opaque, kind=1), send(b"two", kind=0), send(b"three", flag=2, kind=1))
@@ -153,17 +165,9 @@ def test_each_answer_is_in_the_serialisation_of_its_request(rig: Rig, opaque: in
     of_batch, batches = rig.serve(batch(3, opaque=opaque, kind=1))
     assert (taken, batches) == (3, 1)
     ids = [HOST.hex().upper() + f"{each.physical_offset:016X}" for each in rig.records()]
-    expected = [_binary_answer(opaque, text, offset) for text, offset in ((ids[0], 7), (",".join(ids[3:]), 10))]
+    expected = [binary_answer(opaque, text, 3, offset) for text, offset in ((ids[0], 7), (",".join(ids[3:]), 10))]
     assert answers == expected[0] + json_answer(ANSWERS, 1, ids[1].encode(), 3, 8)
     assert of_batch == expected[1]
-
-
-def _binary_answer(opaque: int, ids: str, offset: int, handle: str | None = None) -> bytes:
-    ext = {"msgId": ids, "queueId": "3", "queueOffset": str(offset)}
-    if handle is not None:
-        ext["recallHandle"] = handle
-    ext |= {"TRACE_ON": "true", "MSG_REGION": "R"}
-    return encode_frame(Header(code=0, opaque=opaque, flag=1, version=407, ext=ext), b"", 1)
 
 
 def test_a_queue_is_told_again_after_it_was_taken(rig: Rig) -> None:
@@ -235,7 +239,7 @@ def test_keys_and_tag_of_a_batch_count_before_those_of_its_messages(common: str,
     assert rig.serve(send(batch_body([b"a"], own), code=BATCH, batch=True, properties=common))[1] == 1
     hashes, *_ = column.take(rig.log.base, 100)
     prefix = rig.queue.index_prefix_hash
-    assert list(hashes) == [abs(native.kernel.java_hash(key.encode(), prefix)) for key in keys]  # type: ignore[union-attr]
+    assert list(hashes) == [abs(string_hash(key, prefix)) for key in keys]
     assert [tags_code for _, _, tags_code in rig.queue.entries()] == [ord(tag)]
 
 
@@ -308,7 +312,7 @@ def test_a_message_for_a_set_time_waits_in_the_timers_queue(rig: Rig) -> None:
     ids = [HOST.hex().upper() + f"{each.physical_offset:016X}" for each in (first, second, third)]
     assert answers == json_answer(ANSWERS, 1, ids[0].encode(), 3, 40, recall_handle=handle) + json_answer(
         ANSWERS, 1, ids[1].encode(), 3, 7
-    ) + _binary_answer(3, ids[2], 41, handle.decode())
+    ) + binary_answer(3, ids[2], 3, 41, handle.decode())
     assert rig.sends.take()[:2] == ([waiting, rig.queue], 3)
 
 
