@@ -67,5 +67,5 @@ def test_each_file_has_a_name_of_its_own() -> None:
 def test_the_conventions_name_files_that_are_there() -> None:
     page = (KERNEL / "CONVENTIONS.md").read_text(encoding="utf-8")
     named = re.findall(r"`([a-z_0-9]+(?:/[a-z_0-9]+)+\.[ch])`", page)
-    assert len(named) > 10
+    assert len(named) > 5
     assert [name for name in named if not (KERNEL / name).is_file()] == []

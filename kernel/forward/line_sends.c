@@ -297,8 +297,9 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     ConnectionSends *self = (ConnectionSends *)object;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->owner);
-    for (uint32_t each = 0; each < self->count; each++)
+    for (uint32_t each = 0; each < self->count; each++) {
         Py_VISIT(self->ring[(self->first + each) & self->mask].connection);
+    }
     return 0;
 }
 

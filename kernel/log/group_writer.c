@@ -4,11 +4,10 @@
 
 #include "core/kernel.h"
 
+#include "core/values.h"
 #include "index/keys.h"
 #include "log/drafts.h"
 #include "log/record_group.h"
-
-typedef enum { FAILED = -1, HANDED_OVER = 0, DONE = 1 } outcome; /* FAILED: an exception is set */
 
 typedef struct {
     PyObject_HEAD
@@ -45,36 +44,36 @@ static PyObject *find_queue(const GroupWriter *self, PyObject *topic, PyObject *
     return queue;
 }
 
-static outcome read_delay(const GroupWriter *self, append_call *in)
+static path_result read_delay(const GroupWriter *self, append_call *in)
 {
     PyObject *delay = PyObject_GetAttr((PyObject *)in->queue, self->delay_name);
     if (delay == NULL) {
-        return FAILED;
+        return PATH_ERROR;
     }
     in->delayed = delay != Py_None;
     in->delay = in->delayed ? PyLong_AsLongLong(delay) : 0;
     Py_DECREF(delay);
-    return PyErr_Occurred() ? FAILED : DONE;
+    return PyErr_Occurred() ? PATH_ERROR : PATH_TAKEN;
 }
 
 /* Make a draft's queue the call's. */
-static outcome enter_queue(const GroupWriter *self, append_call *in, const draft *from)
+static path_result enter_queue(const GroupWriter *self, append_call *in, const draft *from)
 {
     if (in->queue != NULL && in->queue->queue_id == from->queue_number && in->topic == from->topic) {
-        return DONE;
+        return PATH_TAKEN;
     }
     PyObject *queue = find_queue(self, from->topic, from->queue_id);
     if (queue == NULL && !PyErr_Occurred()) {
         queue = PyObject_CallFunctionObjArgs(self->create, from->topic, from->queue_id, NULL);
     }
     if (queue == NULL) {
-        return FAILED;
+        return PATH_ERROR;
     }
     Py_XDECREF((PyObject *)in->queue);
     in->queue = NULL;
     if (!PyObject_TypeCheck(queue, QueueTail_Type)) {
         Py_DECREF(queue);
-        return HANDED_OVER;
+        return PATH_HANDED_OVER;
     }
     in->queue = (QueueTail *)queue;
     Py_INCREF(from->topic);
@@ -104,10 +103,10 @@ static record record_of(const GroupWriter *self, const append_call *in, const dr
     };
 }
 
-/* Add the bytes of the drafts that follow one and belong to it, and the entries of those for its queue. False: Python
- * has to look at them. */
-static bool add_rest(const GroupWriter *self, const append_call *in, Py_ssize_t number, Py_ssize_t end, size_t *size,
-                     size_t *entries)
+/* Add the bytes of the drafts that follow one and belong to it, and the entries of those for its queue.
+ * PATH_HANDED_OVER: Python has to look at them. */
+static path_result add_rest(const GroupWriter *self, const append_call *in, Py_ssize_t number, Py_ssize_t end,
+                            size_t *size, size_t *entries)
 {
     bool ready = true;
     for (Py_ssize_t each = number + 1; each < end && ready; each++) {
@@ -122,46 +121,50 @@ static bool add_rest(const GroupWriter *self, const append_call *in, Py_ssize_t 
             *entries += same;
             ready = same || queue_has_room((QueueTail *)queue, 1);
         }
-        PyErr_Clear();
         Py_XDECREF(queue);
         draft_release(&found);
+        if (!clear_exception()) {
+            return PATH_ERROR;
+        }
     }
-    return ready;
+    return ready ? PATH_TAKEN : PATH_HANDED_OVER;
 }
 
 /* As add_rest, but for entries: Python makes all queues ready. */
-static outcome prepare_rest(GroupWriter *self, const append_call *in, Py_ssize_t number, size_t *size)
+static path_result prepare_rest(GroupWriter *self, const append_call *in, Py_ssize_t number, size_t *size)
 {
     if (group_publish(&self->group) < 0) {
-        return FAILED;
+        return PATH_ERROR;
     }
     PyObject *found = PyObject_CallFunction(self->prepare, "On", in->drafts, number);
     if (found == NULL) {
-        return FAILED;
+        return PATH_ERROR;
     }
     *size += PyLong_AsSize_t(found);
     Py_DECREF(found);
-    return PyErr_Occurred() ? FAILED : DONE;
+    return PyErr_Occurred() ? PATH_ERROR : PATH_TAKEN;
 }
 
-static outcome make_room(GroupWriter *self, append_call *in, const draft *from, Py_ssize_t number, size_t size)
+static path_result make_room(GroupWriter *self, append_call *in, const draft *from, Py_ssize_t number, size_t size)
 {
     size_t entries = 1;
     if (from->together > 1) {
         size_t own = size;
         if (from->together > PyList_Size(in->drafts) - number) {
-            return HANDED_OVER;
+            return PATH_HANDED_OVER;
         }
-        if (!add_rest(self, in, number, number + (Py_ssize_t)from->together, &size, &entries)) {
+        path_result rest = add_rest(self, in, number, number + (Py_ssize_t)from->together, &size, &entries);
+        if (rest == PATH_HANDED_OVER) {
             size = own;
             entries = 1;
-            if (prepare_rest(self, in, number, &size) != DONE) {
-                return FAILED;
-            }
+            rest = prepare_rest(self, in, number, &size);
+        }
+        if (rest == PATH_ERROR) {
+            return PATH_ERROR;
         }
     }
     bool no_entry = from->sys_flag & SYS_FLAG_TRANSACTION_PREPARED;
-    return (outcome)group_room(&self->group, no_entry ? NULL : in->queue, entries, size);
+    return (path_result)group_room(&self->group, no_entry ? NULL : in->queue, entries, size);
 }
 
 static record_facts facts_of(const append_call *in, const draft *from)
@@ -179,35 +182,30 @@ static record_facts facts_of(const append_call *in, const draft *from)
 
 static PyObject *new_appended(const GroupWriter *self, const record *stored, size_t size)
 {
-    PyObject *values =
-        Py_BuildValue("((LnL))", (long long)stored->physical_offset, (Py_ssize_t)size, (long long)stored->queue_offset);
-    PyObject *result = values == NULL ? NULL : self->new_tuple(self->appended, values, NULL);
-    Py_XDECREF(values);
-    return result;
+    PyObject *values[] = {PyLong_FromLongLong(stored->physical_offset), PyLong_FromSize_t(size),
+                          PyLong_FromLongLong(stored->queue_offset)};
+    return named_tuple_of(self->appended, self->new_tuple, values, 3);
 }
 
 /* --- one draft after the other --- */
 
-static outcome append_draft(GroupWriter *self, append_call *in, const draft *from, Py_ssize_t number)
+static path_result append_draft(GroupWriter *self, append_call *in, const draft *from, Py_ssize_t number)
 {
-    outcome result = enter_queue(self, in, from);
-    if (result != DONE) {
+    path_result result = enter_queue(self, in, from);
+    if (result != PATH_TAKEN) {
         return result;
     }
     record one = record_of(self, in, from, in->queue);
     size_t size = record_size(&one);
     result = make_room(self, in, from, number, size);
-    if (result != DONE) {
+    if (result != PATH_TAKEN) {
         return result;
     }
     record_facts facts = facts_of(in, from);
     if (group_add(&self->group, in->queue, &one, size, &facts) < 0) {
-        return FAILED;
+        return PATH_ERROR;
     }
-    PyObject *appended = new_appended(self, &one, size);
-    int added = appended == NULL ? -1 : PyList_Append(in->results, appended);
-    Py_XDECREF(appended);
-    return added < 0 ? FAILED : DONE;
+    return append_value(in->results, new_appended(self, &one, size)) ? PATH_TAKEN : PATH_ERROR;
 }
 
 /* Whether the flag says of the hosts what they are. */
@@ -220,15 +218,15 @@ static bool flag_fits(const GroupWriter *self, const draft *from)
     return !(from->sys_flag & RECORD_HOST_BITS & ~hosts);
 }
 
-static outcome append_number(GroupWriter *self, append_call *in, Py_ssize_t number)
+static path_result append_number(GroupWriter *self, append_call *in, Py_ssize_t number)
 {
     PyObject *object = PyList_GetItem(in->drafts, number);
     if (object == NULL) {
-        return FAILED;
+        return PATH_ERROR;
     }
     draft from;
     Py_INCREF(object);
-    outcome result = HANDED_OVER;
+    path_result result = PATH_HANDED_OVER;
     if (draft_read(&self->draft, object, &from) && flag_fits(self, &from)) {
         result = append_draft(self, in, &from, number);
     }
@@ -249,16 +247,16 @@ static bool give_touched(GroupWriter *self, PyObject *set)
 }
 
 /* Publish the written records and hand their keys to the index, whatever happened before. */
-static outcome finish(GroupWriter *self, append_call *in, outcome result)
+static path_result finish(GroupWriter *self, append_call *in, path_result result)
 {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     bool published = group_publish(&self->group) == 0;
     bool done = give_touched(self, in->touched) && published;
-    if (done || result == FAILED) {
+    if (done || result == PATH_ERROR) {
         PyErr_Restore(type, value, trace); /* the first one, if there is one */
     }
-    return done ? result : FAILED;
+    return done ? result : PATH_ERROR;
 }
 
 static PyObject *append(PyObject *object, PyObject *arguments)
@@ -274,14 +272,14 @@ static PyObject *append(PyObject *object, PyObject *arguments)
         Py_RETURN_NONE; /* handed over */
     }
     in.now = now;
-    outcome result = DONE;
-    for (Py_ssize_t each = 0; each < PyList_Size(in.drafts) && result == DONE; each++) {
+    path_result result = PATH_TAKEN;
+    for (Py_ssize_t each = 0; each < PyList_Size(in.drafts) && result == PATH_TAKEN; each++) {
         result = append_number(self, &in, each);
     }
     result = finish(self, &in, result);
     Py_XDECREF(in.topic);
     Py_XDECREF((PyObject *)in.queue);
-    if (result == FAILED) {
+    if (result == PATH_ERROR) {
         return NULL;
     }
     Py_RETURN_NONE;
@@ -303,10 +301,13 @@ static bool init(GroupWriter *self, PyObject *arguments)
     Py_INCREF(self->create);
     Py_INCREF(self->prepare);
     self->appended = (PyTypeObject *)Py_NewRef(appended);
-    self->new_tuple = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
+    self->new_tuple = named_tuple_maker(self->appended);
+    if (self->new_tuple == NULL) {
+        return false;
+    }
     if ((keys != Py_None && !PyObject_TypeCheck(keys, KeyColumn_Type)) ||
-        !PyType_IsSubtype(self->appended, &PyTuple_Type) || (host_size != HOST_V4_SIZE && host_size != HOST_V6_SIZE)) {
-        PyErr_SetString(PyExc_TypeError, "keys are no KeyColumn, the result is no tuple, or the host has another size");
+        (host_size != HOST_V4_SIZE && host_size != HOST_V6_SIZE)) {
+        PyErr_SetString(PyExc_TypeError, "keys are no KeyColumn, or the host has another size");
         return false;
     }
     memcpy(self->store_host, host, (size_t)host_size);
@@ -322,26 +323,23 @@ static bool init(GroupWriter *self, PyObject *arguments)
 static PyObject *new_writer(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
     (void)keywords;
-    PyObject *self = PyType_GenericNew(type, arguments, NULL);
-    if (self != NULL && !init((GroupWriter *)self, arguments)) {
+    GroupWriter *self = object_new(type);
+    if (self != NULL && !init(self, arguments)) {
         Py_CLEAR(self);
     }
-    return self;
+    return (PyObject *)self;
 }
 
 static void dealloc(PyObject *object)
 {
     GroupWriter *self = (GroupWriter *)object;
-    PyTypeObject *type = Py_TYPE(object);
     PyObject *held[] = {self->queues, self->create, self->prepare, self->delay_name, (PyObject *)self->appended};
     for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) {
         Py_XDECREF(held[i]);
     }
     group_free(&self->group);
     draft_type_clear(&self->draft);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 static PyMethodDef methods[] = {
@@ -365,10 +363,4 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
-int group_writer_init(PyObject *module)
-{
-    PyObject *type = PyType_FromSpec(&spec);
-    int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "GroupWriter", type);
-    Py_XDECREF(type);
-    return added;
-}
+int group_writer_init(PyObject *module) { return add_type(module, &spec, NULL); }

@@ -42,8 +42,6 @@ static int refuse_deletion(PyObject *value)
     return -1;
 }
 
-static void free_object(PyObject *self) { object_free(self); }
-
 /* --- the log --- */
 
 static PyObject *log_buffer(PyObject *self, void *unused)
@@ -66,7 +64,7 @@ static void log_dealloc(PyObject *self)
 {
     LogTail *log = (LogTail *)self;
     exchange(&log->buffer, &log->view, &log->has_view, NULL);
-    free_object(self);
+    object_free(self);
 }
 
 static PyMemberDef log_members[] = {
@@ -148,7 +146,7 @@ static void queue_dealloc(PyObject *self)
     QueueTail *queue = (QueueTail *)self;
     exchange(&queue->buffer, &queue->view, &queue->has_view, NULL);
     Py_CLEAR(queue->topic_field);
-    free_object(self);
+    object_free(self);
 }
 
 static PyMemberDef queue_members[] = {

@@ -20,13 +20,13 @@ static int end_of_read(reading *r)
 }
 
 /* Whether and when the channel may be read again, after its answers were sent. */
-static int settle(reading *r, verdict found)
+static int settle(reading *r, serve_result found)
 {
     Channel *channel = r->channel;
     if (channel->closed) {
         return 0;
     }
-    if (found == NO_FRAME) {
+    if (found == SERVE_NO_FRAME) {
         PyObject *rest = PyBytes_FromStringAndSize((const char *)r->bytes + r->at, (Py_ssize_t)(r->end - r->at));
         int told = rest == NULL ? -1 : session_misread(r, rest);
         Py_XDECREF(rest);
@@ -45,8 +45,8 @@ static int serve_bytes(reading *r, double now)
 {
     Channel *channel = r->channel;
     size_t start = r->at;
-    verdict found = frames_serve(r);
-    if (found == FAILED) {
+    serve_result found = frames_serve(r);
+    if (found == SERVE_ERROR) {
         return -1;
     }
     channel->whole = false;
@@ -54,13 +54,13 @@ static int serve_bytes(reading *r, double now)
         channel->began = 1;
     }
     if (!channel->closed) {
-        bool part = found == GO_ON && r->at < r->end;
+        bool part = found == SERVE_ON && r->at < r->end;
         if (!part) {
             channel->frame_started = INFINITY;
         } else if (r->at > start || isinf(channel->frame_started)) {
             channel->frame_started = now;
         }
-        bool waits = found == WAIT_FOR_OTHERS || found == WAIT_FOR_CLIENT;
+        bool waits = found == SERVE_OTHERS || found == SERVE_STALLED;
         if ((part || waits ? reading_keep_rest(r, waits) : channel_hold(channel, NULL, 0)) < 0) {
             return -1;
         }

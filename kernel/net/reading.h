@@ -8,14 +8,14 @@
 
 /* How to continue. */
 typedef enum {
-    FAILED = -1, /* an exception is set */
-    GO_ON = 0,   /* all frames are served, or the present frame may be */
-    LOOK_AGAIN,  /* a run was served in part: continue with the frame at `at` */
-    WAIT_FOR_OTHERS,
-    WAIT_FOR_CLIENT, /* the session stalls */
-    NO_FRAME,        /* the bytes at `at` are not a frame */
-    OVER             /* the channel was closed, and the rest is dropped */
-} verdict;
+    SERVE_ERROR = -1, /* an exception is set */
+    SERVE_ON = 0,     /* all frames are served, or the present frame may be */
+    SERVE_AGAIN,      /* a run was served in part: continue with the frame at `at` */
+    SERVE_OTHERS,
+    SERVE_STALLED,  /* the session stalls */
+    SERVE_NO_FRAME, /* the bytes at `at` are not a frame */
+    SERVE_CLOSED    /* the channel was closed, and the rest is dropped */
+} serve_result;
 
 typedef struct {
     Hub *hub;
@@ -44,11 +44,11 @@ void reading_take_held(reading *r);
 int reading_keep_rest(reading *r, bool whole);
 
 /* serving.c: serve all whole frames. */
-verdict frames_serve(reading *r);
+serve_result frames_serve(reading *r);
 
 /* runs.c */
 int run_add(reading *r, const frame *cut); /* the frame at hand */
-verdict run_serve(reading *r);             /* have Python serve the run, if there is one */
+serve_result run_serve(reading *r);        /* have Python serve the run, if there is one */
 int run_finish_sends(reading *r);          /* store the sends that the kernel took before */
 
 /* session_calls.c. 0, or -1 with an exception; questions also 1. */

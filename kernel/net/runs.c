@@ -74,13 +74,13 @@ static int look_at_clock(reading *r)
     return 0;
 }
 
-verdict run_serve(reading *r)
+serve_result run_serve(reading *r)
 {
     if (r->run == NULL) {
-        return GO_ON;
+        return SERVE_ON;
     }
     if (run_finish_sends(r) < 0 || (out_size(&r->hub->out) > 0 && session_write_rest(r, 0) < 0)) {
-        return FAILED;
+        return SERVE_ERROR;
     }
     PyObject *frames = r->run;
     r->run = NULL;
@@ -91,33 +91,33 @@ verdict run_serve(reading *r)
     Py_ssize_t served = result == NULL ? -1 : PyLong_AsSsize_t(result);
     Py_XDECREF(result);
     if (PyErr_Occurred() || (r->hub->sends != NULL && look_at_clock(r) < 0)) {
-        return FAILED;
+        return SERVE_ERROR;
     }
     if (served < count) {
         r->at = run_position(r, served);
     }
     int waits = session_should_yield(r);
     if (waits < 0) {
-        return FAILED;
+        return SERVE_ERROR;
     }
     if (r->channel->closed && (waits || served < count)) {
-        return OVER;
+        return SERVE_CLOSED;
     }
     if (waits) {
-        return WAIT_FOR_OTHERS;
+        return SERVE_OTHERS;
     }
     if (served < count) { /* too many answers wait: try to send them */
         if (session_flush(r) < 0 || (waits = r->channel->closed ? 0 : session_stalled(r)) < 0) {
-            return FAILED;
+            return SERVE_ERROR;
         }
         if (r->channel->closed) {
-            return OVER;
+            return SERVE_CLOSED;
         }
         if (waits) {
-            return WAIT_FOR_CLIENT;
+            return SERVE_STALLED;
         }
     }
-    return session_take_unsent(r) < 0 ? FAILED : served < count ? LOOK_AGAIN : GO_ON;
+    return session_take_unsent(r) < 0 ? SERVE_ERROR : served < count ? SERVE_AGAIN : SERVE_ON;
 }
 
 #else

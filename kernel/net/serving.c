@@ -40,51 +40,51 @@ static destination destination_of(const reading *r, const frame *cut, header *he
 }
 
 /* Send the answers if there are enough, before more are made. They stay behind those that Python has begun to send. */
-static verdict relieve(reading *r)
+static serve_result relieve(reading *r)
 {
     int stalled = r->handed ? session_stalled(r) : 0;
     if (stalled != 0) {
-        return stalled < 0 ? FAILED : WAIT_FOR_CLIENT;
+        return stalled < 0 ? SERVE_ERROR : SERVE_STALLED;
     }
     if (r->unsent + out_size(&r->hub->out) <= HIGH_WATER) {
-        return GO_ON;
+        return SERVE_ON;
     }
     bool was_closed = r->channel->closed;
     if (run_finish_sends(r) < 0 || session_send_answers(r) < 0) {
-        return FAILED;
+        return SERVE_ERROR;
     }
     if (r->channel->closed && !was_closed) {
-        return OVER;
+        return SERVE_CLOSED;
     }
     int waits = session_stalled(r);
     if (waits != 0) {
-        return waits < 0 ? FAILED : WAIT_FOR_CLIENT;
+        return waits < 0 ? SERVE_ERROR : SERVE_STALLED;
     }
-    return session_take_unsent(r) < 0 ? FAILED : GO_ON;
+    return session_take_unsent(r) < 0 ? SERVE_ERROR : SERVE_ON;
 }
 
 /* A path may have taken long: it made a plan, or examined many messages with a filter in Python. */
-static verdict request_yield(reading *r)
+static serve_result request_yield(reading *r)
 {
     if (r->until == 0 || hub_nanoseconds() <= r->until) {
-        return GO_ON;
+        return SERVE_ON;
     }
-    verdict before = run_serve(r);
-    return before == GO_ON ? WAIT_FOR_OTHERS : before;
+    serve_result before = run_serve(r);
+    return before == SERVE_ON ? SERVE_OTHERS : before;
 }
 
 /* Serve the present frame, which begins at `at`; advances behind it if it was taken. */
-static verdict serve_frame(reading *r, const frame *cut)
+static serve_result serve_frame(reading *r, const frame *cut)
 {
     header head;
     path_result result = PATH_HANDED_OVER;
     destination to = destination_of(r, cut, &head);
     if (to != FOR_PYTHON) {
-        verdict before = run_serve(r);
-        if (before == GO_ON) {
+        serve_result before = run_serve(r);
+        if (before == SERVE_ON) {
             before = relieve(r);
         }
-        if (before != GO_ON) {
+        if (before != SERVE_ON) {
             return before;
         }
         if (to == FOR_SENDS) {
@@ -94,7 +94,7 @@ static verdict serve_frame(reading *r, const frame *cut)
             result = run_finish_sends(r) < 0 ? PATH_ERROR : pulls_offer(r->hub->pulls, cut, &head, &r->context);
         }
         if (result == PATH_ERROR) {
-            return FAILED;
+            return SERVE_ERROR;
         }
         if (result == PATH_TAKEN) {
             *(to == FOR_SENDS ? &r->hub->took_sends : &r->hub->took_pulls) = 1;
@@ -104,10 +104,10 @@ static verdict serve_frame(reading *r, const frame *cut)
         }
     }
     if (result == PATH_HANDED_OVER && run_add(r, cut) < 0) {
-        return FAILED;
+        return SERVE_ERROR;
     }
     r->at += cut->size;
-    return to == FOR_PYTHON ? GO_ON : request_yield(r); /* Python reads the clock itself */
+    return to == FOR_PYTHON ? SERVE_ON : request_yield(r); /* Python reads the clock itself */
 }
 
 /* The frame at `at`; one beyond the limit is refused as soon as both words are there. */
@@ -118,21 +118,21 @@ static frame_state next(const reading *r, frame *cut)
     return there >= FRAME_WORDS && (long long)cut->size > r->hub->max_frame ? FRAME_BAD : state;
 }
 
-verdict frames_serve(reading *r)
+serve_result frames_serve(reading *r)
 {
     r->until = r->hub->read_ns > 0 ? hub_nanoseconds() + r->hub->read_ns : 0;
     for (;;) {
         frame cut;
         frame_state state = next(r, &cut);
-        verdict found = state == FRAME_WHOLE ? serve_frame(r, &cut) : run_serve(r);
-        if (found == LOOK_AGAIN) {
+        serve_result found = state == FRAME_WHOLE ? serve_frame(r, &cut) : run_serve(r);
+        if (found == SERVE_AGAIN) {
             continue;
         }
-        if (found != GO_ON || state == FRAME_PART) {
+        if (found != SERVE_ON || state == FRAME_PART) {
             return found;
         }
         if (state == FRAME_BAD) {
-            return NO_FRAME;
+            return SERVE_NO_FRAME;
         }
     }
 }

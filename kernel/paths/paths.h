@@ -2,8 +2,7 @@
 #ifndef ROCKETWIRE_PATHS_H
 #define ROCKETWIRE_PATHS_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "core/kernel.h"
 
 #include "paths/outbox.h"
 
@@ -17,11 +16,5 @@ typedef struct {
 
 /* As server.throttle makes them. */
 static inline int64_t nanoseconds_of(double seconds) { return (int64_t)(seconds * 1e9); }
-
-typedef enum {
-    PATH_ERROR = -1,      /* a Python exception is set */
-    PATH_HANDED_OVER = 0, /* nothing was done: the frame is for Python */
-    PATH_TAKEN = 1
-} path_result;
 
 #endif

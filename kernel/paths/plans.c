@@ -67,8 +67,9 @@ static bool grow(plan_table *table)
         return false;
     }
     for (size_t at = 0; at < slots; at++) {
-        if (former[at].key != NULL)
+        if (former[at].key != NULL) {
             *slot_of(table, span_of(former[at].key, former[at].length), former[at].hash) = former[at];
+        }
     }
     free(former);
     return true;

@@ -62,7 +62,7 @@ static bool find_messages(Pulls *self, const pull_plan *plan, span entries, fetc
     fetch_state state = look(plan, entries, &part, log->position, found);
     if (state == FETCH_ELSEWHERE) {
         if (map_part(self, found->wanted, &part, owner) <= 0) {
-            PyErr_Clear(); /* Python raises it again */
+            clear_exception();
             return false;
         }
         state = look(plan, entries, &part, log->position, found);
@@ -93,6 +93,5 @@ bool pull_fetch(Pulls *self, const pull_plan *plan, int64_t offset, fetch_found 
         PyBuffer_Release(&bytes);
     }
     Py_XDECREF(view);
-    PyErr_Clear(); /* Python raises it again */
-    return done;
+    return clear_exception() && done;
 }

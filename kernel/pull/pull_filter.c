@@ -81,12 +81,13 @@ static span key_of(const pull_filter *filter, span text, uint8_t *room)
     return span_of(room, (size_t)(to - room));
 }
 
+/* Call Python. -1: it raised, and will again, or an exception is set that is none of the request. */
 static int ask(const pull_filter *filter, span text)
 {
     PyObject *answer = PyObject_CallFunction(filter->wanted, "y#", text.at, (Py_ssize_t)text.len);
     int wanted = answer == NULL ? -1 : PyObject_IsTrue(answer);
     Py_XDECREF(answer);
-    PyErr_Clear(); /* Python raises it again */
+    clear_exception();
     return wanted;
 }
 

@@ -28,7 +28,8 @@ pull_filter *pull_filter_new(PyObject *from, uint64_t number, plan_table *decide
 void pull_filter_free(pull_filter *filter);
 int pull_filter_traverse(const pull_filter *filter, visitproc visit, void *arg);
 
-/* A fetch_filter's `matches`, with a pull_filter for context. An exception is cleared. */
+/* A fetch_filter's `matches`, with a pull_filter for context. After -1 an exception is set only if it ends more
+ * than the request. */
 int pull_filter_matches(void *context, span text);
 
 #endif

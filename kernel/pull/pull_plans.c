@@ -147,13 +147,6 @@ static bool take_answer(pull_plan *plan, PyObject *answer, const pull_request *r
     return plan->group != NULL && plan->topic != NULL && take_codes(plan, codes) && take_filter(plan, filter, decided);
 }
 
-void pull_plan_refused(void)
-{
-    if (PyErr_ExceptionMatches(PyExc_Exception)) {
-        PyErr_Clear();
-    }
-}
-
 pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, plan_table *decided)
 {
     PyObject *most_bytes = request->has_max_msg_bytes ? PyLong_FromLong(request->max_msg_bytes) : Py_NewRef(Py_None);
@@ -162,7 +155,7 @@ pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, plan_table 
                                              (long long)version_of(request), text_of(request->subscription),
                                              text_of(request->expression_type), (int)request->max_msg_nums, most_bytes);
     if (answer == NULL) {
-        pull_plan_refused();
+        clear_exception();
         return NULL;
     }
     pull_plan *plan = NULL;

@@ -30,10 +30,6 @@ typedef struct {
 /* The key of the plan for a request; empty: too long. */
 span pull_key(const pull_request *request, uint8_t *room);
 
-/* Python failed to make a plan. It will fail again and answer the request; an exception that ends the process stays
- * set. */
-void pull_plan_refused(void);
-
 /* Ask Python for the plan of a request. NULL with an exception set, or without one: there is no plan to cache. */
 pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, plan_table *decided);
 void pull_plan_release(void *plan);

@@ -67,14 +67,16 @@ static void tell(Pulls *self, pull_tally *tally, const fetch_found *found)
     tally->pulls++;
 }
 
-/* False: it was not committed, and Python reports why. */
+/* False: it was not committed, and Python reports why, unless an exception is set. */
 static bool commit(Pulls *self, PyObject *group, PyObject *topic, int32_t queue_id, int64_t offset)
 {
     PyObject *done = PyObject_CallFunction(self->commit, "OOiL", group, topic, (int)queue_id, (long long)offset);
-    PyErr_Clear();
     Py_XDECREF(done);
-    return done != NULL;
+    return clear_exception() && done != NULL;
 }
+
+/* Where a call into Python may have failed. */
+static path_result handed_over(void) { return PyErr_Occurred() ? PATH_ERROR : PATH_HANDED_OVER; }
 
 /* A pull at the queue's end waits there. */
 static path_result hold_pull(Pulls *self, const pull_plan *plan, const pull_request *request, const header *head,
@@ -82,14 +84,13 @@ static path_result hold_pull(Pulls *self, const pull_plan *plan, const pull_requ
 {
     if (request->sys_flag & COMMIT_OFFSET &&
         !commit(self, plan->group, plan->topic, request->queue_id, request->commit_offset)) {
-        return PATH_HANDED_OVER;
+        return handed_over();
     }
     PyObject *held = PyObject_CallFunction(self->hold, "OOLLiii", session, plan->tally->account,
                                            (long long)request->queue_offset, (long long)request->suspend_timeout_millis,
                                            (int)head->code, (int)head->opaque, (int)head->serialize_type);
-    PyErr_Clear(); /* Python will fail again */
     Py_XDECREF(held);
-    return held == NULL ? PATH_HANDED_OVER : PATH_TAKEN;
+    return !clear_exception() ? PATH_ERROR : held == NULL ? PATH_HANDED_OVER : PATH_TAKEN;
 }
 
 static path_result answer_pull(Pulls *self, const pull_plan *plan, const pull_request *request, const header *head,
@@ -119,7 +120,7 @@ static path_result answer_pull(Pulls *self, const pull_plan *plan, const pull_re
         }
     }
     Py_XDECREF(owner);
-    return result;
+    return result == PATH_HANDED_OVER ? handed_over() : result;
 }
 
 /* --- the two kinds of requests --- */
@@ -139,7 +140,7 @@ static path_result offer_pull(Pulls *self, const header *head, path_context *con
     if (plan == NULL) {
         plan = pull_plan_ask(self->plan, &request, &self->decided);
         if (plan == NULL) {
-            return PyErr_Occurred() ? PATH_ERROR : PATH_HANDED_OVER;
+            return handed_over();
         }
         if (!plans_put(&self->plans, key, plan)) {
             PyErr_NoMemory();
@@ -173,8 +174,7 @@ static PyObject *offset_plan(Pulls *self, const offset_request *request)
         plain = PyObject_CallFunctionObjArgs(self->plan_offset, group, topic, NULL);
     }
     if (plain == NULL) {
-        pull_plan_refused();
-        plan = PyErr_Occurred() ? NULL : Py_None; /* not kept */
+        plan = clear_exception() ? Py_None : NULL; /* not kept */
     }
     int taken = plain == NULL ? -1 : PyObject_IsTrue(plain);
     if (taken >= 0) {
@@ -202,7 +202,7 @@ static path_result offer_offset(Pulls *self, const header *head, path_context *c
     }
     if (plan == Py_None ||
         !commit(self, PyTuple_GetItem(plan, 0), PyTuple_GetItem(plan, 1), request.queue_id, request.commit_offset)) {
-        return PATH_HANDED_OVER;
+        return handed_over();
     }
     if (head->flag & FLAG_ONEWAY) {
         return PATH_TAKEN;

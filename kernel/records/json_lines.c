@@ -54,8 +54,9 @@ static bool record_there(span buffer, int64_t position, record_parts *found)
     if (room < RECORD_SMALLEST) return false;
     found->at = buffer.at + position;
     int32_t size = (int32_t)get32(found->at), magic = (int32_t)get32(found->at + RECORD_MAGIC_AT);
-    if (size < RECORD_SMALLEST || (size_t)size > room || (magic != RECORD_MAGIC_V1 && magic != RECORD_MAGIC_V2))
+    if (size < RECORD_SMALLEST || (size_t)size > room || (magic != RECORD_MAGIC_V1 && magic != RECORD_MAGIC_V2)) {
         return false;
+    }
     found->plain = (get32(found->at + RECORD_SYS_FLAG_AT) & RECORD_HOST_BITS) == 0;
     return !found->plain || parts_within(size, magic == RECORD_MAGIC_V1 ? 1 : 2, found);
 }
@@ -218,8 +219,9 @@ static Py_ssize_t lines_write(lines *of, span buffer, const int64_t *positions, 
             done = -1;
             break;
         }
-        if (!record.plain || get32(record.at + RECORD_SYS_FLAG_AT) & SYS_FLAG_COMPRESSED || !utf8_valid(record.topic))
+        if (!record.plain || get32(record.at + RECORD_SYS_FLAG_AT) & SYS_FLAG_COMPRESSED || !utf8_valid(record.topic)) {
             break;
+        }
         reader.items.count = reader.before = 0;
         size_t most = LINE_FIXED + JSON_TEXT_MOST * (record.topic.len + record.body.len) +
                       PROPERTIES_FACTOR * record.properties.len;

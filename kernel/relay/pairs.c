@@ -39,7 +39,7 @@ static void count_unsent(relay *all, pair *one, size_t unsent)
     }
 }
 
-static void end(relay *all, pair *one, outcome because)
+static void end(relay *all, pair *one, end_cause because)
 {
     for (int each = 0; each < 2; each++) {
         side *of = &one->sides[each];

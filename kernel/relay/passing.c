@@ -52,7 +52,7 @@ static void lose(side *one)
     waiting_free(&one->unsent);
 }
 
-static void blame(side *one, outcome client, outcome upstream)
+static void blame(side *one, end_cause client, end_cause upstream)
 {
     if (one->of->because == STAYS) {
         one->of->because = one == &one->of->sides[CLIENT] ? client : upstream;

@@ -47,7 +47,7 @@ typedef struct {
 } side;
 
 /* How a pair ended: by a client or an upstream that closed, by what came from it, or because it was asked for. */
-typedef enum { STAYS, BY_CLIENT, BY_UPSTREAM, BAD_CLIENT, BAD_UPSTREAM, DROPPED, RELEASED } outcome;
+typedef enum { STAYS, BY_CLIENT, BY_UPSTREAM, BAD_CLIENT, BAD_UPSTREAM, DROPPED, RELEASED } end_cause;
 
 enum { ASKED_BEGIN = 1, ASKED_DROP = 2, ASKED_RELEASE = 4 };
 
@@ -57,8 +57,8 @@ struct pair {
     id_hosts hosts; /* in what comes from upstream */
     pair_notes noted;
     size_t longest_frame;
-    outcome because; /* what happened first */
-    size_t unsent;   /* for both sides, as it is counted in the relay's */
+    end_cause because; /* what happened first */
+    size_t unsent;     /* for both sides, as it is counted in the relay's */
     bool releasing;
     bool ended;
     pair *next_ended;

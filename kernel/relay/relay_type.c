@@ -20,7 +20,7 @@ typedef struct {
     pair_table table;
 } Relay;
 
-static const char *const outcomes[] = {
+static const char *const end_causes[] = {
     [BY_CLIENT] = "client",          [BY_UPSTREAM] = "upstream",
     [BAD_CLIENT] = "client misread", [BAD_UPSTREAM] = "upstream misread",
     [DROPPED] = "dropped",           [RELEASED] = "released",
@@ -128,7 +128,7 @@ static PyObject *event_of(const pair *one)
                                                 : Py_BuildValue("(iiNNNN)", client->fd, upstream->fd,
                                                                 bytes_of(&client->unsent), bytes_of(&upstream->unsent),
                                                                 bytes_of(&client->held), bytes_of(&upstream->held));
-    return handed == NULL ? NULL : Py_BuildValue("(LsN)", (long long)one->number, outcomes[one->because], handed);
+    return handed == NULL ? NULL : Py_BuildValue("(LsN)", (long long)one->number, end_causes[one->because], handed);
 }
 
 static PyObject *events(PyObject *object, PyObject *unused)

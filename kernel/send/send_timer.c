@@ -54,8 +54,9 @@ static bool number_of(span text, int64_t *number)
 static bool due_of(const timer_plan *plan, const properties_found *found, int64_t now, int64_t *due)
 {
     int64_t number;
-    if (found->time == TIME_ABSENT || found->time > TIME_AT || found->placed || found->time_text.len > DIGITS_MOST)
+    if (found->time == TIME_ABSENT || found->time > TIME_AT || found->placed || found->time_text.len > DIGITS_MOST) {
         return false;
+    }
     if (!number_of(found->time_text, &number)) return false;
     *due = found->time == TIME_AT ? number : now + number * (found->time == TIME_SECONDS ? SECOND : 1);
     return *due > now && *due - now <= plan->most;

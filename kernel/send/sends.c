@@ -186,8 +186,9 @@ static path_result offer_message(Sends *self, const frame *taken, const header *
     span text, raw = send->properties;
     sent_message sent;
     /* The stored form of the text, behind the text without escapes, which is not longer than with them. */
-    if (!items_room(self, 1) || !sends_scratch_room(self, 2 * raw.len + self->broker_text.len + 1))
+    if (!items_room(self, 1) || !sends_scratch_room(self, 2 * raw.len + self->broker_text.len + 1)) {
         return sends_no_memory();
+    }
     if (!sends_text_of(self, send, &text)) return PATH_HANDED_OVER;
     uint8_t *scratch = sends_scratch_behind(self, send);
     path_result stored = store_message(self, send, text, scratch, taken->body, plan, context, &sent);
@@ -316,8 +317,9 @@ static path_result serve(Sends *self, const frame *taken, const header *head, pa
         result = (send.batch ? offer_batch : offer_message)(self, taken, head, &send, &common, plan, context);
     }
     if (result == PATH_HANDED_OVER && plan->queue == NULL) plan->spent = true;
-    if (result == PATH_TAKEN)
+    if (result == PATH_TAKEN) {
         self->requests[head->code == CODE_SEND_MESSAGE ? 0 : head->code == CODE_SEND_MESSAGE_V2 ? 1 : 2]++;
+    }
     return result;
 }
 
@@ -351,8 +353,9 @@ path_result sends_store(PyObject *sends, const send_request *send, span body, pa
     batch_common common = {0};
     if (!self->enabled || self->deferred || !is_in_time(self, context)) return PATH_HANDED_OVER;
     if (body.len > (size_t)self->max_body || send->properties.len > MAX_PROPERTIES_LENGTH) return PATH_HANDED_OVER;
-    if (!items_room(self, 1) || !sends_scratch_room(self, send->properties.len + self->broker_text.len + 1))
+    if (!items_room(self, 1) || !sends_scratch_room(self, send->properties.len + self->broker_text.len + 1)) {
         return sends_no_memory();
+    }
     self->busy = true;
     path_result result = sends_plan_for(self, send, &common, &plan);
     if (result == PATH_TAKEN) {

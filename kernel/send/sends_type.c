@@ -98,7 +98,6 @@ static int clear(PyObject *object)
 static void dealloc(PyObject *object)
 {
     Sends *self = (Sends *)object;
-    PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     clear(object);
     plans_free(&self->plans);
@@ -114,8 +113,7 @@ static void dealloc(PyObject *object)
     Py_CLEAR(self->id_prefix);
     Py_CLEAR(self->refusal);
     quota_counts_free(&self->quotas);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    object_free(object);
 }
 
 /* --- what Python calls --- */
@@ -270,9 +268,4 @@ static PyType_Spec spec = {"rocketwire._kernel.Sends", sizeof(Sends), 0, Py_TPFL
 
 PyTypeObject *Sends_Type;
 
-int sends_init(PyObject *module)
-{
-    PyObject *type = PyType_FromSpec(&spec);
-    Sends_Type = (PyTypeObject *)type; /* with a reference of its own */
-    return type == NULL ? -1 : PyModule_AddObjectRef(module, "Sends", type);
-}
+int sends_init(PyObject *module) { return add_type(module, &spec, &Sends_Type); }

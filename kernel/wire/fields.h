@@ -18,7 +18,7 @@ typedef struct {
     span bytes;
 } field;
 
-typedef enum { FIELDS_BAD = -1, FIELDS_END = 0, FIELDS_ONE = 1 } fields_state;
+typedef enum { FIELDS_END, FIELDS_ONE, FIELDS_BAD } fields_state;
 
 static inline fields fields_of(span message) { return (fields){message.at, message.at + message.len}; }
 

@@ -106,8 +106,9 @@ bool delivered_read(span records, const known_names *names, delivered *found)
 {
     const uint8_t *at = records.at;
     if (records.len < RECORD_BODY_AT || get32(at + RECORD_TOTAL_SIZE_AT) > records.len ||
-        int32_at(at + RECORD_MAGIC_AT) != RECORD_MAGIC_V1)
+        int32_at(at + RECORD_MAGIC_AT) != RECORD_MAGIC_V1) {
         return false;
+    }
     span record = span_of(at, get32(at + RECORD_TOTAL_SIZE_AT)), properties, none = {NULL, 0};
     int32_t sys_flag = int32_at(at + RECORD_SYS_FLAG_AT);
     if (record.len <= RECORD_BODY_AT || sys_flag & (SYS_FLAG_COMPRESSED | RECORD_HOST_BITS)) return false;

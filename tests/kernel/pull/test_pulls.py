@@ -271,6 +271,20 @@ def test_what_could_not_be_committed_is_left(twins: Twins) -> None:
     assert twins.pulls.take() == ([], {11: 0, 15: 0, 361: 0})
 
 
+@pytest.mark.parametrize("sys_flag", [5, 7])
+def test_what_ends_the_process_is_passed_on(twins: Twins, sys_flag: int) -> None:
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    twins.commit = stop
+    with pytest.raises(KeyboardInterrupt):
+        twins.serve(Asking(sys_flag=sys_flag, offset=10 if sys_flag == 7 else 0).frame())
+    with pytest.raises(KeyboardInterrupt):
+        twins.serve(update())
+    with pytest.raises(KeyboardInterrupt):
+        twins.kernel_pulls(hold=stop).serve(None, Asking(offset=10, sys_flag=6).frame(), 0)
+
+
 # --- pulls that wait ---
 
 
