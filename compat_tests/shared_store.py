@@ -20,7 +20,7 @@ from compat_tests.store_view import loads
 from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports, port_of
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.disk.segments import Segments
 from rocketwire.store.layout.consume_queue import AHEAD
 from rocketwire.store.settings import StoreSettings
@@ -136,7 +136,7 @@ class SharedStore:
         """Make the file of a queue that begins at an offset, as rocketwire does before it has an entry for it."""
         folder = self.path / "consumequeue" / topic / str(queue_id)
         folder.mkdir(parents=True, exist_ok=True)
-        Segments(str(folder), QUEUE_FILE * 20, RealFileSystem(), most_mapped=1).append(offset * 20, AHEAD)
+        Segments(str(folder), QUEUE_FILE * 20, FileSystem(), most_mapped=1).append(offset * 20, AHEAD)
 
     def remove_unfinished(self) -> None:
         """Remove files without a size, which a broker had just made when it was killed: Apache's own starts on none."""

@@ -9,7 +9,7 @@ from rocketwire.server.configuration import LiveConfig, ServerConfig
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.limits.keys import LimitKeys
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire import names
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def access_control(
 
     return AccessControl(
         str(config.acl.path(config.store.folder)),
-        RealFileSystem(),
+        FileSystem(),
         clock,
         metrics,
         limit_keys=live[LimitKeys],

@@ -17,7 +17,7 @@ from rocketwire import __version__
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.faults.setup import banner_lines as fault_lines
 from rocketwire.server.net.addresses import is_loopback, is_wildcard, machine_address
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire.addresses import Address
 
 
@@ -160,7 +160,7 @@ class _PortFile:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._files = RealFileSystem()
+        self._files = FileSystem()
         self.close()  # one that a killed server left would be taken for this one's
 
     def write(self, line: str) -> None:

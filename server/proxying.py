@@ -60,7 +60,7 @@ from rocketwire.server.upstream.resolving import Resolver
 from rocketwire.server.upstream.self_connect import SelfConnectGuard
 from rocketwire.server.upstream.signing import UpstreamAccount
 from rocketwire.server.upstream.tls import DESCRIPTORS, TlsConnector, upstream_context
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class _Proxy:
         self._reloading = (
             None
             if file is None
-            else ConfigurationReloader(file, RealFileSystem(), live, fixed=settings.fixed_keys, run_sync=run_sync)
+            else ConfigurationReloader(file, FileSystem(), live, fixed=settings.fixed_keys, run_sync=run_sync)
         )
         self._shadow = shadow_of(
             settings.shadow,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from rocketwire.store.append.appender import Appender
 from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.append.flusher import Flusher
-from rocketwire.store.disk.files import NO_ROOM, FileSystem, RealFileSystem
+from rocketwire.store.disk.files import NO_ROOM, FileSystem
 from rocketwire.store.disk.foreign import LOST_AND_FOUND
 from rocketwire.store.disk.store_files_check import StoreFilesCheck
 from rocketwire.store.errors import (
@@ -147,7 +147,7 @@ class MessageStore(StoreReader):
             StoreNotWritable: it cannot be created or written.
             DiskFull: there is no room for what recovery has to write.
         """
-        files = files or RealFileSystem()
+        files = files or FileSystem()
         root = str(settings.root)
         try:
             names = {name for name in files.names(root) if name != LOST_AND_FOUND and not name.startswith(".")}

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.layout.consume_queue import ENTRY
 from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.settings import StoreSettings
@@ -41,7 +41,7 @@ class Broker:
     def __init__(self, root: Path, queues: int, messages: int) -> None:
         """Make the store, with as many queues; each `append` adds so many messages to each."""
         (root / "commitlog").mkdir(parents=True)
-        RealFileSystem().lock(str(root / "lock"))
+        FileSystem().lock(str(root / "lock"))
         self._log = (root / "commitlog" / f"{0:020d}").open("wb", buffering=0)
         self._log.truncate(_SETTINGS.commit_log_file_size)
         self._messages = messages

@@ -16,7 +16,7 @@ from rocketwire.server.timer.timer import Timer, warn_of_lost_messages
 from rocketwire.server.transactions.check_permission import allow_every_producer
 from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.server.transactions.service import Transactions
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 
 
 class BrokerDelays:
@@ -48,7 +48,7 @@ class BrokerDelays:
         if config.timer.timer_wheel_enable:
             self.timer = timer = Timer(
                 store=base.store,
-                files=RealFileSystem(),
+                files=FileSystem(),
                 storing=storing,
                 clock=base.clock,
                 wake=wake,

@@ -58,153 +58,6 @@ class PageFaulter(Protocol):
         ...
 
 
-class FileSystem(Protocol):
-    """What the store asks of a file system. All errors are OSError."""
-
-    def make_directory(self, path: str, *, durable: bool = True, within: str = "") -> None:
-        """Create a directory and its parents; durable when this returns, or else when all parents are synced.
-
-        What is missing is made below `within` only: if that is not there itself, the error is FileNotFoundError.
-        """
-        ...
-
-    def names(self, path: str) -> list[str]:
-        """Sorted names in a directory; empty when there is none."""
-        ...
-
-    def directories(self, path: str) -> list[str]:
-        """Sorted names of the directories in a directory; empty when there is none."""
-        ...
-
-    def identity(self, path: str | int) -> tuple[int, int] | None:
-        """Device and inode of a path or descriptor, which do not depend on the name; None when there is none."""
-        ...
-
-    def size(self, path: str) -> int | None:
-        """Size of a file in bytes, None when there is none."""
-        ...
-
-    def modified(self, path: str) -> int | None:
-        """Modification time of a file in ms; None when there is none."""
-        ...
-
-    def create(self, path: str, size: int, head: bytes = b"") -> int:
-        """Create a sparse file of that size that begins with `head`; give its descriptor.
-
-        The directory is not synced yet.
-        """
-        ...
-
-    def open(self, path: str) -> int:
-        """Open an existing file for reading and writing."""
-        ...
-
-    def close(self, fd: int) -> None:
-        """Close a descriptor."""
-        ...
-
-    def map(self, fd: int, size: int, *, scattered: bool) -> mmap.mmap:
-        """Map the first bytes of a file, shared and writable; `scattered`: reads are random, so no read-ahead.
-
-        The mapping does not need the descriptor after this returns, and holds none.
-        Read-ahead around one page is as large as the disk's setting: megabytes of a file that is all holes.
-        """
-        ...
-
-    def reserve(self, fd: int, offset: int, length: int) -> None:
-        """Allocate disk space for a range, so that writing it through a mapping cannot fail."""
-        ...
-
-    def populate(self, mapping: mmap.mmap, offset: int, length: int) -> bool:
-        """Fault reserved pages in for writing; false where the kernel cannot.
-
-        An error says that writing there would have killed the process.
-        """
-        ...
-
-    def page_faulter(self) -> PageFaulter | None:
-        """A helper that populates in a thread of its own; None where the writer has to do it all."""
-        ...
-
-    def clear(self, fd: int, offset: int, length: int) -> None:
-        """Zero what is not zero in a range, without filling its holes."""
-        ...
-
-    def rewrite(self, fd: int, offset: int, length: int) -> None:
-        """Write a range again unchanged: after a failed sync the page cache marks unwritten pages as clean."""
-        ...
-
-    def write_at(self, fd: int, data: bytes, offset: int) -> None:
-        """Write into an existing range of a file."""
-        ...
-
-    def sync(self, fd: int) -> None:
-        """Return once the file's data is on the disk; raises SyncFailed."""
-        ...
-
-    def sync_directory(self, path: str) -> None:
-        """Return once the directory's entries are on the disk; raises SyncFailed, or another OSError if not tried."""
-        ...
-
-    def read(self, path: str) -> bytes | None:
-        """All bytes of a small file, None when there is none."""
-        ...
-
-    def write(self, path: str, data: bytes, *, like: str | None = None, durable: bool = True) -> None:
-        """Create or overwrite a small file; durable when this returns, or else when the kernel has written it.
-
-        `like` makes it again, so that another name of the file keeps its text, with the permissions of that other file.
-        """
-        ...
-
-    def rename(self, path: str, to: str) -> None:
-        """Rename a file within its directory, replacing a file of that name; not durable yet."""
-        ...
-
-    def link(self, path: str, name: str) -> None:
-        """Hard-link a file within its directory, replacing a file of that name; not durable yet."""
-        ...
-
-    def exchange(self, path: str, other: str) -> None:
-        """Give each of two files of a directory the other's name; at every moment one of them has the first name.
-
-        Not durable yet. After an error the second name may not exist.
-        """
-        ...
-
-    def replace(self, path: str, data: bytes) -> None:
-        """Replace a file's text in one step; the former text goes to its .bak."""
-        ...
-
-    def remove(self, path: str) -> None:
-        """Remove a file if it is there."""
-        ...
-
-    def remove_directory(self, path: str) -> None:
-        """Remove a directory if it is there and empty."""
-        ...
-
-    def lock(self, path: str) -> int:
-        """Lock the first byte of a file, as Apache does; raises StoreLocked(its directory) if another has it."""
-        ...
-
-    def usage(self, path: str) -> float:
-        """The used part, from 0 to 1, of the disk that holds a path or will hold it."""
-        ...
-
-    def space(self, path: str) -> tuple[int, int]:
-        """The bytes of the disk that holds a path or will hold it: all, and those free for this user."""
-        ...
-
-    def memory(self) -> int:
-        """Bytes of physical memory."""
-        ...
-
-    def mappings(self) -> int:
-        """How many mappings the process may have."""
-        ...
-
-
 def _synced(sync: Callable[[int], None], fd: int) -> None:
     try:
         sync(fd)
@@ -220,11 +73,14 @@ def _disk(path: str) -> os.statvfs_result:
     return os.statvfs(at)
 
 
-class RealFileSystem:
-    """The operating system's."""
+class FileSystem:
+    """What the store asks of the operating system's file system. All errors are OSError; tests refuse by overriding."""
 
     def make_directory(self, path: str, *, durable: bool = True, within: str = "") -> None:
-        """See FileSystem."""
+        """Create a directory and its parents; durable when this returns, or else when all parents are synced.
+
+        What is missing is made below `within` only: if that is not there itself, the error is FileNotFoundError.
+        """
         if within and not Path(within).is_dir():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), within)
         missing = []
@@ -245,14 +101,14 @@ class RealFileSystem:
                 raise
 
     def names(self, path: str) -> list[str]:
-        """See FileSystem."""
+        """Sorted names in a directory; empty when there is none."""
         try:
             return sorted(entry.name for entry in Path(path).iterdir())
         except FileNotFoundError:
             return []
 
     def directories(self, path: str) -> list[str]:
-        """See FileSystem."""
+        """Sorted names of the directories in a directory; empty when there is none."""
         try:
             with os.scandir(path) as found:
                 return sorted(entry.name for entry in found if entry.is_dir())
@@ -260,7 +116,7 @@ class RealFileSystem:
             return []
 
     def identity(self, path: str | int) -> tuple[int, int] | None:
-        """See FileSystem."""
+        """Device and inode of a path or descriptor, which do not depend on the name; None when there is none."""
         try:
             found = os.stat(path)  # noqa: PTH116 - takes descriptors, too
         except (FileNotFoundError, NotADirectoryError):
@@ -268,21 +124,23 @@ class RealFileSystem:
         return found.st_dev, found.st_ino
 
     def size(self, path: str) -> int | None:
-        """See FileSystem."""
+        """Size of a file in bytes, None when there is none."""
         try:
             return Path(path).stat().st_size
         except FileNotFoundError:
             return None
 
     def modified(self, path: str) -> int | None:
-        """See FileSystem."""
+        """Modification time of a file in ms; None when there is none."""
         try:
             return Path(path).stat().st_mtime_ns // 1_000_000
         except FileNotFoundError:
             return None
 
     def create(self, path: str, size: int, head: bytes = b"") -> int:
-        """See FileSystem.
+        """Create a sparse file of that size that begins with `head`; give its descriptor.
+
+        The directory is not synced yet.
 
         The file gets its size and its head before its name, where the file system can do that: a process killed between
         the two would leave an empty file, and Apache's broker opens no store that holds one.
@@ -316,26 +174,33 @@ class RealFileSystem:
         return fd
 
     def open(self, path: str) -> int:
-        """See FileSystem."""
+        """Open an existing file for reading and writing."""
         return os.open(path, os.O_RDWR | os.O_CLOEXEC)
 
     def close(self, fd: int) -> None:
-        """See FileSystem."""
+        """Close a descriptor."""
         os.close(fd)
 
     def map(self, fd: int, size: int, *, scattered: bool) -> mmap.mmap:
-        """See FileSystem."""
+        """Map the first bytes of a file, shared and writable; `scattered`: reads are random, so no read-ahead.
+
+        The mapping does not need the descriptor after this returns, and holds none.
+        Read-ahead around one page is as large as the disk's setting: megabytes of a file that is all holes.
+        """
         mapping = map_shared(fd, size)
         if scattered:
             mapping.madvise(mmap.MADV_RANDOM)
         return mapping
 
     def reserve(self, fd: int, offset: int, length: int) -> None:
-        """See FileSystem."""
+        """Allocate disk space for a range, so that writing it through a mapping cannot fail."""
         os.posix_fallocate(fd, offset, length)
 
     def populate(self, mapping: mmap.mmap, offset: int, length: int) -> bool:
-        """See FileSystem."""
+        """Fault reserved pages in for writing; false where the kernel cannot.
+
+        An error says that writing there would have killed the process.
+        """
         start = offset - offset % mmap.PAGESIZE
         try:
             _advise(mapping, _MADV_POPULATE_WRITE, start, length + offset - start)
@@ -346,12 +211,12 @@ class RealFileSystem:
         return True
 
     def page_faulter(self) -> PageFaulter | None:
-        """See FileSystem."""
+        """A helper that populates in a thread of its own; None where the writer has to do it all."""
         kernel = native.kernel
         return kernel.PageFaulter() if kernel is not None and hasattr(kernel, "PageFaulter") else None
 
     def clear(self, fd: int, offset: int, length: int) -> None:
-        """See FileSystem."""
+        """Zero what is not zero in a range, without filling its holes."""
         end = offset + length
         at = offset
         while at < end:
@@ -369,23 +234,23 @@ class RealFileSystem:
                 at += len(block)
 
     def rewrite(self, fd: int, offset: int, length: int) -> None:
-        """See FileSystem."""
+        """Write a range again unchanged: after a failed sync the page cache marks unwritten pages as clean."""
         end = offset + length
         for at in range(offset, end, _COPY_BLOCK):
             os.pwrite(fd, os.pread(fd, min(_COPY_BLOCK, end - at), at), at)
 
     def write_at(self, fd: int, data: bytes, offset: int) -> None:
-        """See FileSystem."""
+        """Write into an existing range of a file."""
         written = os.pwrite(fd, data, offset)
         if written != len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def sync(self, fd: int) -> None:
-        """See FileSystem."""
+        """Return once the file's data is on the disk; raises SyncFailed."""
         _synced(os.fdatasync, fd)
 
     def sync_directory(self, path: str) -> None:
-        """See FileSystem."""
+        """Return once the directory's entries are on the disk; raises SyncFailed, or another OSError if not tried."""
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             _synced(os.fsync, fd)
@@ -393,14 +258,17 @@ class RealFileSystem:
             os.close(fd)
 
     def read(self, path: str) -> bytes | None:
-        """See FileSystem."""
+        """All bytes of a small file, None when there is none."""
         try:
             return Path(path).read_bytes()
         except FileNotFoundError:
             return None
 
     def write(self, path: str, data: bytes, *, like: str | None = None, durable: bool = True) -> None:
-        """See FileSystem."""
+        """Create or overwrite a small file; durable when this returns, or else when the kernel has written it.
+
+        `like` makes it again, so that another name of the file keeps its text, with the permissions of that other file.
+        """
         if like is not None:
             Path(path).unlink(missing_ok=True)
             with contextlib.suppress(FileNotFoundError):
@@ -417,11 +285,11 @@ class RealFileSystem:
             self.sync_directory(str(Path(path).parent))
 
     def rename(self, path: str, to: str) -> None:
-        """See FileSystem."""
+        """Rename a file within its directory, replacing a file of that name; not durable yet."""
         Path(path).replace(to)
 
     def link(self, path: str, name: str) -> None:
-        """See FileSystem."""
+        """Hard-link a file within its directory, replacing a file of that name; not durable yet."""
         temporary = name + ".tmp"
         Path(temporary).unlink(missing_ok=True)
         Path(temporary).hardlink_to(path)
@@ -429,14 +297,17 @@ class RealFileSystem:
         Path(temporary).unlink(missing_ok=True)  # a rename to another name of the same file leaves both
 
     def exchange(self, path: str, other: str) -> None:
-        """See FileSystem."""
+        """Give each of two files of a directory the other's name; at every moment one of them has the first name.
+
+        Not durable yet. After an error the second name may not exist.
+        """
         aside = path + ".old"
         self.link(path, aside)
         self.rename(other, path)
         self.rename(aside, other)
 
     def replace(self, path: str, data: bytes) -> None:
-        """See FileSystem."""
+        """Replace a file's text in one step; the former text goes to its .bak."""
         former = self.read(path)
         if former is not None:
             self._put(path + ".bak", former, like=path)
@@ -449,11 +320,11 @@ class RealFileSystem:
         self.sync_directory(str(Path(path).parent))
 
     def remove(self, path: str) -> None:
-        """See FileSystem."""
+        """Remove a file if it is there."""
         Path(path).unlink(missing_ok=True)
 
     def remove_directory(self, path: str) -> None:
-        """See FileSystem."""
+        """Remove a directory if it is there and empty."""
         try:
             Path(path).rmdir()
         except OSError as error:
@@ -461,7 +332,7 @@ class RealFileSystem:
                 raise
 
     def lock(self, path: str) -> int:
-        """See FileSystem.
+        """Lock the first byte of a file, as Apache does; raises StoreLocked(its directory) if another has it.
 
         The lock belongs to the open file, so that a second store of the same process is refused as well; it
         conflicts with the process-owned lock that the JVM takes.
@@ -478,7 +349,7 @@ class RealFileSystem:
         return fd
 
     def usage(self, path: str) -> float:
-        """See FileSystem.
+        """The used part, from 0 to 1, of the disk that holds a path or will hold it.
 
         As Apache and df count it: space reserved for root is not counted, and parts of a percent are rounded up.
         """
@@ -487,16 +358,16 @@ class RealFileSystem:
         return -(-used * 100 // max(1, used + disk.f_bavail)) / 100
 
     def space(self, path: str) -> tuple[int, int]:
-        """See FileSystem."""
+        """The bytes of the disk that holds a path or will hold it: all, and those free for this user."""
         disk = _disk(path)
         return disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
 
     def memory(self) -> int:
-        """See FileSystem."""
+        """Bytes of physical memory."""
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
     def mappings(self) -> int:
-        """See FileSystem."""
+        """How many mappings the process may have."""
         try:
             return int(_MOST_MAPPINGS.read_text())
         except OSError:

@@ -107,7 +107,7 @@ def entries(path: str) -> list[DirectoryEntry]:
 
 
 def locked_by_another(path: str) -> bool:
-    """Whether another process holds the lock that `RealFileSystem.lock` takes; tested without taking it.
+    """Whether another process holds the lock that `FileSystem.lock` takes; tested without taking it.
 
     Raises:
         OSError: the file may not be read.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.store.tables.unknown_fields import UnknownFields, load_body
 from rocketwire.wire.bodies._shapes import to_builtins
@@ -65,7 +65,7 @@ class ConsumerFilterTable(SavedTable):
         Raises:
             ConfigInvalid: the file and its .bak are unreadable.
         """
-        files = files or RealFileSystem()
+        files = files or FileSystem()
         saved, unknown = load_body(str(path), files, ConsumerFilterWrapper)
         return cls(str(path), files, saved, unknown)
 

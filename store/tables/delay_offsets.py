@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.tables import config
 from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.wire.bodies.fastjson import loads
@@ -43,7 +43,7 @@ class DelayOffsetTable(SavedTable):
         Raises:
             ConfigInvalid: the file and its .bak are unreadable.
         """
-        files = files or RealFileSystem()
+        files = files or FileSystem()
         table, others = config.load(str(path), files, _decode) or ({}, {})
         return cls(str(path), files, table, others)
 

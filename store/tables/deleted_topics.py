@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.disk.path_errors import store_error_for
 from rocketwire.store.tables import config
 from rocketwire.wire.bodies.fastjson import dumps_pretty, loads
@@ -49,7 +49,7 @@ class DeletedTopics:
         Raises:
             ConfigInvalid: the file and its .bak are unreadable.
         """
-        files = files or RealFileSystem()
+        files = files or FileSystem()
         return cls(str(path), files, config.load(str(path), files, _decode) or {})
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.tables.versioned_table import VersionedTable, load_table
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig, SubscriptionGroupWrapper
 
@@ -25,7 +25,7 @@ class GroupTable(VersionedTable[SubscriptionGroupConfig, SubscriptionGroupWrappe
         Raises:
             ConfigInvalid: the file and its .bak are unreadable.
         """
-        return cls(str(path), files or RealFileSystem(), clock)
+        return cls(str(path), files or FileSystem(), clock)
 
     @staticmethod
     def name_of(value: SubscriptionGroupConfig) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.tables import config
 from rocketwire.wire.bodies.fastjson import encode_in_steps, loads
 from rocketwire.wire.errors import BodyInvalid
@@ -22,7 +22,7 @@ class KeyValueFile:
 
     def __init__(self, path: str | Path, files: FileSystem | None = None) -> None:
         self._path = str(path)
-        self._files = files or RealFileSystem()
+        self._files = files or FileSystem()
 
     def load(self) -> dict[str, dict[str, str]]:
         """Values by namespace and key; empty when there is no file.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import OffsetsTooMany
 from rocketwire.store.tables import config
 from rocketwire.store.tables.saved_table import SavedTable
@@ -55,7 +55,7 @@ class OffsetTable(SavedTable):
         Raises:
             ConfigInvalid: the file and its .bak are unreadable.
         """
-        files = files or RealFileSystem()
+        files = files or FileSystem()
         table, others = config.load(str(path), files, _decode) or ({}, {})
         return cls(str(path), files, table, others, most)
 

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Final
 
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.store.tables.unknown_fields import UnknownFields, load_body
 from rocketwire.wire.bodies._shapes import to_builtins
@@ -31,7 +31,7 @@ class RequestModeTable(SavedTable):
         Raises:
             ConfigInvalid: the file and its .bak are unreadable.
         """
-        files = files or RealFileSystem()
+        files = files or FileSystem()
         saved, unknown = load_body(str(path), files, MessageRequestModes)
         return cls(str(path), files, saved, unknown)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.tables.unknown_fields import load_body
 from rocketwire.store.tables.versioned_table import VersionedTable, load_table
 from rocketwire.wire.bodies.topic import TopicConfig, TopicConfigSerializeWrapper
@@ -35,7 +35,7 @@ class TopicTable(VersionedTable[TopicConfig, TopicConfigSerializeWrapper]):
         Raises:
             ConfigInvalid: the file and its .bak are unreadable.
         """
-        return cls(str(path), files or RealFileSystem(), clock)
+        return cls(str(path), files or FileSystem(), clock)
 
     @staticmethod
     def name_of(value: TopicConfig) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.tables import config
 from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.wire.bodies.fastjson import dumps, encode_in_steps, loads
@@ -39,7 +39,7 @@ class TimerMetricsTable(SavedTable):
         Raises:
             ConfigInvalid: the file and its .bak are unreadable.
         """
-        files = files or RealFileSystem()
+        files = files or FileSystem()
         return cls(str(path), files, config.load(str(path), files, _decode) or {})
 
     def put(self, counts: Mapping[str, int], now: int) -> None:

@@ -43,7 +43,7 @@ from rocketwire.server.net.tls.contexts import TlsContexts
 from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.net.tls.settings import TlsSettings
 from rocketwire.server.serving import serve
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.bodies import encode_body
@@ -642,8 +642,8 @@ class FullDisk:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.full = False
         for name in ("create", "reserve"):
-            real = getattr(RealFileSystem, name)
-            monkeypatch.setattr(RealFileSystem, name, self._refusing(real))
+            real = getattr(FileSystem, name)
+            monkeypatch.setattr(FileSystem, name, self._refusing(real))
 
     def _refusing(self, real: Any) -> Any:
         def refusing(*args: Any) -> Any:
@@ -659,14 +659,14 @@ class SlowDisk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seconds = 0.0
-        real = RealFileSystem.populate
+        real = FileSystem.populate
 
         def slow(*args: Any) -> bool:
             seconds, self.seconds = self.seconds, 0.0
             mock_clock().jump(seconds)
             return real(*args)
 
-        monkeypatch.setattr(RealFileSystem, "populate", slow)
+        monkeypatch.setattr(FileSystem, "populate", slow)
 
 
 class Call(NamedTuple):

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import SyncFailed
 from tests.store.disk_cache import CachedDirectory, CachedFile, Node, found_below
 from tests.store.disk_images import DirectoryImage
@@ -91,7 +91,7 @@ def _way() -> tuple[str, ...]:
     return tuple(names)
 
 
-class CrashDisk(RealFileSystem):
+class CrashDisk(FileSystem):
     """The file system below `root`, whose content at the start is durable.
 
     Attributes:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rocketwire.store.append.drafts import Draft
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.hosts import encode_host
@@ -78,7 +78,7 @@ def remove_log_file(store: MessageStore) -> None:
 def kill(store: MessageStore) -> None:
     """Leave the files as a killed process would: only the lock goes."""
     store._closed = True
-    RealFileSystem().close(store._presence.lock)
+    FileSystem().close(store._presence.lock)
 
 
 def bodies(store: MessageStore, topic: str = "T", queue_id: int = 0) -> list[bytes]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import DiskNearlyFull
 from rocketwire.store.offline.repair.repair import repair
 from rocketwire.store.offline.verify.filler import fillers
@@ -72,17 +72,17 @@ def test_how_full_the_disks_are_is_told_as_apache_tells_it() -> None:
 def test_how_full_a_disk_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = os.statvfs(tmp_path)
     used = disk.f_blocks - disk.f_bfree
-    found = RealFileSystem().usage(str(tmp_path / "not" / "there"))
+    found = FileSystem().usage(str(tmp_path / "not" / "there"))
     assert found - 0.02 <= used / (used + disk.f_bavail) <= found + 0.01
     numbers = type("Disk", (), {"f_blocks": 1000, "f_bfree": 400, "f_bavail": 300})
     monkeypatch.setattr("rocketwire.store.disk.files.os.statvfs", lambda _: numbers)
-    assert RealFileSystem().usage(str(tmp_path)) == 0.67  # 600 of 900 that users may have
+    assert FileSystem().usage(str(tmp_path)) == 0.67  # 600 of 900 that users may have
 
 
 def test_the_space_of_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = type("Disk", (), {"f_blocks": 1000, "f_bfree": 400, "f_bavail": 300, "f_frsize": 4096})
     monkeypatch.setattr("rocketwire.store.disk.files.os.statvfs", lambda _: numbers)
-    assert RealFileSystem().space(str(tmp_path / "not" / "there")) == (4_096_000, 1_228_800)
+    assert FileSystem().space(str(tmp_path / "not" / "there")) == (4_096_000, 1_228_800)
 
 
 # --- a store of some files ---
@@ -93,7 +93,7 @@ def hours(number: float) -> int:
 
 
 def filled(
-    root: Path, clock: Clock, files: RealFileSystem | None = None, *, index: bool = True, **changes: Any
+    root: Path, clock: Clock, files: FileSystem | None = None, *, index: bool = True, **changes: Any
 ) -> MessageStore:
     """A store with one message an hour in queue 0, of 400 bytes; the first ten have one in "Old" beside them."""
     store = open_store(small(root, **changes), clock, files)
@@ -450,7 +450,7 @@ def test_a_log_file_that_came_back_after_a_power_cut_is_read_again(
 # --- flushing meanwhile ---
 
 
-class Interrupted(RealFileSystem):
+class Interrupted(FileSystem):
     """Calls back in the middle of a flush, as the event loop goes on beside the thread that flushes."""
 
     def __init__(self) -> None:
@@ -554,11 +554,11 @@ def test_whoever_keeps_a_queue_is_told_when_one_goes(tmp_path: Path, monkeypatch
     store.queues.on_queue_removed.subscribe(lambda: told.append(len(store.queues)))
     queue = store.queues.by_key["Old", 0]
 
-    def refuse(_files: RealFileSystem, _path: str) -> None:
+    def refuse(_files: FileSystem, _path: str) -> None:
         raise refusal(errno.EIO)
 
     with monkeypatch.context() as patch:
-        patch.setattr(RealFileSystem, "remove", refuse)
+        patch.setattr(FileSystem, "remove", refuse)
         with pytest.raises(OSError, match="error"):
             store.retention.remove_queue(queue)
     assert len(told) == 1
@@ -619,7 +619,7 @@ def test_queues_that_change_while_others_are_removed_are_seen_as_they_are(tmp_pa
     store.close()
 
 
-class Refusing(RealFileSystem):
+class Refusing(FileSystem):
     """Removes no file whose name is `kept`."""
 
     kept = ""
@@ -665,7 +665,7 @@ def test_a_queue_file_that_cannot_be_removed_leaves_no_gap(tmp_path: Path) -> No
     store.close()
 
 
-class FailingOnce(RealFileSystem):
+class FailingOnce(FileSystem):
     """Has one sync of a directory fail, after calling back."""
 
     def __init__(self) -> None:

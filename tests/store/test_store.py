@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import (
     RecordTooLarge,
     StoreClosed,
@@ -335,14 +335,14 @@ def test_a_log_that_does_not_begin_as_one_is_refused(tmp_path: Path) -> None:
         open_store(small(tmp_path))
 
 
-class ReadOnly(RealFileSystem):
+class ReadOnly(FileSystem):
     """What root cannot be refused by permissions."""
 
     def make_directory(self, path: str, *, durable: bool = True, within: str = "") -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
 
-class Full(RealFileSystem):
+class Full(FileSystem):
     def write(self, path: str, data: bytes, *, like: str | None = None, durable: bool = True) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -19,7 +19,7 @@ import trio
 
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.due_time import DueTime
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import ConfigInvalid
 from rocketwire.store.event import Event
 
@@ -63,7 +63,7 @@ class MovableClock:
         self.real = real
         self.moved = Event[[]]()
         self._path = str(path)
-        self._files = files or RealFileSystem()
+        self._files = files or FileSystem()
         self._steps = deque(self._read(), maxlen=_KEPT_STEPS)
         self._at_start = self.advanced
         self._woken = trio.Event()

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from rocketwire.store.disk.files import NO_ROOM, FileSystem, RealFileSystem
+from rocketwire.store.disk.files import NO_ROOM, FileSystem
 from rocketwire.store.disk.input_files import entries
 from rocketwire.store.disk.segment import file_name
 from rocketwire.store.errors import DiskFull, StoreForeign, StoreLocked, StoreNotWritable, StoreUnreadable
@@ -100,7 +100,7 @@ def repair(
     if directory.state in {StoreState.LIVE, StoreState.UNKNOWN}:
         raise StoreLocked(root)
     _check_target(root, target)
-    made = _Repair(directory, target.rstrip("/") or "/", report, files or RealFileSystem())
+    made = _Repair(directory, target.rstrip("/") or "/", report, files or FileSystem())
     with _writing(target):
         made.write_log(progress)
         made.copy_others()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.store.tables.unknown_fields import load_body
 from rocketwire.wire.bodies.fastjson import encode_in_steps
@@ -54,7 +54,7 @@ class OffsetResetTable(SavedTable):
         Raises:
             ConfigInvalid: the file and its .bak are unreadable.
         """
-        files = files or RealFileSystem()
+        files = files or FileSystem()
         saved, _ = load_body(str(path), files, OffsetResetsBody)
         return cls(str(path), files, saved)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.tables.changes_file import ChangesFile
 from rocketwire.store.tables.saved_table import SavedTable, TableText
@@ -98,7 +98,7 @@ class OrderInfoTable(SavedTable):
         Raises:
             ConfigInvalid: the file and its .bak are unreadable.
         """
-        files = files or RealFileSystem()
+        files = files or FileSystem()
         path = str(path)
         saved, unknown = load_body(path, files, OrderInfoBody)
         changes = ChangesFile(path.removesuffix(".json") + ".changes", files, files.read(path) or b"")

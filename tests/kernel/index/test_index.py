@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.index.index_entries import EntryPlaces, python_put_entries, python_scan_entries
 from rocketwire.store.index.key_column import PythonKeyColumn
@@ -27,7 +27,7 @@ TWIN = (PythonKeyColumn, python_put_entries)
 KERNEL = (kernel.KeyColumn, kernel.put_index_entries)
 
 
-class Disk(RealFileSystem):
+class Disk(FileSystem):
     """Has no room for so many of the next calls that need some."""
 
     full = 0

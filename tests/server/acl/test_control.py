@@ -29,7 +29,7 @@ from rocketwire.server.core.guard_errors import (
 )
 from rocketwire.server.core.metrics import ACL_REASONS, Metrics
 from rocketwire.server.limits.keys import LimitKeys
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 from rocketwire.wire.bodies.topic import DataVersion
 from rocketwire.wire.errors import BodyInvalid, HeaderFieldMissing
@@ -56,7 +56,7 @@ def opened(path: Path, metrics: Metrics | None = None, longest_heartbeat: int = 
 
     return AccessControl(
         str(path),
-        RealFileSystem(),
+        FileSystem(),
         lambda: 1000,
         metrics or Metrics(),
         limit_keys=LiveGroup(LimitKeys(max_heartbeat_bytes=longest_heartbeat)),
@@ -380,7 +380,7 @@ async def test_a_file_that_cannot_be_looked_at_is_told_of_once(
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr(RealFileSystem, "modified", denied)
+        patch.setattr(FileSystem, "modified", denied)
         for _ in range(3):
             await guard.reload_if_changed(run_inline)
     assert len(caplog.records) == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.server.core.clocks.clock import hour_of_day
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.progress import QueryConsumeTimeSpanBody
 from rocketwire.wire.facts.codes import PullSysFlag, RequestCode, ResponseCode
@@ -280,7 +280,7 @@ async def test_a_queue_that_cannot_be_removed_is_no_fault_of_who_asked(
         raise PermissionError(1, "Operation not permitted")
 
     with monkeypatch.context() as patch:
-        patch.setattr(RealFileSystem, "remove", refuse)
+        patch.setattr(FileSystem, "remove", refuse)
         assert code_and_remark(await client.ask(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE)) == (0, None)
     assert "topic D: queue 0: [Errno 1] Operation not permitted" in caplog.text
     assert "Traceback" not in caplog.text
@@ -311,7 +311,7 @@ async def test_a_disk_over_the_ratio_refuses_sends_as_apache_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: int
 ) -> None:
     used = [0.5]
-    monkeypatch.setattr(RealFileSystem, "usage", lambda *_: used[-1])
+    monkeypatch.setattr(FileSystem, "usage", lambda *_: used[-1])
     async with serving(tmp_path, disk_space_warning_level_ratio=90, disk_space_clean_forcibly_ratio=85) as server:
         client = server.broker()
         await client.create_topic("T")

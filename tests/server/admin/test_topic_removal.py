@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.server.admin.topic_removal import pop_retries
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.tables.deleted_topics import DeletedTopics
 from rocketwire.store.tables.offsets import OffsetTable
@@ -242,14 +242,14 @@ async def test_a_kill_in_the_middle_leaves_it_whole_or_deleted(tmp_path: Path, m
     taken: list[Path] = []
 
     def watched(patch: pytest.MonkeyPatch, name: str) -> None:
-        real = getattr(RealFileSystem, name)
+        real = getattr(FileSystem, name)
 
-        def act(self: RealFileSystem, path: str, *args: object, **options: object) -> object:
+        def act(self: FileSystem, path: str, *args: object, **options: object) -> object:
             if "config/" in path or "consumequeue/T" in path:
                 taken.append(copied(store, tmp_path / f"at{len(taken)}"))
             return real(self, path, *args, **options)
 
-        patch.setattr(RealFileSystem, name, act)
+        patch.setattr(FileSystem, name, act)
 
     async with serving(store) as server:
         client = server.broker()
@@ -282,11 +282,11 @@ def copied(store: Path, to: Path) -> Path:
 async def test_a_full_disk_leaves_the_topic(
     client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def full(_files: RealFileSystem, path: str, *_args: object, **_options: object) -> None:
+    def full(_files: FileSystem, path: str, *_args: object, **_options: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(RealFileSystem, "write", full)
+        patch.setattr(FileSystem, "write", full)
         assert (await delete(client, "T")).header.code == ResponseCode.SYSTEM_ERROR
     assert "topic T: " in caplog.text
     assert len(bodies(await client.pull("T"))) == 5

@@ -10,7 +10,7 @@ import trio
 
 from rocketwire.server.core.background import BUSY_SLICE_SECONDS, BackgroundBudget
 from rocketwire.server.maintenance.queue_removal import QueueRemoval
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import MessageStore
 from tests.server.busy_loop import BusyLoop
@@ -20,7 +20,7 @@ from tests.store.support import draft, open_store, small
 TOPICS = ("A", "B", "C", "D")
 
 
-class Disk(RealFileSystem):
+class Disk(FileSystem):
     """Removes no file below a directory of the name `kept`."""
 
     kept = "none"

@@ -16,7 +16,7 @@ from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import hour_of_day
 from rocketwire.server.maintenance.keys import RetentionKeys
 from rocketwire.server.maintenance.retention import FileRetention, retention_rules
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import SyncFailed
 from rocketwire.store.store import MessageStore
 from tests.server.harness import NOW, Clock, changed, mock_clock, run_inline, settle, small_config
@@ -27,7 +27,7 @@ HOUR = 3_600_000
 HOURS = [hour_of_day(NOW + number * HOUR) for number in range(24)]
 
 
-class Disk(RealFileSystem):
+class Disk(FileSystem):
     """As full as it is told to be."""
 
     def __init__(self) -> None:

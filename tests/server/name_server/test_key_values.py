@@ -11,7 +11,7 @@ import trio
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.name_server import key_values as key_value_config
 from rocketwire.server.name_server.key_values import KeyValueConfig
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import StoreError
 from rocketwire.store.tables.key_values import KeyValueFile
 from tests.server.harness import run_inline, settle
@@ -22,7 +22,7 @@ def nothing(_: StoreError | None) -> None:
     pass
 
 
-class Disk(RealFileSystem):
+class Disk(FileSystem):
     full = False
 
     def replace(self, path: str, data: bytes) -> None:

@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from rocketwire.server.core.request import Reply
 from rocketwire.server.pop.ordered import PopQueue
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from tests.server.harness import Clock
 from tests.server.pop.asking import Got
 from tests.server.pop.rooms import SAVE_MS, PopTimers
@@ -59,7 +59,7 @@ class PopModel(RuleBasedStateMachine):
 
     def begin(self, fuse: int | None = None) -> None:
         self.life = LifeOf(
-            PopTimers, self.work, self.clock, files=RealFileSystem(), fuse=fuse, commit_log_file_size=1 << 20
+            PopTimers, self.work, self.clock, files=FileSystem(), fuse=fuse, commit_log_file_size=1 << 20
         )
         if not self.life.alive:
             self.life.kill()

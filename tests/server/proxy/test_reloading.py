@@ -8,7 +8,7 @@ from typing import Any
 from rocketwire.server.configuration import LiveConfig, ServerConfig
 from rocketwire.server.proxy.reloading import LOOK_SECONDS, ConfigurationReloader
 from rocketwire.server.throttle.keys import ThrottleKeys
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.grpc.codes import Code
 from tests.server.grpc.sdk import Sdk, code_of, message, send_request
@@ -73,7 +73,7 @@ async def test_what_cannot_be_used_changes_nothing_and_what_was_given_otherwise_
     file = tmp_path / "proxy.conf"
     live = LiveConfig(ServerConfig(), Clock())
     reloading = ConfigurationReloader(
-        str(file), RealFileSystem(), live, fixed=frozenset({"groupQuotas"}), run_sync=run_inline
+        str(file), FileSystem(), live, fixed=frozenset({"groupQuotas"}), run_sync=run_inline
     )
     texts = ("", "topicQuotas=T=5/-\ngroupQuotas=G=1/-\nbrokerName=other\n", "topicQuotas=nonsense\n")
     await reloading.look()  # there is no file yet

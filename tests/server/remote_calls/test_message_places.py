@@ -19,7 +19,7 @@ from rocketwire.server.remote_calls.message_places import MessageNotShown, Messa
 from rocketwire.server.remote_calls.queries import RemoteQueries
 from rocketwire.server.upstream.broker_connection import BrokerAnswer
 from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.progress import ConsumeQueueData, QueryConsumeQueueResponseBody
@@ -82,7 +82,7 @@ def decide(tmp_path: Path) -> Callable[..., Any]:
     file.write_text(ACCOUNTS)
     access = AccessControl(
         str(file),
-        RealFileSystem(),
+        FileSystem(),
         lambda: 0,
         Metrics(),
         limit_keys=LiveGroup(LimitKeys()),

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocketwire.server.timer.keys import TimerKeys
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import DiskNearlyFull
 from rocketwire.wire.facts.codes import FLAG_ONEWAY, Permission, RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.frame import encode_frame
@@ -389,13 +389,13 @@ async def test_a_slow_append_has_those_refused_who_waited_behind_it(
         served.read(send())
         config(osPageCacheBusyTimeOutMills=1)(served)
         taken = served.by_kernel
-        populate = RealFileSystem.populate
+        populate = FileSystem.populate
 
         def slow(*args: Any) -> bool:
             time.sleep(0.002)
             return populate(*args)
 
-        monkeypatch.setattr(RealFileSystem, "populate", slow)
+        monkeypatch.setattr(FileSystem, "populate", slow)
         large, later = send(body=bytes(2 << 20)), send()
         answers = list(served.read(large + frame(RequestCode.GET_BROKER_CONFIG, {}) + later).values())
         assert [answer.header.code for answer in answers] == [0, 0, ResponseCode.SYSTEM_BUSY]

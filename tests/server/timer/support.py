@@ -15,7 +15,7 @@ from rocketwire.server.messages.appending import NOT_STORED, Refusals
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.timer.timer import Timer
 from rocketwire.store.append.drafts import AppendResult, Draft
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.event import Event
 from rocketwire.store.timer.units import out_time
 from rocketwire.wire.hosts import encode_host
@@ -38,7 +38,7 @@ class Timers(StoreRoom):
     def __init__(
         self, folder: Path, *, clock: Clock | None = None, files: FileSystem | None = None, **settings: Any
     ) -> None:
-        self.files = files or RealFileSystem()
+        self.files = files or FileSystem()
         sizes: dict[str, Any] = {
             "commit_log_file_size": 1 << 20,
             "consume_queue_file_size": 20 * 256,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import FlushDelayed
 from rocketwire.store.timer.check import read_checkpoint
 from tests.server.timer.support import Timers
@@ -30,15 +30,15 @@ async def test_it_is_written_while_something_changes_and_after_the_log_is_flushe
         timers.send_in(b"a", 3_600_000)
         for _ in range(4):
             await timers.pass_time(1000)
-        assert read_checkpoint(path, RealFileSystem()) is None
+        assert read_checkpoint(path, FileSystem()) is None
         refused = False
         for _ in range(4):
             await timers.pass_time(1000)
-        check = read_checkpoint(path, RealFileSystem())
+        check = read_checkpoint(path, FileSystem())
         assert check is not None
         assert (check.last_queue_offset, check.last_log_flushed) == (1, 52)
         assert timers.store.flushed_offset == timers.store.max_physical_offset
         for _ in range(5):
             await timers.pass_time(1000)
-        assert read_checkpoint(path, RealFileSystem()) == check
+        assert read_checkpoint(path, FileSystem()) == check
     timers.stop()

@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from rocketwire.store.append.group_commit import GroupCommit
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import FlushDelayed, FlushFailed
 from rocketwire.store.log.checkpoint import Checkpoint
 from tests.store.support import START, Clock, draft, kill, open_store, small
@@ -250,7 +250,7 @@ def test_the_checkpoint_claims_only_what_was_flushed(tmp_path: Path) -> None:
     store.close()
 
 
-class ClockGoesBack(RealFileSystem):
+class ClockGoesBack(FileSystem):
     """A message of an earlier time comes while a file under a path is flushed."""
 
     def __init__(self, part: str) -> None:
@@ -280,13 +280,13 @@ def test_a_flush_proves_nothing_when_the_clock_goes_back_meanwhile(tmp_path: Pat
     store.flush_to(store.max_physical_offset)
     store.checkpoint()
     assert clock.now == START - back
-    assert Checkpoint(store.settings.checkpoint, RealFileSystem()).recover_from <= START - back
+    assert Checkpoint(store.settings.checkpoint, FileSystem()).recover_from <= START - back
     # What comes later is proven again.
     clock.now = START + 5000
     store.append([draft(2)])
     store.flush_to(store.max_physical_offset)
     store.checkpoint()
-    assert Checkpoint(store.settings.checkpoint, RealFileSystem()).recover_from == START + 2000
+    assert Checkpoint(store.settings.checkpoint, FileSystem()).recover_from == START + 2000
     store.close()
 
 

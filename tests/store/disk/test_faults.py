@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import DiskFull, FlushDelayed, FlushFailed, StoreNotWritable
 from tests.store.crash_disk import CrashDisk, refusal
 from tests.store.support import START, bodies, draft, kill, open_store, small
@@ -90,7 +90,7 @@ def test_wherever_the_disk_is_full_what_was_taken_is_there(
     store.close()
 
 
-class BrokenOpen(RealFileSystem):
+class BrokenOpen(FileSystem):
     broken = False
 
     def create(self, path: str, size: int, head: bytes = b"") -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.disk.segment import Segment, file_name
 from rocketwire.store.disk.segments import Segments
 from rocketwire.store.errors import DiskFull
@@ -21,7 +21,7 @@ from rocketwire.store.queues.queues import QueueTable
 from tests.store.crash_disk import CrashDisk, refusal
 from tests.store.support import bodies, descriptors, draft, open_store, small
 
-FILES = RealFileSystem()
+FILES = FileSystem()
 
 
 def test_clear_zeroes_data_and_keeps_holes(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_directories_are_removed_only_when_empty(tmp_path: Path) -> None:
         FILES.remove_directory(str(tmp_path / "f"))
 
 
-class UnsyncedDirectory(RealFileSystem):
+class UnsyncedDirectory(FileSystem):
     def sync_directory(self, path: str) -> None:
         raise refusal(errno.EIO)
 
@@ -124,7 +124,7 @@ def test_a_new_file_is_never_seen_without_its_size(monkeypatch: pytest.MonkeyPat
         real(fd, size)
 
     monkeypatch.setattr(os, "ftruncate", resize)
-    os.close(RealFileSystem().create(str(path), 4096, b"head"))
+    os.close(FileSystem().create(str(path), 4096, b"head"))
     assert seen == [False]
     assert path.read_bytes() == b"head".ljust(4096, b"\0")
 
@@ -142,7 +142,7 @@ def test_a_file_is_made_where_it_cannot_have_a_size_before_a_name(
 
     monkeypatch.setattr(os, call, without)
     before = set(Path("/proc/self/fd").iterdir())
-    os.close(RealFileSystem().create(str(tmp_path / "file"), 4096, b"head"))
+    os.close(FileSystem().create(str(tmp_path / "file"), 4096, b"head"))
     assert (tmp_path / "file").read_bytes() == b"head".ljust(4096, b"\0")
     assert set(Path("/proc/self/fd").iterdir()) == before
 
@@ -153,7 +153,7 @@ def test_no_room_for_a_name_is_a_full_disk(monkeypatch: pytest.MonkeyPatch, tmp_
 
     monkeypatch.setattr(os, "link", link)
     with pytest.raises(DiskFull):
-        Segment(str(tmp_path / "file"), 0, 4096, RealFileSystem(), scattered=False).create()
+        Segment(str(tmp_path / "file"), 0, 4096, FileSystem(), scattered=False).create()
 
 
 @pytest.mark.costly
@@ -164,7 +164,7 @@ def test_a_file_that_cannot_be_made_leaves_no_descriptor(tmp_path: Path) -> None
     assert not descriptors() - before
 
 
-class Odd(RealFileSystem):
+class Odd(FileSystem):
     """A kernel that cannot prefault, or refuses."""
 
     code = errno.EINVAL
@@ -191,7 +191,7 @@ def test_populate_does_without_where_the_kernel_cannot(monkeypatch: pytest.Monke
     FILES.close(fd)
 
 
-class OldKernel(RealFileSystem):
+class OldKernel(FileSystem):
     def populate(self, mapping: mmap.mmap, offset: int, length: int) -> bool:
         return False
 
@@ -227,7 +227,7 @@ def test_reserving_takes_less_when_there_is_less(tmp_path: Path) -> None:
     assert segment.reserved == 4096 + (1 << 19)
 
 
-class Broken(RealFileSystem):
+class Broken(FileSystem):
     def reserve(self, fd: int, offset: int, length: int) -> None:
         raise refusal(errno.EIO)
 
@@ -275,7 +275,7 @@ def test_few_files_of_a_row_stay_mapped(tmp_path: Path) -> None:
     assert row.find(0) is None
 
 
-class FailingDirectory(RealFileSystem):
+class FailingDirectory(FileSystem):
     broken = False
 
     def sync_directory(self, path: str) -> None:
@@ -298,7 +298,7 @@ def test_a_directory_that_was_not_synced_is_synced_again(tmp_path: Path) -> None
     row.sync_directory()
 
 
-class FewMappings(RealFileSystem):
+class FewMappings(FileSystem):
     def mappings(self) -> int:
         return 8
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.disk.input_files import InputFile, entries, locked_by_another
 from tests.store.support import descriptors
 
@@ -75,7 +75,7 @@ def test_what_a_directory_holds(tmp_path: Path) -> None:
 
 
 def test_who_holds_a_lock_is_asked_without_taking_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    files = RealFileSystem()
+    files = FileSystem()
     path = str(tmp_path / "lock")
     assert not locked_by_another(path)
     assert not (tmp_path / "lock").exists()

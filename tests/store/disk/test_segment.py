@@ -5,12 +5,12 @@ from __future__ import annotations
 import mmap
 from pathlib import Path
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.disk.segment import Segment
 from tests.store.support import draft, open_store, small
 
 
-class Mapped(RealFileSystem):
+class Mapped(FileSystem):
     """Notes which files are mapped as scattered."""
 
     def __init__(self, root: Path) -> None:
@@ -35,7 +35,7 @@ def test_only_the_commit_log_is_read_ahead(tmp_path: Path) -> None:
 def test_the_kernel_is_told_not_to_read_ahead(tmp_path: Path) -> None:
     for scattered in (False, True):
         path = str(tmp_path / f"{scattered}")
-        segment = Segment(path, 0, 1 << 20, RealFileSystem(), scattered=scattered)
+        segment = Segment(path, 0, 1 << 20, FileSystem(), scattered=scattered)
         segment.create()
         segment.populate(0, 1 << 20)  # more than a few pages are read together, and the advice is given again
         segment.prefetch(5000, 10_000)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import FlushDelayed
 from tests.store.crash_disk import refusal
 from tests.store.support import draft, open_store, small
 
 
-class Counted(RealFileSystem):
+class Counted(FileSystem):
     def __init__(self) -> None:
         self.synced: list[str] = []
         self.failing = ""

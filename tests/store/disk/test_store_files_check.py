@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.disk.path_errors import missing_path_error, store_error_for
 from rocketwire.store.errors import (
     FlushDelayed,
@@ -25,7 +25,7 @@ from rocketwire.wire.bodies.topic import TopicConfig
 from tests.store.crash_disk import refusal
 from tests.store.support import START, Clock, bodies, draft, kill, open_store, small
 
-FILES = RealFileSystem()
+FILES = FileSystem()
 ONE_FILE = {"consume_queue_file_size": 20_000}
 """So that all of a queue is mapped."""
 
@@ -173,7 +173,7 @@ def test_reading_a_file_that_is_gone_names_it(tmp_path: Path) -> None:
     store.close()
 
 
-class NoDescriptors(RealFileSystem):
+class NoDescriptors(FileSystem):
     none_left = False
 
     def open(self, path: str) -> int:
@@ -269,7 +269,7 @@ def test_a_store_that_another_process_took_is_lost(tmp_path: Path) -> None:
     assert bodies(open_store(small(tmp_path))) == [b"body-%d" % number for number in range(31)]
 
 
-class NoLock(RealFileSystem):
+class NoLock(FileSystem):
     def lock(self, path: str) -> int:
         if Path(path).parent.joinpath("checkpoint").exists():
             raise refusal(errno.EIO)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.index.index_file import IndexFile
 from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE, file_size
 from tests.store.support import START
@@ -60,7 +60,7 @@ def test_batches_write_the_bytes_of_single_entries(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[tuple[int, int]]]
 ) -> None:
     root = tmp_path_factory.mktemp("index")
-    files = RealFileSystem()
+    files = FileSystem()
     made = [IndexFile.create(str(root / "0"), SLOTS, ENTRIES, files, None)]
     references = [Reference(None)]
     offset = 0
@@ -95,7 +95,7 @@ def test_batches_write_the_bytes_of_single_entries(
 def single(root: Path, hashes: list[int], *, slots: int = 1, seconds: int = 1) -> IndexFile:
     """A file of entries with these hashes, `seconds` after another."""
     count = len(hashes)
-    file = IndexFile.create(str(root / "file"), slots, count + 1, RealFileSystem(), None)
+    file = IndexFile.create(str(root / "file"), slots, count + 1, FileSystem(), None)
     rows = hashes, [n * 100 for n in range(count)], [START + n * seconds * 1000 for n in range(count)]
     assert file.put(*[memoryview(array("q", row)) for row in rows]) == count
     return file

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.offline.read.directory import discover
 from rocketwire.store.offline.verify.findings import Finding, FindingKind
 from rocketwire.store.offline.verify.verify import VerifySummary, verify
@@ -18,7 +18,7 @@ from tests.store.support import Clock, draft, kill, open_store, small
 SLOTS, ENTRIES = 20, 50
 
 
-class Quick(RealFileSystem):
+class Quick(FileSystem):
     """Waits for no disk."""
 
     def sync(self, fd: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import StoreForeign
 from rocketwire.store.layout.consume_queue import AHEAD
 from tests.store.offline.support import verified
@@ -16,7 +16,7 @@ from tests.store.support import Clock, bodies, draft, kill, open_store, small
 QUEUES, EACH = 30, 40
 
 
-class Counted(RealFileSystem):
+class Counted(FileSystem):
     """Counts mappings of consume queues' files; little of them stays mapped."""
 
     def __init__(self) -> None:

@@ -16,20 +16,20 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.tables.changes_file import ChangesFile
 
 
 class Table:
     """A table of numbers by name beside its file of changes, with writes in two halves."""
 
-    def __init__(self, folder: Path, files: RealFileSystem | None = None) -> None:
+    def __init__(self, folder: Path, files: FileSystem | None = None) -> None:
         self.file = folder / "table"
         self.base = self.file.read_bytes() if self.file.exists() else b""
         self.values = {
             name: int(value) for name, _, value in (line.partition("=") for line in self.base.decode().split())
         }
-        self.changes = ChangesFile(str(folder / "changes"), files or RealFileSystem(), self.base)
+        self.changes = ChangesFile(str(folder / "changes"), files or FileSystem(), self.base)
         for change in self.changes.unsaved_changes:
             self.values[change["name"]] = change["value"]
 
@@ -116,7 +116,7 @@ def test_a_file_grows_no_longer_than_between_two_texts(tmp_path: Path) -> None:
     assert max(sizes[1:]) == min(sizes[1:])
 
 
-class Full(RealFileSystem):
+class Full(FileSystem):
     """A disk that may be full for the files of changes."""
 
     full = False

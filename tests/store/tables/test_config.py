@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import ConfigInvalid, StoreNotWritable
 from rocketwire.store.tables import config
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
@@ -19,7 +19,7 @@ from tests.store.crash_disk import refusal
 from tests.store.support import Clock
 
 
-def topics(path: Path, files: RealFileSystem | None = None) -> TopicTable:
+def topics(path: Path, files: FileSystem | None = None) -> TopicTable:
     return TopicTable.open(path / "config" / "topics.json", files, clock=Clock())
 
 
@@ -71,7 +71,7 @@ def test_an_unreadable_file_names_its_remedy(tmp_path: Path, name: str, remedy: 
     tables.get(name, OffsetTable).open(path)
 
 
-class Unreadable(RealFileSystem):
+class Unreadable(FileSystem):
     def read(self, path: str) -> bytes | None:
         raise refusal(errno.EACCES)
 
@@ -100,7 +100,7 @@ def test_a_text_that_breaks_off_does_not_replace_the_bak(
 
 
 def test_a_missing_file_is_taken_from_its_bak_without_a_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert config.load(str(tmp_path / "a.json"), RealFileSystem(), bytes) is None
+    assert config.load(str(tmp_path / "a.json"), FileSystem(), bytes) is None
     (tmp_path / "a.json.bak").write_bytes(b"{}")
-    assert config.load(str(tmp_path / "a.json"), RealFileSystem(), bytes) == b"{}"
+    assert config.load(str(tmp_path / "a.json"), FileSystem(), bytes) == b"{}"
     assert caplog.text == ""

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.topics import TopicTable
@@ -49,7 +49,7 @@ def apache(path: Path, *names: str) -> Path:
     return path
 
 
-def opened(path: Path, files: RealFileSystem | None = None) -> TopicTable:
+def opened(path: Path, files: FileSystem | None = None) -> TopicTable:
     return TopicTable.open(path, files, clock=Clock())
 
 
@@ -83,7 +83,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "config" / "topics.json"
 
 
-class Counting(RealFileSystem):
+class Counting(FileSystem):
     """Counts bytes, and what waits for the disk."""
 
     def __init__(self) -> None:

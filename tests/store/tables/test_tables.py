@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import ConfigInvalid, StoreGone, StoreNotWritable
 from rocketwire.store.tables.consumer_filters import ConsumerFilter, ConsumerFilterTable
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
@@ -25,23 +25,23 @@ from tests.store.crash_disk import refusal
 from tests.store.support import START, Clock, Golden
 
 
-def topics(path: Path, files: RealFileSystem | None = None) -> TopicTable:
+def topics(path: Path, files: FileSystem | None = None) -> TopicTable:
     return TopicTable.open(path / "config" / "topics.json", files, clock=Clock())
 
 
-def groups(path: Path, files: RealFileSystem | None = None) -> GroupTable:
+def groups(path: Path, files: FileSystem | None = None) -> GroupTable:
     return GroupTable.open(path / "config" / "subscriptionGroup.json", files, clock=Clock())
 
 
-def offsets(path: Path, files: RealFileSystem | None = None) -> OffsetTable:
+def offsets(path: Path, files: FileSystem | None = None) -> OffsetTable:
     return OffsetTable.open(path / "config" / "consumerOffset.json", files)
 
 
-def delay_offsets(path: Path, files: RealFileSystem | None = None) -> DelayOffsetTable:
+def delay_offsets(path: Path, files: FileSystem | None = None) -> DelayOffsetTable:
     return DelayOffsetTable.open(path / "config" / "delayOffset.json", files)
 
 
-def filters(path: Path, files: RealFileSystem | None = None) -> ConsumerFilterTable:
+def filters(path: Path, files: FileSystem | None = None) -> ConsumerFilterTable:
     return ConsumerFilterTable.open(path / "config" / "consumerFilter.json", files)
 
 
@@ -342,7 +342,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, name: str, text: by
         MAKERS[name](tmp_path)
 
 
-class Unwritable(RealFileSystem):
+class Unwritable(FileSystem):
     broken = True
 
     def replace(self, path: str, data: bytes) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.layout.timer_log import UNIT_SIZE
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.settings import StoreSettings
@@ -37,7 +37,7 @@ def settings_of(golden: Golden, root: Path) -> StoreSettings:
 
 
 def opened(settings: StoreSettings, now: int = STOPPED) -> tuple[MessageStore, TimerIndex]:
-    files = RealFileSystem()
+    files = FileSystem()
     store = MessageStore.open(settings, clock=Clock(now), store_host=HOST, files=files)
     index = TimerIndex.open(settings, store, files, now=now)
     for _ in index.recovery():

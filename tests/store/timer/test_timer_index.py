@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.timer_check import FILE_SIZE
 from rocketwire.store.layout.timer_log import UNIT_SIZE, blank
@@ -29,7 +29,7 @@ NOW = START - START % 1000
 
 def test_what_is_put_waits_in_its_slot_until_it_is_settled(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
-    index = TimerIndex.open(store.settings, store, RealFileSystem(), now=NOW + 5)
+    index = TimerIndex.open(store.settings, store, FileSystem(), now=NOW + 5)
     assert list(index.recovery()) == []
     assert not (tmp_path / "timerlog").exists()
     entered = index.put([TimerRecord(NOW + 2345, 100 * n, 90, 7, cancels=n == 2) for n in range(3)], NOW + 5)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.layout.timer_log import BLANK_SIZE, NO_COPY, NO_UNIT, UNIT_SIZE, UNIT_STRUCT, WAITS
 from rocketwire.store.timer import log as timer_log
 from rocketwire.store.timer import unit_access
@@ -28,7 +28,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     if request.param == "twin":
         monkeypatch.setattr(timer_log, "due_units", unit_access.due_units_by_python)
         monkeypatch.setattr(timer_log, "settle_units", unit_access.settle_units_by_python)
-    log = TimerLog(str(tmp_path), FILE_SIZE, RealFileSystem())
+    log = TimerLog(str(tmp_path), FILE_SIZE, FileSystem())
     log.load()
     positions = array("q")
     for number in range(10):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rocketwire.store.append.drafts import AppendResult
-from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.timer_index import TimerIndex
@@ -26,7 +26,7 @@ class Timers:
         values: dict[str, Any] = {"commit_log_file_size": 1 << 16, "timer_log_file_size": 1024, **changes}
         self.settings: StoreSettings = small(root, **values)
         self.clock = Clock(NOW)
-        self.files: FileSystem = files or RealFileSystem()
+        self.files = files or FileSystem()
         self.open()
 
     def open(self) -> None:

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.clocks.movable_clock import MOST_AHEAD, MovableClock, NotMovable
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import ConfigInvalid
 from tests.server.harness import NOW, Clock, mock_clock
 
 HOUR = 3_600_000
 
 
-class NoFiles(RealFileSystem):
+class NoFiles(FileSystem):
     """A file system that keeps one file, in memory, and can be told to fail."""
 
     def __init__(self) -> None:

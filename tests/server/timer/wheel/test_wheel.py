@@ -14,7 +14,7 @@ from rocketwire.server.timer.topic import TimerEntries, TimerTopicReader
 from rocketwire.server.timer.wheel import loaded
 from rocketwire.server.timer.wheel.markers import CancelMarkers
 from rocketwire.server.timer.wheel.wheel import NearWheel
-from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.timer.timer_index import TimerIndex
 from rocketwire.store.timer.units import TimerRecord
 from tests.server.harness import Clock
@@ -35,7 +35,7 @@ def near_wheel(folder: Path) -> Iterator[tuple[NearWheel, Clock]]:
     """One of a store without messages, and its clock."""
     store, clock = open_store(small(folder)), Clock()
     clock.now = NOW
-    index = TimerIndex.open(store.settings, store, RealFileSystem(), now=NOW)
+    index = TimerIndex.open(store.settings, store, FileSystem(), now=NOW)
     assert list(index.recovery()) == []
     topic = TimerTopicReader(store)
     yield NearWheel(index, topic, CancelMarkers(topic, index.precision, 0), clock, WakeSignal()), clock
