@@ -12,7 +12,7 @@ from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.guard_errors import ITEMS, MOST_ITEMS, AccessOpen, LimitExceeded
 from rocketwire.server.core.long_tasks import ReplyOperation, encode_answer, json_size_of_texts
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 from rocketwire.wire.bodies.fastjson import dumps
@@ -40,6 +40,9 @@ class AccessServices:
     broker_keys: LiveGroup[BrokerKeys]
 
 
+family: Final = RequestRoutes[AccessServices]("access")
+
+
 def _access(services: AccessServices) -> AccessControl:
     if services.access is None:
         raise AccessOpen
@@ -57,6 +60,11 @@ def _answer(request: Request[Any]) -> Callable[[ServerError | None], None]:
     return done
 
 
+@family.route(
+    RequestCode.UPDATE_AND_CREATE_ACL_CONFIG,
+    header=CreateAccessConfigRequestHeader,
+    summary="create or change an account",
+)
 def _update(services: AccessServices, request: Request[CreateAccessConfigRequestHeader]) -> None:
     fields = request.fields
     _access(services).update(
@@ -74,10 +82,16 @@ def _update(services: AccessServices, request: Request[CreateAccessConfigRequest
     )
 
 
+@family.route(RequestCode.DELETE_ACL_CONFIG, header=DeleteAccessConfigRequestHeader, summary="delete an account")
 def _delete(services: AccessServices, request: Request[DeleteAccessConfigRequestHeader]) -> None:
     _access(services).delete(request.fields.access_key, _answer(request))
 
 
+@family.route(
+    RequestCode.GET_BROKER_CLUSTER_ACL_INFO,
+    response=GetBrokerAclConfigResponseHeader,
+    summary="the version of the accounts",
+)
 def _version(services: AccessServices, _request: Request[None]) -> Reply:
     access = _access(services)
     broker = services.broker_keys.current
@@ -93,11 +107,21 @@ def _version(services: AccessServices, _request: Request[None]) -> Reply:
     )
 
 
+@family.route(
+    RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
+    header=UpdateGlobalWhiteAddrsConfigRequestHeader,
+    summary="set the addresses that need no account",
+)
 def _replace_addresses(services: AccessServices, request: Request[UpdateGlobalWhiteAddrsConfigRequestHeader]) -> None:
     fields = request.fields
     _access(services).replace_addresses(_split(fields.global_white_addrs), fields.acl_file_full_path, _answer(request))
 
 
+@family.route(
+    RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG,
+    response=GetBrokerClusterAclConfigResponseHeader,
+    summary="all accounts, with their secret keys",
+)
 def _config(services: AccessServices, _request: Request[None]) -> ReplyOperation:
     config = _access(services).config()
     accounts, addresses = config.plain_access_configs, config.global_white_addrs
@@ -115,38 +139,3 @@ def _split(text: str | None) -> tuple[str, ...] | None:
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
     return tuple(parts) if text.strip(",") or not text else ()
-
-
-family: Final = RequestRoutes[AccessServices](
-    "access",
-    Route(
-        code=RequestCode.UPDATE_AND_CREATE_ACL_CONFIG,
-        header=CreateAccessConfigRequestHeader,
-        handler=_update,
-        summary="create or change an account",
-    ),
-    Route(
-        code=RequestCode.DELETE_ACL_CONFIG,
-        header=DeleteAccessConfigRequestHeader,
-        handler=_delete,
-        summary="delete an account",
-    ),
-    Route(
-        code=RequestCode.GET_BROKER_CLUSTER_ACL_INFO,
-        response=GetBrokerAclConfigResponseHeader,
-        handler=_version,
-        summary="the version of the accounts",
-    ),
-    Route(
-        code=RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
-        header=UpdateGlobalWhiteAddrsConfigRequestHeader,
-        handler=_replace_addresses,
-        summary="set the addresses that need no account",
-    ),
-    Route(
-        code=RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG,
-        response=GetBrokerClusterAclConfigResponseHeader,
-        handler=_config,
-        summary="all accounts, with their secret keys",
-    ),
-)

@@ -14,7 +14,7 @@ from rocketwire.server.core.long_tasks import (
     json_size_of_texts,
 )
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.offsets.consumed import groups_of, topics_of
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import SubscriptionData
@@ -28,6 +28,14 @@ from rocketwire.wire.java import INT64_MAX
 _LEAST_QUEUE: Final = len("0:0,")
 
 
+family: Final = RequestRoutes[ProgressServices]("progress")
+
+
+@family.route(
+    RequestCode.CLONE_GROUP_OFFSET,
+    header=headers.CloneGroupOffsetRequestHeader,
+    summary="give a group the offsets of another one",
+)
 def _clone(services: ProgressServices, request: Request[headers.CloneGroupOffsetRequestHeader]) -> ReplyOperation:
     return _cloned(services, request.fields)
 
@@ -49,6 +57,11 @@ def _cloned(services: ProgressServices, fields: headers.CloneGroupOffsetRequestH
     return Reply()
 
 
+@family.route(
+    RequestCode.QUERY_CORRECTION_OFFSET,
+    header=headers.QueryCorrectionOffsetHeader,
+    summary="offsets of the slowest group of a topic, where another group is farther",
+)
 def _correction(services: ProgressServices, request: Request[headers.QueryCorrectionOffsetHeader]) -> ReplyOperation:
     return _corrected(services, request.fields)
 
@@ -77,6 +90,11 @@ def _lower(least: dict[int, int], services: ProgressServices, topic: str, group:
         yield None
 
 
+@family.route(
+    RequestCode.QUERY_TOPICS_BY_CONSUMER,
+    header=headers.QueryTopicsByConsumerRequestHeader,
+    summary="the topics that a group has offsets in",
+)
 def _topics(services: ProgressServices, request: Request[headers.QueryTopicsByConsumerRequestHeader]) -> ReplyOperation:
     return _topics_reply(services, request.fields.group)
 
@@ -91,6 +109,11 @@ def _topics_reply(services: ProgressServices, group: str) -> ReplyOperation:
     return Reply(body=((yield from encode_answer(TopicList(topic_list=tuple(topics)), len(topics), least)),))
 
 
+@family.route(
+    RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER,
+    header=headers.QuerySubscriptionByConsumerRequestHeader,
+    summary="what a connected group subscribes to of a topic",
+)
 def _subscription(
     services: ProgressServices, request: Request[headers.QuerySubscriptionByConsumerRequestHeader]
 ) -> Reply:
@@ -101,32 +124,3 @@ def _subscription(
         found = consumers.subscriptions.get(fields.topic)
     body = QuerySubscriptionResponseBody(subscription_data=found, group=fields.group, topic=fields.topic)
     return Reply(body=(encode_body(body),))
-
-
-family: Final = RequestRoutes[ProgressServices](
-    "progress",
-    Route(
-        code=RequestCode.CLONE_GROUP_OFFSET,
-        header=headers.CloneGroupOffsetRequestHeader,
-        handler=_clone,
-        summary="give a group the offsets of another one",
-    ),
-    Route(
-        code=RequestCode.QUERY_CORRECTION_OFFSET,
-        header=headers.QueryCorrectionOffsetHeader,
-        handler=_correction,
-        summary="offsets of the slowest group of a topic, where another group is farther",
-    ),
-    Route(
-        code=RequestCode.QUERY_TOPICS_BY_CONSUMER,
-        header=headers.QueryTopicsByConsumerRequestHeader,
-        handler=_topics,
-        summary="the topics that a group has offsets in",
-    ),
-    Route(
-        code=RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER,
-        header=headers.QuerySubscriptionByConsumerRequestHeader,
-        handler=_subscription,
-        summary="what a connected group subscribes to of a topic",
-    ),
-)

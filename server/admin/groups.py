@@ -15,7 +15,7 @@ from rocketwire.server.core.long_tasks import (
     parse_body,
 )
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.offsets.consumed import topics_of
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.store.tables.offsets import OffsetTable
@@ -37,6 +37,10 @@ class GroupServices:
     offsets: OffsetTable
 
 
+family: Final = RequestRoutes[GroupServices]("group")
+
+
+@family.route(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, summary="create or change a subscription group")
 def _put(services: GroupServices, request: Request[None]) -> ReplyOperation:
     return _put_one(services, parse_body(SubscriptionGroupConfig, request.body))
 
@@ -46,6 +50,9 @@ def _put_one(services: GroupServices, read: Operation[SubscriptionGroupConfig]) 
     return Reply()
 
 
+@family.route(
+    RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, summary="create or change several subscription groups"
+)
 def _put_list(services: GroupServices, request: Request[None]) -> ReplyOperation:
     return _put_all(services, parse_body(SubscriptionGroupList, request.body))
 
@@ -65,6 +72,11 @@ def _put_all(services: GroupServices, read: Operation[SubscriptionGroupList]) ->
     return Reply()
 
 
+@family.route(
+    RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG,
+    header=GetSubscriptionGroupConfigRequestHeader,
+    summary="one subscription group's configuration",
+)
 def _one(services: GroupServices, request: Request[GetSubscriptionGroupConfigRequestHeader]) -> Reply:
     found = services.groups.find(request.fields.group)
     if found is None:
@@ -72,11 +84,17 @@ def _one(services: GroupServices, request: Request[GetSubscriptionGroupConfigReq
     return Reply(body=(encode_body(found),))
 
 
+@family.route(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, summary="all subscription groups' configurations")
 def _all(services: GroupServices, _request: Request[None]) -> ReplyOperation:
     table = services.groups.table
     return Reply(body=((yield from encode_answer(table.wrapper(), len(table), 2 * json_size_of_texts(table.configs))),))
 
 
+@family.route(
+    RequestCode.DELETE_SUBSCRIPTIONGROUP,
+    header=DeleteSubscriptionGroupRequestHeader,
+    summary="remove a subscription group, and optionally its offsets",
+)
 def _remove(services: GroupServices, request: Request[DeleteSubscriptionGroupRequestHeader]) -> ReplyOperation:
     return _removed(services, request.fields)
 
@@ -88,35 +106,3 @@ def _removed(services: GroupServices, fields: DeleteSubscriptionGroupRequestHead
             services.offsets.remove(fields.group_name, topic)
             yield None
     return Reply()
-
-
-family: Final = RequestRoutes[GroupServices](
-    "group",
-    Route(
-        code=RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
-        handler=_put,
-        summary="create or change a subscription group",
-    ),
-    Route(
-        code=RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
-        handler=_all,
-        summary="all subscription groups' configurations",
-    ),
-    Route(
-        code=RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST,
-        handler=_put_list,
-        summary="create or change several subscription groups",
-    ),
-    Route(
-        code=RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG,
-        header=GetSubscriptionGroupConfigRequestHeader,
-        handler=_one,
-        summary="one subscription group's configuration",
-    ),
-    Route(
-        code=RequestCode.DELETE_SUBSCRIPTIONGROUP,
-        header=DeleteSubscriptionGroupRequestHeader,
-        handler=_remove,
-        summary="remove a subscription group, and optionally its offsets",
-    ),
-)

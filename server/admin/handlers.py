@@ -19,7 +19,7 @@ from rocketwire.server.core.errors import ConfigRejected, NameInvalid, response_
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import ReplyOperation, as_one_step, encode_answer, json_size_of_texts
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.maintenance.queue_removal import QueueRemoval
 from rocketwire.server.maintenance.retention import FileRetention
 from rocketwire.server.topics.attributes import altered_attributes
@@ -63,6 +63,10 @@ class AdminServices:
     topics: BrokerTopics
 
 
+family: Final = RequestRoutes[AdminServices]("admin")
+
+
+@family.route(RequestCode.UPDATE_AND_CREATE_TOPIC, header=CreateTopicRequestHeader, summary="create or change a topic")
 def _create_topic(services: AdminServices, request: Request[CreateTopicRequestHeader]) -> ReplyOperation:
     return as_one_step(partial(_created, services, request))
 
@@ -96,6 +100,11 @@ def _created(services: AdminServices, request: Request[CreateTopicRequestHeader]
     services.when_registered(answer_to(request.held()))
 
 
+@family.route(
+    RequestCode.DELETE_TOPIC_IN_BROKER,
+    header=DeleteTopicRequestHeader,
+    summary="delete a topic with its queues and consumer offsets",
+)
 def _delete_topic(services: AdminServices, request: Request[DeleteTopicRequestHeader]) -> None:
     topic = request.fields.topic
     problem = names.topic_name_error(topic) or names.system_topic_conflict(topic, services.topics.own)
@@ -110,6 +119,7 @@ def _delete_topic(services: AdminServices, request: Request[DeleteTopicRequestHe
     services.topic_removal.remove(topic, done)
 
 
+@family.route(RequestCode.GET_ALL_TOPIC_CONFIG, summary="all topics' configurations")
 def _all_topics(services: AdminServices, _request: Request[None]) -> ReplyOperation:
     table = services.topics.table
     return Reply(
@@ -117,6 +127,7 @@ def _all_topics(services: AdminServices, _request: Request[None]) -> ReplyOperat
     )
 
 
+@family.route(RequestCode.UPDATE_BROKER_CONFIG, summary="change the broker's configuration")
 def _update_config(services: AdminServices, request: Request[None]) -> ReplyOperation:
     if len(request.body) > MOST_CONFIG:
         raise LimitExceeded("configBytes", MOST_CONFIG)
@@ -134,21 +145,27 @@ def _updated(services: AdminServices, text: str) -> Reply:
     return Reply()
 
 
+@family.route(
+    RequestCode.GET_BROKER_CONFIG, response=GetBrokerConfigResponseHeader, summary="the broker's configuration"
+)
 def _get_config(services: AdminServices, _request: Request[None]) -> Reply:
     text = format_java_properties({**FIXED, **services.keys.properties()})
     version = encode_body(services.keys.version).decode()
     return Reply(fields=GetBrokerConfigResponseHeader(version=version), body=(text.encode(),))
 
 
+@family.route(RequestCode.DELETE_EXPIRED_COMMITLOG, summary="remove expired commit log files soon, whatever the hour")
 def _remove_expired_log(services: AdminServices, _request: Request[None]) -> Reply:
     services.lifetime.remove_expired_soon()
     return Reply()
 
 
+@family.route(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE, summary="remove queues without messages")
 def _remove_expired_queues(services: AdminServices, request: Request[None]) -> None:
     services.queue_removal.remove_expired(answer_to(request))
 
 
+@family.route(RequestCode.CLEAN_UNUSED_TOPIC, summary="remove queues of topics that do not exist any more")
 def _remove_unused_topics(services: AdminServices, request: Request[None]) -> None:
     services.queue_removal.remove_unused(services.topics.table.configs, answer_to(request))
 
@@ -163,46 +180,6 @@ def answer_to(request: Request[None]) -> Callable[[], None]:
     return done
 
 
+@family.route(RequestCode.GET_BROKER_RUNTIME_INFO, summary="the broker's runtime information")
 def _runtime_info(services: AdminServices, _request: Request[None]) -> ReplyOperation:
     return Reply(body=(encode_body(KVTable(table=(yield from services.runtime_info.table()))),))
-
-
-family: Final = RequestRoutes[AdminServices](
-    "admin",
-    Route(
-        code=RequestCode.UPDATE_AND_CREATE_TOPIC,
-        header=CreateTopicRequestHeader,
-        handler=_create_topic,
-        summary="create or change a topic",
-    ),
-    Route(
-        code=RequestCode.DELETE_TOPIC_IN_BROKER,
-        header=DeleteTopicRequestHeader,
-        handler=_delete_topic,
-        summary="delete a topic with its queues and consumer offsets",
-    ),
-    Route(code=RequestCode.GET_ALL_TOPIC_CONFIG, handler=_all_topics, summary="all topics' configurations"),
-    Route(code=RequestCode.GET_BROKER_RUNTIME_INFO, handler=_runtime_info, summary="the broker's runtime information"),
-    Route(code=RequestCode.UPDATE_BROKER_CONFIG, handler=_update_config, summary="change the broker's configuration"),
-    Route(
-        code=RequestCode.GET_BROKER_CONFIG,
-        response=GetBrokerConfigResponseHeader,
-        handler=_get_config,
-        summary="the broker's configuration",
-    ),
-    Route(
-        code=RequestCode.DELETE_EXPIRED_COMMITLOG,
-        handler=_remove_expired_log,
-        summary="remove expired commit log files soon, whatever the hour",
-    ),
-    Route(
-        code=RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
-        handler=_remove_expired_queues,
-        summary="remove queues without messages",
-    ),
-    Route(
-        code=RequestCode.CLEAN_UNUSED_TOPIC,
-        handler=_remove_unused_topics,
-        summary="remove queues of topics that do not exist any more",
-    ),
-)

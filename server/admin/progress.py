@@ -19,7 +19,7 @@ from rocketwire.server.core.long_tasks import (
     json_size_of_texts,
 )
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.offsets.consumed import groups_of, topics_of
 from rocketwire.server.statistics.counters import Counters, Period
 from rocketwire.server.statistics.statistics import GroupTopic
@@ -62,6 +62,9 @@ class ProgressServices:
     topics: BrokerTopics
 
 
+family: Final = RequestRoutes[ProgressServices]("progress")
+
+
 def _topic(services: ProgressServices, topic: str) -> TopicConfig:
     config = services.topics.get(topic)
     if config is None:
@@ -78,6 +81,11 @@ def _queue(services: ProgressServices, topic: str, queue_id: int) -> MessageQueu
     return MessageQueue(topic=topic, broker_name=services.broker_keys.current.broker_name, queue_id=queue_id)
 
 
+@family.route(
+    RequestCode.GET_TOPIC_STATS_INFO,
+    header=headers.GetTopicStatsInfoRequestHeader,
+    summary="where the queues of a topic begin and end",
+)
 def _topic_stats(
     services: ProgressServices, request: Request[headers.GetTopicStatsInfoRequestHeader]
 ) -> ReplyOperation:
@@ -107,6 +115,11 @@ def _least(services: ProgressServices, topic: str, queues: int) -> int:
     return queues * (_LEAST_ROW + len(topic) + len(services.broker_keys.current.broker_name))
 
 
+@family.route(
+    RequestCode.GET_CONSUME_STATS,
+    header=headers.GetConsumeStatsRequestHeader,
+    summary="a group's offsets in the queues of a topic",
+)
 def _consume_stats(
     services: ProgressServices, request: Request[headers.GetConsumeStatsRequestHeader]
 ) -> ReplyOperation:
@@ -154,6 +167,9 @@ def _progress(services: ProgressServices, group: str, topic: str, queue_id: int,
     )
 
 
+@family.route(
+    RequestCode.GET_BROKER_CONSUME_STATS, header=GetConsumeStatsInBrokerHeader, summary="the offsets of all groups"
+)
 def _all_stats(services: ProgressServices, request: Request[GetConsumeStatsInBrokerHeader]) -> ReplyOperation:
     newer = request.header.version >= VERSION_5_0_0
     return _all_progress_reply(services, ordered=request.fields.is_order, newer=newer)
@@ -202,6 +218,11 @@ def _consumed_topic(services: ProgressServices, group: str, topic: str) -> Topic
     return services.topics.get(topic)
 
 
+@family.route(
+    RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
+    header=headers.QueryTopicConsumeByWhoRequestHeader,
+    summary="which groups consume a topic",
+)
 def _consumed_by(
     services: ProgressServices, request: Request[headers.QueryTopicConsumeByWhoRequestHeader]
 ) -> ReplyOperation:
@@ -217,6 +238,11 @@ def _groups_reply(services: ProgressServices, topic: str) -> ReplyOperation:
     )
 
 
+@family.route(
+    RequestCode.QUERY_CONSUME_TIME_SPAN,
+    header=headers.QueryConsumeTimeSpanRequestHeader,
+    summary="the store times at a group's offsets",
+)
 def _time_span(
     services: ProgressServices, request: Request[headers.QueryConsumeTimeSpanRequestHeader]
 ) -> ReplyOperation:
@@ -254,38 +280,3 @@ def _span(services: ProgressServices, group: str, topic: str, queue_id: int) -> 
         consume_time_stamp_str=local_text(consumed),
         delay_time=services.clock() - store.store_time(topic, queue_id, committed) if waiting else 0,
     )
-
-
-family: Final = RequestRoutes[ProgressServices](
-    "progress",
-    Route(
-        code=RequestCode.GET_TOPIC_STATS_INFO,
-        header=headers.GetTopicStatsInfoRequestHeader,
-        handler=_topic_stats,
-        summary="where the queues of a topic begin and end",
-    ),
-    Route(
-        code=RequestCode.GET_CONSUME_STATS,
-        header=headers.GetConsumeStatsRequestHeader,
-        handler=_consume_stats,
-        summary="a group's offsets in the queues of a topic",
-    ),
-    Route(
-        code=RequestCode.GET_BROKER_CONSUME_STATS,
-        header=GetConsumeStatsInBrokerHeader,
-        handler=_all_stats,
-        summary="the offsets of all groups",
-    ),
-    Route(
-        code=RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
-        header=headers.QueryTopicConsumeByWhoRequestHeader,
-        handler=_consumed_by,
-        summary="which groups consume a topic",
-    ),
-    Route(
-        code=RequestCode.QUERY_CONSUME_TIME_SPAN,
-        header=headers.QueryConsumeTimeSpanRequestHeader,
-        handler=_time_span,
-        summary="the store times at a group's offsets",
-    ),
-)

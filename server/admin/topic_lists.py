@@ -20,7 +20,7 @@ from rocketwire.server.core.long_tasks import (
     parse_body,
 )
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.topics.attributes import altered_attributes
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
@@ -29,7 +29,10 @@ from rocketwire.wire.bodies.topic import CreateTopicListRequestBody, TopicConfig
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.admin import GetTopicConfigRequestHeader
 
+family: Final = RequestRoutes[AdminServices]("admin")
 
+
+@family.route(RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, summary="create or change several topics")
 def _create(services: AdminServices, request: Request[None]) -> ReplyOperation:
     return _created(services, parse_body(CreateTopicListRequestBody, request.body), request.held())
 
@@ -66,6 +69,7 @@ def _altered(services: AdminServices, topic: TopicConfig) -> TopicConfig:
     return replace(topic, attributes=altered_attributes(current, text, new=former is None))
 
 
+@family.route(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER, summary="the names of the system's topics")
 def _system_topics(services: AdminServices, _request: Request[None]) -> ReplyOperation:
     topics = tuple(sorted(names.SYSTEM_TOPICS | services.topics.own))
     return Reply(
@@ -73,26 +77,10 @@ def _system_topics(services: AdminServices, _request: Request[None]) -> ReplyOpe
     )
 
 
+@family.route(RequestCode.GET_TOPIC_CONFIG, header=GetTopicConfigRequestHeader, summary="one topic's configuration")
 def _one(services: AdminServices, request: Request[GetTopicConfigRequestHeader]) -> Reply:
     topic = request.fields.topic
     found = services.topics.get(topic)
     if found is None:
         return Reply(code=ResponseCode.TOPIC_NOT_EXIST, remark=f"No topic in this broker. topic: {topic}")
     return Reply(body=(encode_body(found),))
-
-
-family: Final = RequestRoutes[AdminServices](
-    "admin",
-    Route(code=RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, handler=_create, summary="create or change several topics"),
-    Route(
-        code=RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER,
-        handler=_system_topics,
-        summary="the names of the system's topics",
-    ),
-    Route(
-        code=RequestCode.GET_TOPIC_CONFIG,
-        header=GetTopicConfigRequestHeader,
-        handler=_one,
-        summary="one topic's configuration",
-    ),
-)

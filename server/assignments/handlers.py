@@ -15,7 +15,7 @@ from rocketwire.server.core.long_tasks import (
     parse_body,
 )
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.wire.bodies.assignment import (
     MessageQueueAssignment,
     QueryAssignmentRequestBody,
@@ -29,6 +29,10 @@ _LEAST_QUEUE: Final = len('{"messageQueue":{"brokerName":"","queueId":0,"topic":
 _LEAST_MODE: Final = len('"":{"consumerGroup":"","mode":"POP","popShareQueueNum":0,"topic":""},')
 
 
+family: Final = RequestRoutes[Assignments]("assignment")
+
+
+@family.route(RequestCode.QUERY_ASSIGNMENT, summary="the queues of a client, and how it reads them")
 def _query(assignments: Assignments, request: Request[None]) -> ReplyOperation:
     return _assigned(assignments, parse_body(QueryAssignmentRequestBody, request.body))
 
@@ -58,6 +62,7 @@ def _told(topic: str, found: ClientQueues, numbers: list[int]) -> list[MessageQu
     ]
 
 
+@family.route(RequestCode.SET_MESSAGE_REQUEST_MODE, summary="whether a group pulls or pops a topic")
 def _set_mode(assignments: Assignments, request: Request[None]) -> ReplyOperation:
     return _mode_set(assignments, parse_body(SetMessageRequestModeRequestBody, request.body))
 
@@ -70,22 +75,7 @@ def _mode_set(assignments: Assignments, read: Operation[SetMessageRequestModeReq
     return Reply()
 
 
+@family.route(RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, summary="which groups pull or pop which topics")
 def _modes(assignments: Assignments, _request: Request[None]) -> ReplyOperation:
     count = len(assignments.table)
     return Reply(body=((yield from encode_answer(assignments.table.modes, count, count * _LEAST_MODE)),))
-
-
-family: Final = RequestRoutes[Assignments](
-    "assignment",
-    Route(code=RequestCode.QUERY_ASSIGNMENT, handler=_query, summary="the queues of a client, and how it reads them"),
-    Route(
-        code=RequestCode.SET_MESSAGE_REQUEST_MODE,
-        handler=_set_mode,
-        summary="whether a group pulls or pops a topic",
-    ),
-    Route(
-        code=RequestCode.GET_ALL_MESSAGE_REQUEST_MODE,
-        handler=_modes,
-        summary="which groups pull or pop which topics",
-    ),
-)

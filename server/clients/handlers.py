@@ -21,7 +21,7 @@ from rocketwire.server.core.long_tasks import (
     parse_body,
 )
 from rocketwire.server.core.request import Peer, Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.filters import selection
 from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.limits.keys import LimitKeys
@@ -65,6 +65,10 @@ class ConsumerListEmpty(ServerError):
     """No member of the group is connected."""
 
 
+family: Final = RequestRoutes[ClientServices]("client")
+
+
+@family.route(RequestCode.HEART_BEAT, summary="a client's groups and subscriptions")
 def _heartbeat(services: ClientServices, request: Request[None]) -> Reply | ReplyOperation:
     more = services.heartbeats.take(request.peer, request.header, request.body)
     return Reply() if more is None else _heard(more)
@@ -75,6 +79,12 @@ def _heard(more: Operation[None]) -> ReplyOperation:
     return Reply()
 
 
+@family.route(
+    RequestCode.UNREGISTER_CLIENT,
+    header=UnregisterClientRequestHeader,
+    response=UnregisterClientResponseHeader,
+    summary="a client leaves a group",
+)
 def _unregister(services: ClientServices, request: Request[UnregisterClientRequestHeader]) -> Reply:
     fields = request.fields
     if fields.producer_group is not None:
@@ -85,6 +95,12 @@ def _unregister(services: ClientServices, request: Request[UnregisterClientReque
     return Reply(ext={})
 
 
+@family.route(
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP,
+    header=GetConsumerListByGroupRequestHeader,
+    response=GetConsumerListByGroupResponseHeader,
+    summary="the client ids of a group",
+)
 def _consumer_list(services: ClientServices, request: Request[GetConsumerListByGroupRequestHeader]) -> ReplyOperation:
     group = services.clients.consumer(request.fields.consumer_group)
     if group is None:
@@ -98,6 +114,7 @@ def _consumers_reply(client_ids: tuple[str, ...]) -> ReplyOperation:
     return Reply(ext={}, body=((yield from encode_answer(body, len(client_ids), json_size_of_texts(client_ids))),))
 
 
+@family.route(RequestCode.CHECK_CLIENT_CONFIG, summary="check a subscription")
 def _check_subscription(services: ClientServices, request: Request[None]) -> Reply:
     most = services.limit_keys.current.max_heartbeat_bytes
     if len(request.body) > most:
@@ -109,6 +126,7 @@ def _check_subscription(services: ClientServices, request: Request[None]) -> Rep
     return Reply()
 
 
+@family.route(RequestCode.LOCK_BATCH_MQ, summary="lock queues for orderly consumption")
 def _lock(services: ClientServices, request: Request[None]) -> ReplyOperation:
     check_size(request.body)
     return _locked(services.order_locks, parse_body(LockBatchRequestBody, request.body))
@@ -131,6 +149,7 @@ def _locked(locks: OrderLocks, read: Operation[LockBatchRequestBody]) -> ReplyOp
     )
 
 
+@family.route(RequestCode.UNLOCK_BATCH_MQ, summary="release queue locks")
 def _unlock(services: ClientServices, request: Request[None]) -> ReplyOperation:
     check_size(request.body)
     return _unlocked(services.order_locks, parse_body(UnlockBatchRequestBody, request.body))
@@ -142,26 +161,3 @@ def _unlocked(locks: OrderLocks, read: Operation[UnlockBatchRequestBody]) -> Rep
         locks.unlock(body.consumer_group, body.client_id, part)
         yield None
     return Reply()
-
-
-family: Final = RequestRoutes[ClientServices](
-    "client",
-    Route(code=RequestCode.HEART_BEAT, handler=_heartbeat, summary="a client's groups and subscriptions"),
-    Route(
-        code=RequestCode.UNREGISTER_CLIENT,
-        header=UnregisterClientRequestHeader,
-        response=UnregisterClientResponseHeader,
-        handler=_unregister,
-        summary="a client leaves a group",
-    ),
-    Route(
-        code=RequestCode.GET_CONSUMER_LIST_BY_GROUP,
-        header=GetConsumerListByGroupRequestHeader,
-        response=GetConsumerListByGroupResponseHeader,
-        handler=_consumer_list,
-        summary="the client ids of a group",
-    ),
-    Route(code=RequestCode.CHECK_CLIENT_CONFIG, handler=_check_subscription, summary="check a subscription"),
-    Route(code=RequestCode.LOCK_BATCH_MQ, handler=_lock, summary="lock queues for orderly consumption"),
-    Route(code=RequestCode.UNLOCK_BATCH_MQ, handler=_unlock, summary="release queue locks"),
-)

@@ -26,7 +26,7 @@ from rocketwire.server.core.errors import (
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import ROWS_PER_STEP, ReplyOperation, check_answer, encode_answer, in_batches
 from rocketwire.server.core.request import ClientAnswer, Peer, Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.wire.bodies.online import (
     ClientConnection,
     ConsumerConnection,
@@ -42,6 +42,10 @@ from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE
 _LEAST_PRODUCER: Final = len('{"clientId":"","language":"GO","lastUpdateTimestamp":0,"remoteIP":"","version":1},')
 
 
+family: Final = RequestRoutes[OnlineServices]("online")
+
+
+@family.route(RequestCode.GET_ALL_PRODUCER_INFO, summary="all connected producers by group")
 def _all_producers(services: OnlineServices, _request: Request[None]) -> ReplyOperation:
     """The producers of every group (328), as `mqadmin producer` shows them."""
     found: dict[str, tuple[ProducerInfo, ...]] = {}
@@ -76,6 +80,11 @@ _UNSET_REMARK: Final = "not set any response code"  # 4.9.7's remark beside the 
 _CREDENTIALS: Final = frozenset({ACCESS_KEY, SIGNATURE})
 
 
+@family.route(
+    RequestCode.GET_CONSUMER_CONNECTION_LIST,
+    header=headers.GetConsumerConnectionListRequestHeader,
+    summary="the connections of a consumer group",
+)
 def _consumer_connections(
     services: OnlineServices, request: Request[headers.GetConsumerConnectionListRequestHeader]
 ) -> ReplyOperation:
@@ -99,6 +108,11 @@ def _consumers_reply(group: ConsumerGroup) -> ReplyOperation:
     return Reply(body=((yield from encode_answer(body, rows, least)),))
 
 
+@family.route(
+    RequestCode.GET_PRODUCER_CONNECTION_LIST,
+    header=headers.GetProducerConnectionListRequestHeader,
+    summary="the connections of a producer group",
+)
 def _producer_connections(
     services: OnlineServices, request: Request[headers.GetProducerConnectionListRequestHeader]
 ) -> ReplyOperation:
@@ -135,11 +149,21 @@ def _least(connections: tuple[ClientConnection, ...]) -> int:
     return sum([_LEAST_CONNECTION + len(each.client_id) for each in connections])
 
 
+@family.route(
+    RequestCode.GET_CONSUMER_RUNNING_INFO,
+    header=headers.GetConsumerRunningInfoRequestHeader,
+    summary="a consumer's runtime information",
+)
 def _running_info(services: OnlineServices, request: Request[headers.GetConsumerRunningInfoRequestHeader]) -> None:
     fields = request.fields
     _hand_on(services, request, fields.consumer_group, fields.client_id, request.header.ext or {}, b"")
 
 
+@family.route(
+    RequestCode.CONSUME_MESSAGE_DIRECTLY,
+    header=headers.ConsumeMessageDirectlyResultRequestHeader,
+    summary="have one consumer process a stored message now",
+)
 def _consume_directly(
     services: OnlineServices, request: Request[headers.ConsumeMessageDirectlyResultRequestHeader]
 ) -> None:
@@ -176,6 +200,11 @@ def _answer(held: Request[None], reply: Reply) -> None:
     held.peer.flush()
 
 
+@family.route(
+    RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
+    header=headers.ResetOffsetRequestHeader,
+    summary="reset the offsets of a connected group to a time",
+)
 def _reset(services: OnlineServices, request: Request[headers.ResetOffsetRequestHeader]) -> ReplyOperation:
     return _offsets_reply(reset(services, request.fields, for_cpp=request.header.language == CPP))
 
@@ -185,6 +214,11 @@ def _offsets_reply(resets: Operation[bytes]) -> ReplyOperation:
     return Reply(remark=_UNSET_REMARK, body=(offsets,))
 
 
+@family.route(
+    RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
+    header=headers.GetConsumerStatusRequestHeader,
+    summary="offsets as a group's clients hold them",
+)
 def _consumer_status(services: OnlineServices, request: Request[headers.GetConsumerStatusRequestHeader]) -> None:
     fields, held = request.fields, request.held()
 
@@ -196,49 +230,3 @@ def _consumer_status(services: OnlineServices, request: Request[headers.GetConsu
             _answer(held, Reply(remark=_UNSET_REMARK, body=(body,)))
 
     consumer_status(services.clients, fields.group, fields.topic, fields.client_addr, done)
-
-
-family: Final = RequestRoutes[OnlineServices](
-    "online",
-    Route(
-        code=RequestCode.GET_CONSUMER_CONNECTION_LIST,
-        header=headers.GetConsumerConnectionListRequestHeader,
-        handler=_consumer_connections,
-        summary="the connections of a consumer group",
-    ),
-    Route(
-        code=RequestCode.GET_PRODUCER_CONNECTION_LIST,
-        header=headers.GetProducerConnectionListRequestHeader,
-        handler=_producer_connections,
-        summary="the connections of a producer group",
-    ),
-    Route(
-        code=RequestCode.GET_ALL_PRODUCER_INFO,
-        handler=_all_producers,
-        summary="all connected producers by group",
-    ),
-    Route(
-        code=RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
-        header=headers.ResetOffsetRequestHeader,
-        handler=_reset,
-        summary="reset the offsets of a connected group to a time",
-    ),
-    Route(
-        code=RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
-        header=headers.GetConsumerStatusRequestHeader,
-        handler=_consumer_status,
-        summary="offsets as a group's clients hold them",
-    ),
-    Route(
-        code=RequestCode.GET_CONSUMER_RUNNING_INFO,
-        header=headers.GetConsumerRunningInfoRequestHeader,
-        handler=_running_info,
-        summary="a consumer's runtime information",
-    ),
-    Route(
-        code=RequestCode.CONSUME_MESSAGE_DIRECTLY,
-        header=headers.ConsumeMessageDirectlyResultRequestHeader,
-        handler=_consume_directly,
-        summary="have one consumer process a stored message now",
-    ),
-)

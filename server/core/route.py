@@ -16,6 +16,7 @@ ServicesT = TypeVar("ServicesT")
 HandlerResult: TypeAlias = Reply | Append | ReplyOperation | None
 """What a handler returns: the answer, what is to be appended, a generator that carries the request out in steps, or
 None when a service answers later."""
+HandlerT = TypeVar("HandlerT", bound=Callable[[Any, Request[Any]], HandlerResult])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +46,52 @@ class Route:
 
 
 class RequestRoutes(Generic[ServicesT]):
-    """The request codes of one subject; called with the services of a server, it gives what this one serves.
+    """The request codes of one subject, which `route` enters beside their handlers.
+
+    Called with the services of a server, it gives what this one serves.
 
     Attributes:
         name: The subject.
-        routes: Its request codes, each with its handler.
     """
 
-    def __init__(self, name: str, *routes: Route) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.routes = routes
+        self._routes: list[Route] = []
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """Its request codes, each with its handler."""
+        return tuple(self._routes)
+
+    def route(
+        self,
+        code: RequestCode,
+        *,
+        header: type[Any] | None = None,
+        response: type[Any] | None = None,
+        short: bool = False,
+        appends: bool = False,
+        grpc_only: bool = False,
+        summary: str,
+    ) -> Callable[[HandlerT], HandlerT]:
+        """Serve a request code with the decorated handler; see `Route`."""
+
+        def enter(handler: HandlerT) -> HandlerT:
+            self._routes.append(
+                Route(
+                    code=code,
+                    header=header,
+                    response=response,
+                    handler=handler,
+                    short=short,
+                    appends=appends,
+                    grpc_only=grpc_only,
+                    summary=summary,
+                )
+            )
+            return handler
+
+        return enter
 
     def __call__(self, services: ServicesT) -> Family:
         """The routes, with the services that their handlers are given."""

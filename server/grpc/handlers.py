@@ -7,7 +7,7 @@ from typing import Final
 
 from rocketwire.server.core.errors import TopicNotFound
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.route import CallRouteRequestHeader
@@ -20,20 +20,17 @@ class GrpcRouteServices:
     topics: BrokerTopics
 
 
+family: Final = RequestRoutes[GrpcRouteServices]("route")
+
+
+@family.route(
+    RequestCode.GET_ROUTEINFO_BY_TOPIC,
+    header=CallRouteRequestHeader,
+    grpc_only=True,
+    summary="whether there is a topic",
+)
 def _route(services: GrpcRouteServices, request: Request[CallRouteRequestHeader]) -> Reply:
     """Say whether there is such a topic, to a client that the guards admit."""
     if services.topics.get(request.fields.topic) is None:
         raise TopicNotFound(request.fields.topic)
     return Reply()
-
-
-family: Final = RequestRoutes[GrpcRouteServices](
-    "route",
-    Route(
-        code=RequestCode.GET_ROUTEINFO_BY_TOPIC,
-        header=CallRouteRequestHeader,
-        handler=_route,
-        grpc_only=True,
-        summary="whether there is a topic",
-    ),
-)

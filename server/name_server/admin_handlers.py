@@ -16,7 +16,7 @@ from rocketwire.server.core.errors import ConfigRejected
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import ReplyOperation, as_one_step, encode_answer, json_size_of_texts
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.wire.bodies.route import TopicList
@@ -36,6 +36,14 @@ class NameServerAdminServices:
     config: NameServerConfig
 
 
+family: Final = RequestRoutes[NameServerAdminServices]("name server's administration")
+
+
+@family.route(
+    RequestCode.DELETE_TOPIC_IN_NAMESRV,
+    header=headers.DeleteTopicFromNamesrvRequestHeader,
+    summary="delete a topic's route",
+)
 def _delete_topic(
     services: NameServerAdminServices, request: Request[headers.DeleteTopicFromNamesrvRequestHeader]
 ) -> Reply:
@@ -43,6 +51,12 @@ def _delete_topic(
     return Reply()
 
 
+@family.route(
+    RequestCode.WIPE_WRITE_PERM_OF_BROKER,
+    header=headers.WipeWritePermOfBrokerRequestHeader,
+    response=headers.WipeWritePermOfBrokerResponseHeader,
+    summary="take the permission to write from a broker's topics",
+)
 def _wipe_write(
     services: NameServerAdminServices, request: Request[headers.WipeWritePermOfBrokerRequestHeader]
 ) -> ReplyOperation:
@@ -54,6 +68,12 @@ def _wiped(services: NameServerAdminServices, broker: str) -> ReplyOperation:
     return Reply(fields=headers.WipeWritePermOfBrokerResponseHeader(wipe_topic_count=count))
 
 
+@family.route(
+    RequestCode.ADD_WRITE_PERM_OF_BROKER,
+    header=headers.AddWritePermOfBrokerRequestHeader,
+    response=headers.AddWritePermOfBrokerResponseHeader,
+    summary="give a broker's topics the permission to write",
+)
 def _add_write(
     services: NameServerAdminServices, request: Request[headers.AddWritePermOfBrokerRequestHeader]
 ) -> ReplyOperation:
@@ -66,16 +86,34 @@ def _added(services: NameServerAdminServices, broker: str) -> ReplyOperation:
     return Reply(fields=headers.AddWritePermOfBrokerResponseHeader(add_topic_count=count))
 
 
+@family.route(
+    RequestCode.GET_TOPICS_BY_CLUSTER, header=headers.GetTopicsByClusterRequestHeader, summary="the topics of a cluster"
+)
 def _of_cluster(
     services: NameServerAdminServices, request: Request[headers.GetTopicsByClusterRequestHeader]
 ) -> ReplyOperation:
     return _list_reply(services.routes.topics_of_cluster(request.fields.cluster))
 
 
-def _with_flags(
-    services: NameServerAdminServices, _request: Request[None], *, chosen: Callable[[int], bool]
-) -> ReplyOperation:
+def _with_flags(services: NameServerAdminServices, chosen: Callable[[int], bool]) -> ReplyOperation:
     return _list_reply(services.routes.topics_with_flags(chosen))
+
+
+@family.route(RequestCode.GET_UNIT_TOPIC_LIST, summary="the topics of units")
+def _of_units(services: NameServerAdminServices, _request: Request[None]) -> ReplyOperation:
+    return _with_flags(services, lambda flags: bool(flags & TopicSysFlag.UNIT))
+
+
+@family.route(RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST, summary="the topics that units subscribe to")
+def _with_unit_subscribers(services: NameServerAdminServices, _request: Request[None]) -> ReplyOperation:
+    return _with_flags(services, lambda flags: bool(flags & TopicSysFlag.UNIT_SUB))
+
+
+@family.route(
+    RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST, summary="the topics that units subscribe to and that are of none"
+)
+def _of_no_unit_with_subscribers(services: NameServerAdminServices, _request: Request[None]) -> ReplyOperation:
+    return _with_flags(services, lambda flags: flags & _UNITS == TopicSysFlag.UNIT_SUB)
 
 
 def _list_reply(topics: Operation[list[str]]) -> ReplyOperation:
@@ -83,6 +121,7 @@ def _list_reply(topics: Operation[list[str]]) -> ReplyOperation:
     return Reply(body=((yield from encode_answer(TopicList(topic_list=names), len(names), json_size_of_texts(names))),))
 
 
+@family.route(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS, summary="the topics named like clusters and brokers")
 def _system_topics(services: NameServerAdminServices, request: Request[None]) -> ReplyOperation:
     info = services.routes.clusters(request.peer)
     addresses = [address for broker in info.broker_addr_table.values() for address in broker.broker_addrs.values()]
@@ -96,10 +135,12 @@ def _body_reply(body: TopicList, names: Sequence[str]) -> ReplyOperation:
     return Reply(body=((yield from encode_answer(body, len(names), json_size_of_texts(names))),))
 
 
+@family.route(RequestCode.GET_NAMESRV_CONFIG, summary="the name server's configuration")
 def _get_config(services: NameServerAdminServices, _request: Request[None]) -> Reply:
     return Reply(body=(services.config.text().encode(),))
 
 
+@family.route(RequestCode.UPDATE_NAMESRV_CONFIG, summary="change the name server's configuration")
 def _update_config(services: NameServerAdminServices, request: Request[None]) -> ReplyOperation:
     if len(request.body) > MOST_CONFIG:
         raise LimitExceeded("configBytes", MOST_CONFIG)
@@ -112,60 +153,3 @@ def _updated(services: NameServerAdminServices, text: str) -> Reply:
     except JavaPropertiesInvalid as error:
         raise ConfigRejected(str(error)) from error
     return Reply()
-
-
-family: Final = RequestRoutes[NameServerAdminServices](
-    "name server's administration",
-    Route(
-        code=RequestCode.DELETE_TOPIC_IN_NAMESRV,
-        header=headers.DeleteTopicFromNamesrvRequestHeader,
-        handler=_delete_topic,
-        summary="delete a topic's route",
-    ),
-    Route(
-        code=RequestCode.WIPE_WRITE_PERM_OF_BROKER,
-        header=headers.WipeWritePermOfBrokerRequestHeader,
-        response=headers.WipeWritePermOfBrokerResponseHeader,
-        handler=_wipe_write,
-        summary="take the permission to write from a broker's topics",
-    ),
-    Route(
-        code=RequestCode.ADD_WRITE_PERM_OF_BROKER,
-        header=headers.AddWritePermOfBrokerRequestHeader,
-        response=headers.AddWritePermOfBrokerResponseHeader,
-        handler=_add_write,
-        summary="give a broker's topics the permission to write",
-    ),
-    Route(
-        code=RequestCode.GET_TOPICS_BY_CLUSTER,
-        header=headers.GetTopicsByClusterRequestHeader,
-        handler=_of_cluster,
-        summary="the topics of a cluster",
-    ),
-    Route(
-        code=RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS,
-        handler=_system_topics,
-        summary="the topics named like clusters and brokers",
-    ),
-    Route(
-        code=RequestCode.GET_UNIT_TOPIC_LIST,
-        handler=partial(_with_flags, chosen=lambda flags: bool(flags & TopicSysFlag.UNIT)),
-        summary="the topics of units",
-    ),
-    Route(
-        code=RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST,
-        handler=partial(_with_flags, chosen=lambda flags: bool(flags & TopicSysFlag.UNIT_SUB)),
-        summary="the topics that units subscribe to",
-    ),
-    Route(
-        code=RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST,
-        handler=partial(_with_flags, chosen=lambda flags: flags & _UNITS == TopicSysFlag.UNIT_SUB),
-        summary="the topics that units subscribe to and that are of none",
-    ),
-    Route(code=RequestCode.GET_NAMESRV_CONFIG, handler=_get_config, summary="the name server's configuration"),
-    Route(
-        code=RequestCode.UPDATE_NAMESRV_CONFIG,
-        handler=_update_config,
-        summary="change the name server's configuration",
-    ),
-)

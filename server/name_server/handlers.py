@@ -18,7 +18,7 @@ from rocketwire.server.core.long_tasks import (
     parse_body,
 )
 from rocketwire.server.core.request import Peer, Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.key_values import Done, KeyValueConfig
@@ -54,6 +54,14 @@ class NameServerServices:
     config: NameServerConfig
 
 
+family: Final = RequestRoutes[NameServerServices]("name server")
+
+
+@family.route(
+    RequestCode.GET_ROUTEINFO_BY_TOPIC,
+    header=headers.GetRouteInfoRequestHeader,
+    summary="the brokers and queues of a topic",
+)
 def _route(services: NameServerServices, request: Request[headers.GetRouteInfoRequestHeader]) -> ReplyOperation:
     fields = request.fields
     found = services.routes.route(fields.topic, request.peer)
@@ -75,6 +83,12 @@ def _route_reply(found: TopicRouteData, *, strict: bool) -> ReplyOperation:
     return Reply(body=(body,))
 
 
+@family.route(
+    RequestCode.REGISTER_BROKER,
+    header=headers.RegisterBrokerRequestHeader,
+    response=headers.RegisterBrokerResponseHeader,
+    summary="register a broker and its topics",
+)
 def _register(services: NameServerServices, request: Request[headers.RegisterBrokerRequestHeader]) -> ReplyOperation:
     fields, most = request.fields, services.limits.keys.current.max_registration_bytes
     if len(request.body) > most:
@@ -135,11 +149,20 @@ def _encode_table(table: dict[str, str]) -> Operation[bytes]:
     return (yield from encode_answer(KVTable(table=table), len(table), least))
 
 
+@family.route(
+    RequestCode.UNREGISTER_BROKER, header=headers.UnRegisterBrokerRequestHeader, summary="unregister a broker"
+)
 def _unregister(services: NameServerServices, request: Request[headers.UnRegisterBrokerRequestHeader]) -> Reply:
     services.routes.unregister(_identity(request.fields))
     return Reply()
 
 
+@family.route(
+    RequestCode.QUERY_DATA_VERSION,
+    header=headers.QueryDataVersionRequestHeader,
+    response=headers.QueryDataVersionResponseHeader,
+    summary="whether a broker's topics have changed",
+)
 def _data_version(
     services: NameServerServices, request: Request[headers.QueryDataVersionRequestHeader]
 ) -> ReplyOperation:
@@ -167,12 +190,14 @@ def _identity(
     )
 
 
+@family.route(RequestCode.GET_BROKER_CLUSTER_INFO, summary="all brokers and clusters")
 def _clusters(services: NameServerServices, request: Request[None]) -> ReplyOperation:
     body = services.routes.clusters(request.peer)
     brokers = body.broker_addr_table
     return Reply(body=((yield from encode_answer(body, len(brokers), 2 * json_size_of_texts(brokers))),))
 
 
+@family.route(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, summary="the names of all topics")
 def _topics(services: NameServerServices, _request: Request[None]) -> ReplyOperation:
     topics = tuple(services.routes.topics())
     return Reply(
@@ -180,11 +205,18 @@ def _topics(services: NameServerServices, _request: Request[None]) -> ReplyOpera
     )
 
 
+@family.route(RequestCode.PUT_KV_CONFIG, header=headers.PutKVConfigRequestHeader, summary="set a value")
 def _put_value(services: NameServerServices, request: Request[headers.PutKVConfigRequestHeader]) -> None:
     fields = request.fields
     services.key_values.put(fields.namespace, fields.key, fields.value, _answer(request.held()))
 
 
+@family.route(
+    RequestCode.GET_KV_CONFIG,
+    header=headers.GetKVConfigRequestHeader,
+    response=headers.GetKVConfigResponseHeader,
+    summary="get a value",
+)
 def _get_value(services: NameServerServices, request: Request[headers.GetKVConfigRequestHeader]) -> Reply:
     fields = request.fields
     value = services.key_values.get(fields.namespace, fields.key)
@@ -193,6 +225,7 @@ def _get_value(services: NameServerServices, request: Request[headers.GetKVConfi
     return Reply(fields=headers.GetKVConfigResponseHeader(value=value))
 
 
+@family.route(RequestCode.DELETE_KV_CONFIG, header=headers.DeleteKVConfigRequestHeader, summary="delete a value")
 def _delete_value(services: NameServerServices, request: Request[headers.DeleteKVConfigRequestHeader]) -> None:
     services.key_values.delete(request.fields.namespace, request.fields.key, _answer(request.held()))
 
@@ -205,6 +238,11 @@ def _answer(request: Request[None]) -> Done:
     return done
 
 
+@family.route(
+    RequestCode.GET_KVLIST_BY_NAMESPACE,
+    header=headers.GetKVListByNamespaceRequestHeader,
+    summary="all values of a namespace",
+)
 def _values(
     services: NameServerServices, request: Request[headers.GetKVListByNamespaceRequestHeader]
 ) -> ReplyOperation:
@@ -216,61 +254,3 @@ def _values(
 
 def _values_reply(table: dict[str, str]) -> ReplyOperation:
     return Reply(body=((yield from _encode_table(table)),))
-
-
-family: Final = RequestRoutes[NameServerServices](
-    "name server",
-    Route(
-        code=RequestCode.GET_ROUTEINFO_BY_TOPIC,
-        header=headers.GetRouteInfoRequestHeader,
-        handler=_route,
-        summary="the brokers and queues of a topic",
-    ),
-    Route(
-        code=RequestCode.REGISTER_BROKER,
-        header=headers.RegisterBrokerRequestHeader,
-        response=headers.RegisterBrokerResponseHeader,
-        handler=_register,
-        summary="register a broker and its topics",
-    ),
-    Route(
-        code=RequestCode.UNREGISTER_BROKER,
-        header=headers.UnRegisterBrokerRequestHeader,
-        handler=_unregister,
-        summary="unregister a broker",
-    ),
-    Route(
-        code=RequestCode.QUERY_DATA_VERSION,
-        header=headers.QueryDataVersionRequestHeader,
-        response=headers.QueryDataVersionResponseHeader,
-        handler=_data_version,
-        summary="whether a broker's topics have changed",
-    ),
-    Route(code=RequestCode.GET_BROKER_CLUSTER_INFO, handler=_clusters, summary="all brokers and clusters"),
-    Route(code=RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, handler=_topics, summary="the names of all topics"),
-    Route(
-        code=RequestCode.PUT_KV_CONFIG,
-        header=headers.PutKVConfigRequestHeader,
-        handler=_put_value,
-        summary="set a value",
-    ),
-    Route(
-        code=RequestCode.GET_KV_CONFIG,
-        header=headers.GetKVConfigRequestHeader,
-        response=headers.GetKVConfigResponseHeader,
-        handler=_get_value,
-        summary="get a value",
-    ),
-    Route(
-        code=RequestCode.DELETE_KV_CONFIG,
-        header=headers.DeleteKVConfigRequestHeader,
-        handler=_delete_value,
-        summary="delete a value",
-    ),
-    Route(
-        code=RequestCode.GET_KVLIST_BY_NAMESPACE,
-        header=headers.GetKVListByNamespaceRequestHeader,
-        handler=_values,
-        summary="all values of a namespace",
-    ),
-)

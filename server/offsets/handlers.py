@@ -7,7 +7,7 @@ from typing import Final
 
 from rocketwire.server.core.errors import NotFound
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.tables.offsets import OffsetTable
@@ -23,6 +23,15 @@ class OffsetServices:
     store: StoreProtocol
 
 
+family: Final = RequestRoutes[OffsetServices]("offset")
+
+
+@family.route(
+    RequestCode.QUERY_CONSUMER_OFFSET,
+    header=headers.QueryConsumerOffsetRequestHeader,
+    response=headers.QueryConsumerOffsetResponseHeader,
+    summary="a group's committed offset",
+)
 def _query(services: OffsetServices, request: Request[headers.QueryConsumerOffsetRequestHeader]) -> Reply:
     """The committed offset; 0 for a group without one while the whole queue is young, else "not found".
 
@@ -46,75 +55,58 @@ def _starts_in_memory(services: OffsetServices, topic: str, queue_id: int) -> bo
     return store.min_offset(topic, queue_id) <= 0 and not store.get(topic, queue_id, 0, 1).is_far_behind
 
 
+@family.route(
+    RequestCode.UPDATE_CONSUMER_OFFSET,
+    header=headers.UpdateConsumerOffsetRequestHeader,
+    response=headers.UpdateConsumerOffsetResponseHeader,
+    summary="commit a group's offset",
+)
 def _update(services: OffsetServices, request: Request[headers.UpdateConsumerOffsetRequestHeader]) -> Reply:
     fields = request.fields
     commit_offset(services.offsets, fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
     return Reply(ext={})
 
 
+@family.route(
+    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
+    header=headers.SearchOffsetRequestHeader,
+    response=headers.SearchOffsetResponseHeader,
+    summary="a queue's offset at a time",
+)
 def _search(services: OffsetServices, request: Request[headers.SearchOffsetRequestHeader]) -> Reply:
     fields = request.fields
     offset = services.store.offset_by_time(fields.topic, fields.queue_id, fields.timestamp)
     return Reply(fields=headers.SearchOffsetResponseHeader(offset=offset))
 
 
+@family.route(
+    RequestCode.GET_MAX_OFFSET,
+    header=headers.GetMaxOffsetRequestHeader,
+    response=headers.GetMaxOffsetResponseHeader,
+    summary="the offset of a queue's next message",
+)
 def _max(services: OffsetServices, request: Request[headers.GetMaxOffsetRequestHeader]) -> Reply:
     offset = services.store.max_offset(request.fields.topic, request.fields.queue_id)
     return Reply(fields=headers.GetMaxOffsetResponseHeader(offset=offset))
 
 
+@family.route(
+    RequestCode.GET_MIN_OFFSET,
+    header=headers.GetMinOffsetRequestHeader,
+    response=headers.GetMinOffsetResponseHeader,
+    summary="the offset of a queue's oldest message",
+)
 def _min(services: OffsetServices, request: Request[headers.GetMinOffsetRequestHeader]) -> Reply:
     offset = services.store.min_offset(request.fields.topic, request.fields.queue_id)
     return Reply(fields=headers.GetMinOffsetResponseHeader(offset=offset))
 
 
+@family.route(
+    RequestCode.GET_EARLIEST_MSG_STORETIME,
+    header=headers.GetEarliestMsgStoretimeRequestHeader,
+    response=headers.GetEarliestMsgStoretimeResponseHeader,
+    summary="when a queue's oldest message was stored",
+)
 def _earliest(services: OffsetServices, request: Request[headers.GetEarliestMsgStoretimeRequestHeader]) -> Reply:
     timestamp = services.store.earliest_time(request.fields.topic, request.fields.queue_id)
     return Reply(fields=headers.GetEarliestMsgStoretimeResponseHeader(timestamp=timestamp))
-
-
-family: Final = RequestRoutes[OffsetServices](
-    "offset",
-    Route(
-        code=RequestCode.QUERY_CONSUMER_OFFSET,
-        header=headers.QueryConsumerOffsetRequestHeader,
-        response=headers.QueryConsumerOffsetResponseHeader,
-        handler=_query,
-        summary="a group's committed offset",
-    ),
-    Route(
-        code=RequestCode.UPDATE_CONSUMER_OFFSET,
-        header=headers.UpdateConsumerOffsetRequestHeader,
-        response=headers.UpdateConsumerOffsetResponseHeader,
-        handler=_update,
-        summary="commit a group's offset",
-    ),
-    Route(
-        code=RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
-        header=headers.SearchOffsetRequestHeader,
-        response=headers.SearchOffsetResponseHeader,
-        handler=_search,
-        summary="a queue's offset at a time",
-    ),
-    Route(
-        code=RequestCode.GET_MAX_OFFSET,
-        header=headers.GetMaxOffsetRequestHeader,
-        response=headers.GetMaxOffsetResponseHeader,
-        handler=_max,
-        summary="the offset of a queue's next message",
-    ),
-    Route(
-        code=RequestCode.GET_MIN_OFFSET,
-        header=headers.GetMinOffsetRequestHeader,
-        response=headers.GetMinOffsetResponseHeader,
-        handler=_min,
-        summary="the offset of a queue's oldest message",
-    ),
-    Route(
-        code=RequestCode.GET_EARLIEST_MSG_STORETIME,
-        header=headers.GetEarliestMsgStoretimeRequestHeader,
-        response=headers.GetEarliestMsgStoretimeResponseHeader,
-        handler=_earliest,
-        summary="when a queue's oldest message was stored",
-    ),
-)

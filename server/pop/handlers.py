@@ -7,7 +7,7 @@ from typing import Any, Final
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.pop_errors import NotInQueue
 from rocketwire.server.core.request import NOT_A_FRAME, Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.pop.polls import PollRequest, Polls
 from rocketwire.server.pop.services import PopServices, WaitingNotification, WaitingPop, poll_queue
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody, decode_batch
@@ -29,6 +29,16 @@ _TOO_LATE_MS: Final = 500
 """A request whose time is up for so long comes from a client that does not wait any more."""
 
 
+family: Final = RequestRoutes[PopServices]("pop")
+
+
+@family.route(
+    RequestCode.POP_MESSAGE,
+    header=PopMessageRequestHeader,
+    response=PopMessageResponseHeader,
+    appends=True,
+    summary="take messages for a while, or wait for one",
+)
 def _pop(services: PopServices, request: Request[PopMessageRequestHeader]) -> Reply | Append | None:
     fields = request.fields
     remote = request.peer.remote_text
@@ -58,10 +68,17 @@ def _hold(polls: Polls, request: Request[Any], wait: PollRequest, left: int) -> 
     return polls.hold(request.held(), wait, left / 1000)
 
 
+@family.route(
+    RequestCode.ACK_MESSAGE,
+    header=AckMessageRequestHeader,
+    appends=True,
+    summary="a message that was taken is consumed",
+)
 def _ack(services: PopServices, request: Request[AckMessageRequestHeader]) -> Reply | Append:
     return services.acks.ack(request.fields, request.peer.remote_text)
 
 
+@family.route(RequestCode.BATCH_ACK_MESSAGE, appends=True, summary="messages that were taken are consumed")
 def _ack_all(services: PopServices, request: Request[BatchAckMessageRequestBody | None]) -> Reply | Append:
     body = request.fields
     if body is None:
@@ -72,10 +89,23 @@ def _ack_all(services: PopServices, request: Request[BatchAckMessageRequestBody 
     return services.acks.ack_all(body.acks, body.broker_name, request.peer.remote_text, strict=by_call)
 
 
+@family.route(
+    RequestCode.CHANGE_MESSAGE_INVISIBLETIME,
+    header=ChangeInvisibleTimeRequestHeader,
+    response=ChangeInvisibleTimeResponseHeader,
+    appends=True,
+    summary="keep a message that was taken for another time",
+)
 def _change(services: PopServices, request: Request[ChangeInvisibleTimeRequestHeader]) -> Reply | Append:
     return services.acks.change(request.fields, request.peer.remote_text)
 
 
+@family.route(
+    RequestCode.PEEK_MESSAGE,
+    header=PeekMessageRequestHeader,
+    response=PopMessageResponseHeader,
+    summary="read what a group would take",
+)
 def _peek(services: PopServices, request: Request[PeekMessageRequestHeader]) -> Reply:
     fields = request.fields
     config = services.checks.peek(fields.consumer_group, fields.topic, fields.queue_id, request.peer.remote_text)
@@ -83,6 +113,12 @@ def _peek(services: PopServices, request: Request[PeekMessageRequestHeader]) -> 
     return refusal or services.peeking.peek(fields, config)
 
 
+@family.route(
+    RequestCode.NOTIFICATION,
+    header=NotificationRequestHeader,
+    response=NotificationResponseHeader,
+    summary="wait until there is a message to take",
+)
 def _notify(services: PopServices, request: Request[NotificationRequestHeader]) -> Reply | None:
     fields = request.fields
     wait = WaitingNotification(services, fields, request.peer.remote_text)
@@ -97,63 +133,14 @@ def _notify(services: PopServices, request: Request[NotificationRequestHeader]) 
     return Reply(fields=NotificationResponseHeader(has_msg=False, polling_full=True))
 
 
+@family.route(
+    RequestCode.POLLING_INFO,
+    header=PollingInfoRequestHeader,
+    response=PollingInfoResponseHeader,
+    summary="how many requests wait for messages to take",
+)
 def _polling_info(services: PopServices, request: Request[PollingInfoRequestHeader]) -> Reply:
     fields = request.fields
     services.checks.wait(fields.consumer_group, fields.topic, fields.queue_id, request.peer.remote_text)
     waiting = services.polls.count(poll_queue(fields.topic, fields.consumer_group, fields.queue_id))
     return Reply(fields=PollingInfoResponseHeader(polling_num=waiting))
-
-
-family: Final = RequestRoutes[PopServices](
-    "pop",
-    Route(
-        code=RequestCode.POP_MESSAGE,
-        header=PopMessageRequestHeader,
-        response=PopMessageResponseHeader,
-        handler=_pop,
-        appends=True,
-        summary="take messages for a while, or wait for one",
-    ),
-    Route(
-        code=RequestCode.ACK_MESSAGE,
-        header=AckMessageRequestHeader,
-        handler=_ack,
-        appends=True,
-        summary="a message that was taken is consumed",
-    ),
-    Route(
-        code=RequestCode.BATCH_ACK_MESSAGE,
-        handler=_ack_all,
-        appends=True,
-        summary="messages that were taken are consumed",
-    ),
-    Route(
-        code=RequestCode.CHANGE_MESSAGE_INVISIBLETIME,
-        header=ChangeInvisibleTimeRequestHeader,
-        response=ChangeInvisibleTimeResponseHeader,
-        handler=_change,
-        appends=True,
-        summary="keep a message that was taken for another time",
-    ),
-    Route(
-        code=RequestCode.PEEK_MESSAGE,
-        header=PeekMessageRequestHeader,
-        response=PopMessageResponseHeader,
-        handler=_peek,
-        summary="read what a group would take",
-    ),
-    Route(
-        code=RequestCode.NOTIFICATION,
-        header=NotificationRequestHeader,
-        response=NotificationResponseHeader,
-        handler=_notify,
-        summary="wait until there is a message to take",
-    ),
-    Route(
-        code=RequestCode.POLLING_INFO,
-        header=PollingInfoRequestHeader,
-        response=PollingInfoResponseHeader,
-        handler=_polling_info,
-        summary="how many requests wait for messages to take",
-    ),
-)

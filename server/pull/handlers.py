@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pull.answers import PullSpec
 from rocketwire.server.pull.long_poll import HeldPull
@@ -19,6 +19,21 @@ from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageRe
 PullRequest = Request[PullMessageRequestHeader]
 
 
+family: Final = RequestRoutes[PullServices]("pull")
+
+
+@family.route(
+    RequestCode.LITE_PULL_MESSAGE,
+    header=PullMessageRequestHeader,
+    response=PullMessageResponseHeader,
+    summary="the same, from a 5.x lite pull consumer",
+)
+@family.route(
+    RequestCode.PULL_MESSAGE,
+    header=PullMessageRequestHeader,
+    response=PullMessageResponseHeader,
+    summary="read messages of a queue, or wait for one",
+)
 def _pull(services: PullServices, request: PullRequest) -> Reply | None:
     fields = request.fields
     wanted = filter_of_pull(services, fields, request.peer.remote_text)
@@ -48,22 +63,3 @@ def _hold(services: PullServices, request: PullRequest, asked: PullSpec) -> None
     seconds = services.pull_answers.held_seconds(fields.suspend_timeout_millis)
     pull = HeldPull(request.held(), group=fields.consumer_group, offset=fields.queue_offset, account=request.account)
     services.long_poll.hold(pull, asked, seconds)
-
-
-family: Final = RequestRoutes[PullServices](
-    "pull",
-    Route(
-        code=RequestCode.PULL_MESSAGE,
-        header=PullMessageRequestHeader,
-        response=PullMessageResponseHeader,
-        handler=_pull,
-        summary="read messages of a queue, or wait for one",
-    ),
-    Route(
-        code=RequestCode.LITE_PULL_MESSAGE,
-        header=PullMessageRequestHeader,
-        response=PullMessageResponseHeader,
-        handler=_pull,
-        summary="the same, from a 5.x lite pull consumer",
-    ),
-)

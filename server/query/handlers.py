@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import MessageNotFound
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.limits.keys import LARGEST_BODY
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.query.keys import QueryKeys
@@ -36,6 +36,15 @@ class QueryServices:
     store: StoreProtocol
 
 
+family: Final = RequestRoutes[QueryServices]("query")
+
+
+@family.route(
+    RequestCode.QUERY_MESSAGE,
+    header=QueryMessageRequestHeader,
+    response=QueryMessageResponseHeader,
+    summary="messages by key or unique key",
+)
 def _query(services: QueryServices, request: Request[QueryMessageRequestHeader]) -> Reply:
     fields = request.fields
     limit = services.keys.current.default_query_max_num if fields.unique_key_query else fields.max_num
@@ -69,26 +78,11 @@ def _fitting(records: Sequence[memoryview]) -> Sequence[memoryview]:
     return records[: max(1, count)]
 
 
+@family.route(
+    RequestCode.VIEW_MESSAGE_BY_ID, header=ViewMessageRequestHeader, summary="the message at a physical offset"
+)
 def _view(services: QueryServices, request: Request[ViewMessageRequestHeader]) -> Reply:
     record = services.store.record_at(request.fields.offset)
     if record is None:
         raise MessageNotFound(f"can not find message by the offset, {request.fields.offset}")
     return Reply(body=(record,))
-
-
-family: Final = RequestRoutes[QueryServices](
-    "query",
-    Route(
-        code=RequestCode.QUERY_MESSAGE,
-        header=QueryMessageRequestHeader,
-        response=QueryMessageResponseHeader,
-        handler=_query,
-        summary="messages by key or unique key",
-    ),
-    Route(
-        code=RequestCode.VIEW_MESSAGE_BY_ID,
-        header=ViewMessageRequestHeader,
-        handler=_view,
-        summary="the message at a physical offset",
-    ),
-)

@@ -13,7 +13,7 @@ from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.long_tasks import ReplyOperation, encode_answer, in_batches
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.filters.tag import is_tag_type
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
@@ -43,6 +43,12 @@ class QueueMissing(ServerError):
     """The topic has no such queue."""
 
 
+family: Final = RequestRoutes[QueueEntryServices]("queue")
+
+
+@family.route(
+    RequestCode.QUERY_CONSUME_QUEUE, header=QueryConsumeQueueRequestHeader, summary="entries of a consume queue"
+)
 def _entries(services: QueueEntryServices, request: Request[QueryConsumeQueueRequestHeader]) -> ReplyOperation:
     return _told(services, request.fields)
 
@@ -98,14 +104,3 @@ def _read(store: StoreProtocol, topic: str, queue_id: int, offsets: range) -> Op
         ]
         yield None
     return found
-
-
-family: Final = RequestRoutes[QueueEntryServices](
-    "queue",
-    Route(
-        code=RequestCode.QUERY_CONSUME_QUEUE,
-        header=QueryConsumeQueueRequestHeader,
-        handler=_entries,
-        summary="entries of a consume queue",
-    ),
-)

@@ -7,7 +7,7 @@ from typing import Final
 
 from rocketwire.server.core.append import Append, SuccessAnswer
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.retry.send_back import SendBack, refusal
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
@@ -15,6 +15,15 @@ from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 _DONE: Final = SuccessAnswer(refusal)
 
 
+family: Final = RequestRoutes[SendBack]("send back")
+
+
+@family.route(
+    RequestCode.CONSUMER_SEND_MSG_BACK,
+    header=ConsumerSendMsgBackRequestHeader,
+    appends=True,
+    summary="try a message again later",
+)
 def _send_back(send_back: SendBack, request: Request[ConsumerSendMsgBackRequestHeader]) -> Reply | Append:
     """Have the message stored for its next try, or as a dead letter; a group without retries needs neither."""
     fields = request.fields
@@ -24,15 +33,3 @@ def _send_back(send_back: SendBack, request: Request[ConsumerSendMsgBackRequestH
     draft = send_back.draft(target, fields, request.header.version)
     counted = partial(send_back.count, fields.group, draft.properties)
     return Append([draft], _DONE, size=len(draft.body), on_stored=counted)
-
-
-family: Final = RequestRoutes[SendBack](
-    "send back",
-    Route(
-        code=RequestCode.CONSUMER_SEND_MSG_BACK,
-        header=ConsumerSendMsgBackRequestHeader,
-        handler=_send_back,
-        appends=True,
-        summary="try a message again later",
-    ),
-)

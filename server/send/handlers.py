@@ -13,7 +13,7 @@ from rocketwire.server.core.append import Append
 from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.send.preparing import SendPreparer
 from rocketwire.store.append.drafts import AppendResult
 from rocketwire.wire.errors import WireError
@@ -62,6 +62,32 @@ class _Sent(msgspec.Struct, frozen=True, gc=False):
         return _refusal(self.services, error)
 
 
+family: Final = RequestRoutes[SendServices]("send")
+
+
+@family.route(
+    RequestCode.SEND_BATCH_MESSAGE,
+    header=SendMessageRequestHeader,
+    response=SendMessageResponseHeader,
+    short=True,
+    appends=True,
+    summary="store several messages of one queue",
+)
+@family.route(
+    RequestCode.SEND_MESSAGE_V2,
+    header=SendMessageRequestHeader,
+    response=SendMessageResponseHeader,
+    short=True,
+    appends=True,
+    summary="store a message",
+)
+@family.route(
+    RequestCode.SEND_MESSAGE,
+    header=SendMessageRequestHeader,
+    response=SendMessageResponseHeader,
+    appends=True,
+    summary="store a message (long header names)",
+)
 def _send(services: SendServices, request: Request[SendMessageRequestHeader]) -> Reply | Append:
     """Check a send and have its messages stored. The header, not the code, says whether the body is a batch."""
     peer = request.peer
@@ -86,34 +112,3 @@ def _refusal(services: SendServices, error: Exception) -> Reply:
 @lru_cache(maxsize=16)  # where one send is over a quota, there are many
 def _over_quota(answers: SendReplyFrames, remark: str) -> Reply:
     return Reply(code=ResponseCode.FLOW_CONTROL, remark=remark, ext=answers.ext)
-
-
-family: Final = RequestRoutes[SendServices](
-    "send",
-    Route(
-        code=RequestCode.SEND_MESSAGE,
-        header=SendMessageRequestHeader,
-        response=SendMessageResponseHeader,
-        handler=_send,
-        appends=True,
-        summary="store a message (long header names)",
-    ),
-    Route(
-        code=RequestCode.SEND_MESSAGE_V2,
-        header=SendMessageRequestHeader,
-        response=SendMessageResponseHeader,
-        handler=_send,
-        short=True,
-        appends=True,
-        summary="store a message",
-    ),
-    Route(
-        code=RequestCode.SEND_BATCH_MESSAGE,
-        header=SendMessageRequestHeader,
-        response=SendMessageResponseHeader,
-        handler=_send,
-        short=True,
-        appends=True,
-        summary="store several messages of one queue",
-    ),
-)

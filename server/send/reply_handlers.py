@@ -15,7 +15,7 @@ from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import MessageIllegal, ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.send.keys import ReplyKeys
@@ -47,6 +47,22 @@ class ReplyServices:
     wake: Callable[[], None]
 
 
+family: Final = RequestRoutes[ReplyServices]("reply")
+
+
+@family.route(
+    RequestCode.SEND_REPLY_MESSAGE_V2,
+    header=SendMessageRequestHeader,
+    response=SendMessageResponseHeader,
+    short=True,
+    summary="a reply to a request, handed to the producer of the request",
+)
+@family.route(
+    RequestCode.SEND_REPLY_MESSAGE,
+    header=SendMessageRequestHeader,
+    response=SendMessageResponseHeader,
+    summary="a reply to a request, handed to the producer of the request (long header names)",
+)
 def _send_reply(services: ReplyServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
     fields = request.fields
     peer, held = request.peer, request.held()
@@ -92,23 +108,3 @@ def _send_reply(services: ReplyServices, request: Request[SendMessageRequestHead
 
     services.replies.forward(fields, body, peer.remote_text, pushed)
     return None
-
-
-family: Final = RequestRoutes[ReplyServices](
-    "reply",
-    Route(
-        code=RequestCode.SEND_REPLY_MESSAGE,
-        header=SendMessageRequestHeader,
-        response=SendMessageResponseHeader,
-        handler=_send_reply,
-        summary="a reply to a request, handed to the producer of the request (long header names)",
-    ),
-    Route(
-        code=RequestCode.SEND_REPLY_MESSAGE_V2,
-        header=SendMessageRequestHeader,
-        response=SendMessageResponseHeader,
-        handler=_send_reply,
-        short=True,
-        summary="a reply to a request, handed to the producer of the request",
-    ),
-)

@@ -10,7 +10,7 @@ from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import StatisticsUnknown
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.statistics.counters import Counters, Period
 from rocketwire.server.statistics.statistics import DELIVERED, STORED, GroupTopic, Statistics
 from rocketwire.server.statistics.windows import StatisticsColumn, Sums
@@ -34,6 +34,9 @@ Three: TypeAlias = list[Sums]
 """The sums of a minute, an hour and a day."""
 _Find: TypeAlias = Callable[[StatisticsServices, str], Three | None]
 """Finds what a key stands for; None: nothing was counted for it."""
+
+
+family: Final = RequestRoutes[StatisticsServices]("statistics")
 
 
 def _three(counters: Counters[K], key: K, column: StatisticsColumn = StatisticsColumn.MESSAGES) -> Three:
@@ -86,6 +89,11 @@ _ITEMS: Final[Mapping[str, _Find]] = {
 }
 
 
+@family.route(
+    RequestCode.VIEW_BROKER_STATS_DATA,
+    header=ViewBrokerStatsDataRequestHeader,
+    summary="what came and went in the last minute, hour and day, by topic or group",
+)
 def _view(services: StatisticsServices, request: Request[ViewBrokerStatsDataRequestHeader]) -> Reply:
     """An item begins with the first message after the start."""
     name, key = request.fields.stats_name, request.fields.stats_key
@@ -105,14 +113,3 @@ def _view(services: StatisticsServices, request: Request[ViewBrokerStatsDataRequ
             ),
         )
     )
-
-
-family: Final = RequestRoutes[StatisticsServices](
-    "statistics",
-    Route(
-        code=RequestCode.VIEW_BROKER_STATS_DATA,
-        header=ViewBrokerStatsDataRequestHeader,
-        handler=_view,
-        summary="what came and went in the last minute, hour and day, by topic or group",
-    ),
-)

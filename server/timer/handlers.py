@@ -13,7 +13,7 @@ from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.errors import RecallFailed, ServerError, response_code
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.timer.recall import Recall
 from rocketwire.server.timer.timer import Timer
 from rocketwire.store.append.drafts import AppendResult
@@ -52,6 +52,16 @@ class _Recalled(msgspec.Struct, frozen=True, gc=False):
         return Reply(code=response_code(failed), remark=str(failed), ext=self.done.ext)
 
 
+family: Final = RequestRoutes[TimerServices]("timer")
+
+
+@family.route(
+    RequestCode.RECALL_MESSAGE,
+    header=RecallMessageRequestHeader,
+    response=RecallMessageResponseHeader,
+    appends=True,
+    summary="cancel a message that waits for its time",
+)
 def _recall(services: TimerServices, request: Request[RecallMessageRequestHeader]) -> Reply | Append:
     """Have the marker stored that cancels the message."""
     ext = {property_names.MSG_REGION: services.broker_keys.current.region_id}
@@ -63,6 +73,7 @@ def _recall(services: TimerServices, request: Request[RecallMessageRequestHeader
     return Append([marker], _Recalled(done), wait=True)
 
 
+@family.route(RequestCode.GET_TIMER_CHECK_POINT, summary="how far the timer is")
 def _check_point(services: TimerServices, _request: Request[None]) -> Reply:
     """The present content of Apache's part of config/timercheck."""
     if services.timer is None:
@@ -70,23 +81,9 @@ def _check_point(services: TimerServices, _request: Request[None]) -> Reply:
     return Reply(body=(encode_checkpoint(services.timer.check())[: CHECK_STRUCT.size],))
 
 
+@family.route(RequestCode.GET_TIMER_METRICS, summary="how many messages of each topic wait")
 def _metrics(services: TimerServices, _request: Request[None]) -> Reply:
     """The present content of config/timermetrics."""
     if services.timer is None:
         return Reply(code=ResponseCode.SYSTEM_ERROR, remark="The timer message store is null")
     return Reply(body=(services.timer.metrics(),))
-
-
-family: Final = RequestRoutes[TimerServices](
-    "timer",
-    Route(code=RequestCode.GET_TIMER_CHECK_POINT, handler=_check_point, summary="how far the timer is"),
-    Route(code=RequestCode.GET_TIMER_METRICS, handler=_metrics, summary="how many messages of each topic wait"),
-    Route(
-        code=RequestCode.RECALL_MESSAGE,
-        header=RecallMessageRequestHeader,
-        response=RecallMessageResponseHeader,
-        handler=_recall,
-        appends=True,
-        summary="cancel a message that waits for its time",
-    ),
-)

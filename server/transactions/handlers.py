@@ -11,7 +11,7 @@ from typing import Final
 
 from rocketwire.server.core.append import Append, SuccessAnswer
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.transactions.outcomes import DECISIONS, TransactionOutcomes, decision_refusal
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
@@ -21,6 +21,15 @@ log = logging.getLogger(__name__)
 _DONE: Final = SuccessAnswer(decision_refusal)
 
 
+family: Final = RequestRoutes[TransactionOutcomes]("transaction")
+
+
+@family.route(
+    RequestCode.END_TRANSACTION,
+    header=EndTransactionRequestHeader,
+    appends=True,
+    summary="commit or roll back a half message",
+)
 def _end(ending: TransactionOutcomes, request: Request[EndTransactionRequestHeader]) -> Reply | Append:
     """Have the decision stored, unless there is none or it was made before."""
     fields = request.fields
@@ -40,15 +49,3 @@ def _end(ending: TransactionOutcomes, request: Request[EndTransactionRequestHead
         (decision.offset, *decision.others),
         partial(ending.note_decided, decision),
     )
-
-
-family: Final = RequestRoutes[TransactionOutcomes](
-    "transaction",
-    Route(
-        code=RequestCode.END_TRANSACTION,
-        header=EndTransactionRequestHeader,
-        handler=_end,
-        appends=True,
-        summary="commit or roll back a half message",
-    ),
-)

@@ -11,7 +11,7 @@ from typing import Final
 
 from rocketwire.server.core.errors import CheckNotResumed
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import RequestRoutes, Route
+from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.transactions.copies import HalfMessageCopies
@@ -74,17 +74,14 @@ class BackCheckResumption:
         return half
 
 
+family: Final = RequestRoutes[BackCheckResumption]("half message")
+
+
+@family.route(
+    RequestCode.RESUME_CHECK_HALF_MESSAGE,
+    header=ResumeCheckHalfMessageRequestHeader,
+    summary="have producers asked again about a half message",
+)
 def _resume(resuming: BackCheckResumption, request: Request[ResumeCheckHalfMessageRequestHeader]) -> Reply:
     resuming.resume(request.fields.msg_id)
     return Reply()
-
-
-family: Final = RequestRoutes[BackCheckResumption](
-    "half message",
-    Route(
-        code=RequestCode.RESUME_CHECK_HALF_MESSAGE,
-        header=ResumeCheckHalfMessageRequestHeader,
-        handler=_resume,
-        summary="have producers asked again about a half message",
-    ),
-)

@@ -55,22 +55,6 @@ async def test_the_newest_heartbeat_says_how_the_group_consumes() -> None:
     assert group.consume_from_where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
 
 
-async def test_members_are_told_of_joining_and_leaving_but_not_of_heartbeats() -> None:
-    groups = ClientGroups(lambda _: True)
-    first, second = FakePeer("1"), FakePeer("2")
-    join(groups, first, consumer("G", subscription("T")))
-    assert first.pushed == [TOLD]
-    join(groups, first, consumer("G", subscription("T")))
-    assert first.pushed == [TOLD]
-    join(groups, second, consumer("G", subscription("T")), "two")
-    assert (first.pushed, second.pushed) == ([TOLD] * 2, [TOLD])
-    groups.unregister_consumer(second, "G")
-    assert (first.pushed, second.pushed) == ([TOLD] * 3, [TOLD])
-    groups.unregister_consumer(second, "G")
-    groups.unregister_consumer(second, "Other")
-    assert first.pushed == [TOLD] * 3
-
-
 async def test_a_subscription_is_replaced_by_a_newer_one_only() -> None:
     groups = ClientGroups(lambda _: True)
     peer = FakePeer()
@@ -114,21 +98,6 @@ async def test_producers() -> None:
     assert [peer for peer, _ in groups.producers("P")] == [second]
     groups.unregister_producer(second, "P")
     assert groups.producers("P") == []
-
-
-async def test_a_closed_connection_is_in_no_group() -> None:
-    groups = ClientGroups(lambda _: True)
-    first, second = FakePeer("1"), FakePeer("2")
-    for peer in (first, second):
-        for name in ("G", "H"):
-            join(groups, peer, consumer(name, subscription("T")))
-        groups.register_producer(peer, "id", "P", language="GO", version=1)
-    groups.peer_closed(first)
-    for name in ("G", "H"):
-        group = groups.consumer(name)
-        assert group is not None
-        assert list(group.members) == [second]
-    assert [peer for peer, _ in groups.producers("P")] == [second]
 
 
 async def test_members_without_a_heartbeat_are_forgotten_after_120_s(nursery: trio.Nursery) -> None:

@@ -14,13 +14,6 @@ from tests.server.harness import mock_clock, settle
 A, B, C = (MessageQueue(topic="T", broker_name="b", queue_id=each) for each in range(3))
 
 
-async def test_a_client_holds_what_nobody_else_does() -> None:
-    locks = OrderLocks()
-    assert locks.lock("G", "one", [A, B]) == [A, B]
-    assert locks.lock("G", "two", [B, C]) == [C]
-    assert locks.lock("G", "one", [A, B, C]) == [A, B]
-
-
 async def test_a_queue_that_is_named_twice_is_locked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(order_locks, "MOST_LOCKS", 2)
     locks = OrderLocks()
@@ -35,17 +28,6 @@ async def test_groups_do_not_hinder_each_other() -> None:
     locks = OrderLocks()
     locks.lock("G", "one", [A])
     assert locks.lock("H", "two", [A]) == [A]
-
-
-async def test_a_lock_lives_60_s_after_its_last_renewal() -> None:
-    locks = OrderLocks()
-    locks.lock("G", "one", [A, B])
-    mock_clock().jump(50)
-    locks.lock("G", "one", [A])
-    mock_clock().jump(11)
-    assert locks.lock("G", "two", [A, B]) == [B]
-    mock_clock().jump(50)
-    assert locks.lock("G", "two", [A]) == [A]
 
 
 async def test_nothing_is_kept_of_a_group_without_locks() -> None:

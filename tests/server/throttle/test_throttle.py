@@ -127,15 +127,6 @@ def test_a_refusal_costs_nothing_in_other_buckets(setup: Setup) -> None:
     assert sends(setup, 100, topic="U") == 9
 
 
-def test_a_debt_is_paid_first(setup: Setup) -> None:
-    set_config(setup, topicQuotas="T=10/-")
-    assert sends(setup, 3, size=4096 * 30) == 1
-    setup.now += 1.9
-    assert sends(setup, 1) == 0
-    setup.now += 0.2
-    assert sends(setup, 3) == 1
-
-
 @pytest.mark.parametrize(
     "topic", sorted(names.SEND_FORBIDDEN_TOPICS | {names.TRACE_TOPIC, "rmq_sys_TRACE_DATA_DefaultRegion"})
 )
