@@ -17,7 +17,7 @@ TIMER_APACHE_VERSION: Final = "5.5.0"  # 4.9.7 has no timer
 PROXY_VERSION: Final = "5.5.0"
 SDK_VERSION: Final = "5.2.0"  # of the Java client of 5.x
 # What the load programs for 5.x share with the others.
-_SHARED_C: Final = ("connection", "answer", "histogram", "cpu")
+_SHARED_C: Final = ("connection", "answer", "measure", "command_line")
 _SHARED_JAVA: Final = ("Latencies", "Orders", "Result", "Settings", "Timed")
 _FACTS: Final = build_kernel.SOURCES / "core" / "facts.h"  # the protocol's constants, which both include
 # gnu11 and _GNU_SOURCE: epoll, memmem.

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,11 +31,24 @@ void fail(const char *format, ...)
     exit(1);
 }
 
+void *zeroed(size_t count, size_t size)
+{
+    void *room = calloc(count, size);
+    if (room == NULL)
+        abort();
+    return room;
+}
+
 int64_t now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void sleep_ms(int64_t milliseconds)
+{
+    nanosleep(&(struct timespec){.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000}, NULL);
 }
 
 /* The address that connections of this number come from; the first ones take what the kernel gives. */
@@ -120,6 +134,22 @@ int connection_flush(struct connection *connection)
         connection->out_start += (size_t)sent;
     }
     return 0;
+}
+
+void connection_watch(struct connection *connection, int epoll, void *owner)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = owner};
+    epoll_ctl(epoll, EPOLL_CTL_ADD, connection->fd, &event);
+}
+
+void connection_flush_watched(struct connection *connection, int epoll, void *owner)
+{
+    bool waits = connection_flush(connection) != 0;
+    if (waits == connection->waits_to_write)
+        return;
+    struct epoll_event event = {.events = EPOLLIN | (waits ? EPOLLOUT : 0), .data.ptr = owner};
+    epoll_ctl(epoll, EPOLL_CTL_MOD, connection->fd, &event);
+    connection->waits_to_write = waits;
 }
 
 size_t connection_receive(struct connection *connection)

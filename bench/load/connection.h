@@ -3,6 +3,7 @@
 #ifndef BENCH_CONNECTION_H
 #define BENCH_CONNECTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,6 +11,7 @@
 
 struct connection {
     int fd;
+    bool waits_to_write; /* epoll tells when the socket takes more */
     unsigned char *out;
     size_t out_start, out_end, out_room;
     unsigned char *in;
@@ -20,6 +22,11 @@ struct connection {
 void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 int64_t now_ns(void);
+
+/* Room of zeros for as many; the program ends if there is none. */
+void *zeroed(size_t count, size_t size);
+
+void sleep_ms(int64_t milliseconds);
 
 enum { FROM_ONE_ADDRESS = 2000 };
 
@@ -38,6 +45,12 @@ unsigned char *connection_room(struct connection *connection, size_t size);
 
 /* Sends what the socket takes; returns 1 when something is left. */
 int connection_flush(struct connection *connection);
+
+/* Has `epoll` tell with `owner` when bytes have come. */
+void connection_watch(struct connection *connection, int epoll, void *owner);
+
+/* Sends what the socket takes of a watched connection; if something is left, epoll tells when it takes more. */
+void connection_flush_watched(struct connection *connection, int epoll, void *owner);
 
 /* One recv; 0 when nothing was there. */
 size_t connection_receive(struct connection *connection);

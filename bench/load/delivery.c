@@ -1,11 +1,10 @@
-#include "delivery.h"
+#include "runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "connection.h"
-#include "cpu.h"
 #include "frames.h"
 #include "queues.h"
 
@@ -70,24 +69,19 @@ void run_delivery(const struct options *options, struct result *out)
     static struct result sending;
     struct connection connection;
     struct options sends = *options;
-    int64_t *first = calloc((size_t)options->queues, sizeof *first);
-    int64_t *end = calloc((size_t)options->queues, sizeof *end);
-    if (first == NULL || end == NULL)
-        abort();
+    int64_t *first = zeroed((size_t)options->queues, sizeof *first);
+    int64_t *end = zeroed((size_t)options->queues, sizeof *end);
     sends.mode = MODE_SEND;
     sends.warmup = 0;
     connection_open(&connection, options->host, options->port, 0);
     int64_t before = queue_ends(&connection, options, first);
-    double server_cpu = options->server_pid > 0 ? process_cpu_seconds(options->server_pid) : 0;
-    double own_cpu = own_cpu_seconds();
-    int64_t started = now_ns();
+    struct stopwatch watch = stopwatch_start(options->server_pid);
     run_pipeline(&sends, &sending);
     sleep_ms(options->level_ms);
     wait_for_all(&connection, options, before + sending.sent, end);
     out->messages = out->requests = sending.sent;
-    out->seconds = (double)(now_ns() - started) / 1e9 - options->level_ms / 1e3;
-    out->server_cpu_seconds = options->server_pid > 0 ? process_cpu_seconds(options->server_pid) - server_cpu : -1;
-    out->client_cpu_seconds = own_cpu_seconds() - own_cpu;
+    stopwatch_stop(&watch, out);
+    out->seconds -= options->level_ms / 1e3;
     read_delivered(&connection, options, first, end, &out->latency);
     connection_close(&connection);
     free(first);

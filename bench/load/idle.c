@@ -1,4 +1,4 @@
-#include "idle.h"
+#include "runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +10,10 @@
 void run_idle(const struct options *o)
 {
     struct connection connection;
-    unsigned char *frame = malloc(FRAME_ROOM + (size_t)o->size);
+    unsigned char *frame = zeroed(1, FRAME_ROOM + (size_t)o->size);
     struct message_shape shape = shape_of(o);
     struct request_template request;
     char born[BORN_DIGITS + 1];
-    if (frame == NULL)
-        abort();
     write_born(born);
     make_send_template(&request, &shape, 0);
     for (int i = 0; i < o->connections; i++) {

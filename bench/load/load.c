@@ -2,8 +2,8 @@
  *
  *   options.c     the command line         frames.c     requests, as the Java client writes them
  *   connection.c  sockets and buffers      answer.c     answers and the records of a pull
- *   pipeline.c    the pipelined run        histogram.c  latency percentiles
- *   prepare.c     what comes before it     cpu.c        CPU time of processes
+ *   pipeline.c    the pipelined run        measure.c    latencies, rates, CPU time
+ *   prepare.c     what comes before it     command_line.c  its options
  *   delivery.c    delayed messages         many.c       many connections
  *   idle.c        connections at rest     queues.c     how much queues hold
  *   timer.c       messages with a time to deliver; timer_send.c sends them
@@ -14,37 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "connection.h"
-#include "cpu.h"
-#include "delivery.h"
 #include "frames.h"
-#include "histogram.h"
-#include "idle.h"
-#include "many.h"
+#include "measure.h"
 #include "options.h"
-#include "pipeline.h"
-#include "timer.h"
+#include "runs.h"
 
 enum { FIRST_DEADLINE_SECONDS = 60, PARK_MS = 3, SETTLE_MS = 200, WAKE_TIMEOUT_MS = 5000 };
-
-static void print_result(const struct options *o, const struct result *result)
-{
-    printf("{\"mode\": \"%s\", \"messages\": %lld, \"requests\": %lld, \"seconds\": %.6f, \"rate\": %.1f, "
-           "\"p50_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f, \"server_cpu_seconds\": %.3f, "
-           "\"client_cpu_seconds\": %.3f, \"errors\": 0}\n",
-           o->mode_name, (long long)result->messages, (long long)result->requests, result->seconds,
-           result->seconds > 0 ? (double)result->messages / result->seconds : 0,
-           histogram_percentile_us(&result->latency, 0.50), histogram_percentile_us(&result->latency, 0.99),
-           (double)result->latency.max / 1000.0, result->server_cpu_seconds, result->client_cpu_seconds);
-}
-
-static void pause_ms(int milliseconds)
-{
-    nanosleep(&(struct timespec){.tv_nsec = milliseconds * 1000000L}, NULL);
-}
 
 static size_t one_send(unsigned char *out, const struct options *o, uint32_t opaque, int queue, uint64_t counter)
 {
@@ -98,8 +76,8 @@ static int accepts_send(int fd, const unsigned char *frame, size_t size)
 /* Prints when, on CLOCK_MONOTONIC, the first send was accepted. */
 static void first_accepted(const struct options *o)
 {
-    unsigned char *frame = malloc(FRAME_ROOM + (size_t)o->size);
-    size_t size = frame == NULL ? 0 : one_send(frame, o, FIRST_OPAQUE, 0, 0);
+    unsigned char *frame = zeroed(1, FRAME_ROOM + (size_t)o->size);
+    size_t size = one_send(frame, o, FIRST_OPAQUE, 0, 0);
     int64_t deadline = now_ns() + (int64_t)FIRST_DEADLINE_SECONDS * 1000000000;
     while (now_ns() < deadline) {
         int fd = try_connect(o->host, o->port, 0), accepted = fd >= 0 && accepts_send(fd, frame, size);
@@ -111,7 +89,7 @@ static void first_accepted(const struct options *o)
             free(frame);
             return;
         }
-        pause_ms(2);
+        sleep_ms(2);
     }
     fail("no send accepted for %d s", FIRST_DEADLINE_SECONDS);
 }
@@ -144,7 +122,7 @@ static void run_wake(const struct options *o, struct result *result)
 {
     struct connection consumer, producer;
     size_t room = FRAME_ROOM + (size_t)o->size;
-    unsigned char *frame = malloc(room);
+    unsigned char *frame = zeroed(1, room);
     char client[64];
     uint32_t opaque = FIRST_OPAQUE;
     snprintf(client, sizeof client, "127.0.0.1@wake%d", (int)getpid());
@@ -154,12 +132,12 @@ static void run_wake(const struct options *o, struct result *result)
     connection_ask(&consumer, frame, size, opaque, 0, "heartbeat");
     size = one_send(frame, o, opaque, 0, 0);
     int64_t offset = connection_ask(&producer, frame, size, opaque, 0, "send").queue_offset + 1;
-    pause_ms(SETTLE_MS); /* Apache's consume queue follows a little after the send's answer */
-    int64_t started = now_ns(), counted_from = started + (int64_t)(o->warmup * 1e9);
-    double server_cpu = o->server_pid > 0 ? process_cpu_seconds(o->server_pid) : 0;
+    sleep_ms(SETTLE_MS); /* Apache's consume queue follows a little after the send's answer */
+    struct stopwatch watch = stopwatch_start(o->server_pid);
+    int64_t counted_from = watch.started_at + (int64_t)(o->warmup * 1e9);
     while (now_ns() < counted_from + (int64_t)(o->seconds * 1e9)) {
         post(&consumer, frame, write_pull(frame, ++opaque, o->topic, o->group, o->broker_name, 0, offset, o->batch, NULL));
-        pause_ms(PARK_MS); /* so that the pull is held when the message comes */
+        sleep_ms(PARK_MS); /* so that the pull is held when the message comes */
         size = one_send(frame, o, opaque, 0, opaque);
         int64_t sent_at = now_ns();
         post(&producer, frame, size);
@@ -175,8 +153,8 @@ static void run_wake(const struct options *o, struct result *result)
             result->requests++;
         }
     }
-    result->seconds = (double)(now_ns() - counted_from) / 1e9;
-    result->server_cpu_seconds = o->server_pid > 0 ? process_cpu_seconds(o->server_pid) - server_cpu : -1;
+    stopwatch_stop(&watch, result);
+    result->seconds -= o->warmup;
     connection_close(&consumer);
     connection_close(&producer);
     free(frame);
@@ -187,10 +165,8 @@ static void run_wake(const struct options *o, struct result *result)
 static void dump(const struct options *o)
 {
     size_t room = FRAME_ROOM + (size_t)o->batch * ((size_t)o->size + FRAME_ROOM);
-    unsigned char *frame = malloc(room);
+    unsigned char *frame = zeroed(1, room);
     struct message_shape shape = shape_of(o);
-    if (frame == NULL)
-        abort();
     for (int i = 0; i < o->dump; i++) {
         uint32_t opaque = FIRST_OPAQUE + (uint32_t)i;
         size_t size;
@@ -248,6 +224,6 @@ int main(int argc, char **argv)
     default:
         run_pipeline(&options, &result);
     }
-    print_result(&options, &result);
+    print_result(options.mode_name, &result);
     return 0;
 }

@@ -1,4 +1,4 @@
-#include "many.h"
+#include "runs.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,14 +8,13 @@
 #include <unistd.h>
 
 #include "connection.h"
-#include "cpu.h"
 #include "frames.h"
 
 enum { STALL_SECONDS = 15, MAX_EVENTS = 256, TIME_DIGITS = 16 };
 
 struct peer {
     struct connection connection;
-    bool producer, touched, waits_to_write;
+    bool producer, touched;
     int topic, queue;
     uint32_t opaque; /* consumer: of the held pull */
     int64_t offset;  /* consumer: the next offset of its queue */
@@ -141,12 +140,7 @@ static void flush_touched(struct many *many)
 {
     for (int i = 0; i < many->touched_count; i++) {
         struct peer *peer = many->touched[i];
-        bool waits = connection_flush(&peer->connection) != 0;
-        if (waits != peer->waits_to_write) {
-            struct epoll_event event = {.events = EPOLLIN | (waits ? EPOLLOUT : 0), .data.ptr = peer};
-            epoll_ctl(many->epoll, EPOLL_CTL_MOD, peer->connection.fd, &event);
-            peer->waits_to_write = waits;
-        }
+        connection_flush_watched(&peer->connection, many->epoll, peer);
         peer->touched = false;
     }
     many->touched_count = 0;
@@ -189,13 +183,12 @@ static void drive(struct many *many)
     const struct options *o = many->options;
     struct result *result = many->result;
     struct epoll_event events[MAX_EVENTS];
-    double server_cpu = 0, own_cpu = 0;
-    int64_t now = many->started = many->last_answer = now_ns(), measured_at = 0;
+    struct stopwatch watch = {0};
+    int64_t now = many->started = many->last_answer = now_ns();
     while (!many->stopping || many->consumed < many->sent) {
-        if (measured_at == 0 && now - many->started >= (int64_t)(o->warmup * 1e9)) {
-            server_cpu = o->server_pid > 0 ? process_cpu_seconds(o->server_pid) : 0;
-            own_cpu = own_cpu_seconds();
-            measured_at = now = now_ns();
+        if (watch.started_at == 0 && now - many->started >= (int64_t)(o->warmup * 1e9)) {
+            watch = stopwatch_start(o->server_pid);
+            now = watch.started_at;
             many->measuring = true;
         }
         send_due(many, now);
@@ -207,10 +200,8 @@ static void drive(struct many *many)
         if (now - many->last_answer > (int64_t)STALL_SECONDS * 1000000000)
             fail("%lld of %lld messages came, no answer for %d s", (long long)many->consumed, (long long)many->sent,
                  STALL_SECONDS);
-        if (many->measuring && now - measured_at >= (int64_t)(o->seconds * 1e9)) {
-            result->seconds = (double)(now - measured_at) / 1e9;
-            result->server_cpu_seconds = o->server_pid > 0 ? process_cpu_seconds(o->server_pid) - server_cpu : -1;
-            result->client_cpu_seconds = own_cpu_seconds() - own_cpu;
+        if (many->measuring && now - watch.started_at >= (int64_t)(o->seconds * 1e9)) {
+            stopwatch_stop(&watch, result);
             many->measuring = false;
             many->stopping = true;
         }
@@ -243,12 +234,11 @@ static void prepare_topics(struct many *many)
 static void open_peer(struct many *many, struct peer *peer, int number, bool producer)
 {
     const struct options *o = many->options;
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = peer};
     connection_open(&peer->connection, o->host, o->port, number);
     peer->producer = producer;
     peer->topic = number % many->topics;
     peer->queue = number / many->topics;
-    epoll_ctl(many->epoll, EPOLL_CTL_ADD, peer->connection.fd, &event);
+    connection_watch(&peer->connection, many->epoll, peer);
 }
 
 static void subscribe(struct many *many, struct peer *peer, int number)
@@ -263,14 +253,6 @@ static void subscribe(struct many *many, struct peer *peer, int number)
     size = write_max_offset(frame, 2, topic, o->broker_name, peer->queue);
     peer->offset = connection_ask(&peer->connection, frame, size, 2, 0, "max offset").offset;
     pull(many, peer);
-}
-
-static void *zeroed(size_t count, size_t size)
-{
-    void *room = calloc(count, size);
-    if (room == NULL)
-        abort();
-    return room;
 }
 
 void run_many(const struct options *options, struct result *out)

@@ -1,12 +1,10 @@
 #include "options.h"
 
-#include <getopt.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "connection.h"
+#include "core/facts.h"
 
 static const char USAGE[] =
     "usage: load MODE [options]\n"
@@ -38,94 +36,37 @@ static const char USAGE[] =
     "  --dump N          write N of the request frames to stdout and stop; no connection (wake: what is sent besides\n"
     "                    sends and pulls: heartbeat, max offset, create topic)\n";
 
-static void usage(const char *problem)
-{
-    fprintf(stderr, "load: %s\n%s", problem, USAGE);
-    exit(2);
-}
+static const char *const MODES[] = {"send", "batch", "pull", "sync", "wake", "first", "topic", "transaction", "retry",
+                                    "delivery", "many", "idle", "timer", NULL};
 
-static enum mode mode_named(const char *name)
-{
-    static const char *const names[] = {"send", "batch", "pull", "sync", "wake", "first", "topic",
-                                        "transaction", "retry", "delivery", "many", "idle", "timer"};
-    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
-        if (strcmp(names[i], name) == 0)
-            return (enum mode)i;
-    usage("no such mode");
-    return MODE_SEND;
-}
+static const struct option KNOWN[] = {
+    {"host", 1, 0, 'h'},       {"port", 1, 0, 'p'},    {"topic", 1, 0, 't'},   {"queues", 1, 0, 'q'},
+    {"group", 1, 0, 'g'},      {"tags", 1, 0, 'T'},    {"keys", 0, 0, 'K'},    {"patient", 0, 0, 'R'},    {"connections", 1, 0, 'c'},
+    {"window", 1, 0, 'w'},     {"size", 1, 0, 's'},    {"batch", 1, 0, 'b'},   {"warmup", 1, 0, 'W'},
+    {"seconds", 1, 0, 'S'},    {"count", 1, 0, 'n'},   {"dump", 1, 0, 'd'},    {"server-pid", 1, 0, 'P'},
+    {"broker-name", 1, 0, 'B'}, {"numbered", 0, 0, 'N'}, {"delay", 1, 0, 'D'}, {"sql", 1, 0, 'Q'}, {"level-ms", 1, 0, 'L'},
+    {"topics", 1, 0, 'k'}, {"rate", 1, 0, 'r'}, {"ahead", 1, 0, 'A'}, {"span", 1, 0, 'Z'},
+    {"paced", 0, 0, 'E'}, {"patience", 1, 0, 'G'}, {0, 0, 0, 0}};
 
-static double positive(const char *text)
-{
-    char *end;
-    double value = strtod(text, &end);
-    if (*text == 0 || *end != 0 || value < 0 || value > 1e12)
-        usage("a number is wrong");
-    return value;
-}
+static const struct command_line LINE = {
+    .usage = USAGE,
+    .modes = MODES,
+    .known = KNOWN,
+    .defaults = {.host = "127.0.0.1", .topic = "BenchRaw", .group = "bench_raw", .broker_name = "broker-a", .port = 10911,
+                 .queues = 8, .connections = 1, .window = 64, .size = 100, .batch = 32, .level_ms = 1000, .topics = 1,
+                 .warmup = 0.5, .seconds = 3, .ahead = 10, .span = 1, .patience = 60}};
 
 struct options read_options(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"host", 1, 0, 'h'},       {"port", 1, 0, 'p'},    {"topic", 1, 0, 't'},   {"queues", 1, 0, 'q'},
-        {"group", 1, 0, 'g'},      {"tags", 1, 0, 'T'},    {"keys", 0, 0, 'K'},    {"patient", 0, 0, 'R'},    {"connections", 1, 0, 'c'},
-        {"window", 1, 0, 'w'},     {"size", 1, 0, 's'},    {"batch", 1, 0, 'b'},   {"warmup", 1, 0, 'W'},
-        {"seconds", 1, 0, 'S'},    {"count", 1, 0, 'n'},   {"dump", 1, 0, 'd'},    {"server-pid", 1, 0, 'P'},
-        {"broker-name", 1, 0, 'B'}, {"numbered", 0, 0, 'N'}, {"delay", 1, 0, 'D'}, {"sql", 1, 0, 'Q'}, {"level-ms", 1, 0, 'L'},
-        {"topics", 1, 0, 'k'}, {"rate", 1, 0, 'r'}, {"ahead", 1, 0, 'A'}, {"span", 1, 0, 'Z'},
-        {"paced", 0, 0, 'E'}, {"patience", 1, 0, 'G'}, {0, 0, 0, 0}};
-    struct options o = {.host = "127.0.0.1", .topic = "BenchRaw", .group = "bench_raw", .broker_name = "broker-a",
-                        .port = 10911, .queues = 8, .connections = 1, .window = 64, .size = 100, .batch = 32,
-                        .level_ms = 1000, .topics = 1, .warmup = 0.5, .seconds = 3, .ahead = 10, .span = 1,
-                        .patience = 60};
-    if (argc < 2)
-        usage("no mode");
-    o.mode_name = argv[1];
-    o.mode = mode_named(argv[1]);
-    optind = 2;
-    for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
-        switch (c) {
-        case 'h': o.host = optarg; break;
-        case 't': o.topic = optarg; break;
-        case 'g': o.group = optarg; break;
-        case 'T': o.tags = optarg; break;
-        case 'B': o.broker_name = optarg; break;
-        case 'K': o.with_keys = 1; break;
-        case 'R': o.patient = 1; break;
-        case 'N': o.numbered = 1; break;
-        case 'Q': o.sql = optarg; break;
-        case 'L': o.level_ms = (int)positive(optarg); break;
-        case 'D': o.delay = (int)positive(optarg); break;
-        case 'p': o.port = (int)positive(optarg); break;
-        case 'q': o.queues = (int)positive(optarg); break;
-        case 'c': o.connections = (int)positive(optarg); break;
-        case 'k': o.topics = (int)positive(optarg); break;
-        case 'r': o.rate = positive(optarg); break;
-        case 'A': o.ahead = positive(optarg); break;
-        case 'Z': o.span = positive(optarg); break;
-        case 'E': o.paced = 1; break;
-        case 'G': o.patience = positive(optarg); break;
-        case 'w': o.window = (int)positive(optarg); break;
-        case 's': o.size = (int)positive(optarg); break;
-        case 'b': o.batch = (int)positive(optarg); break;
-        case 'W': o.warmup = positive(optarg); break;
-        case 'S': o.seconds = positive(optarg); break;
-        case 'n': o.count = (int64_t)positive(optarg); break;
-        case 'd': o.dump = (int)positive(optarg); break;
-        case 'P': o.server_pid = (int)positive(optarg); break;
-        default: usage("unknown option");
-        }
-    }
-    if (optind != argc)
-        usage("too many arguments");
-    if (o.queues < 1 || o.connections < 1 || o.window < 1 || o.batch < 1 || o.size < 1 || strlen(o.topic) > 127)
-        usage("queues, connections, window, batch and size are at least 1, a topic has at most 127 characters");
+    struct options o = parse_options(argc, argv, &LINE);
+    if (o.queues < 1 || o.connections < 1 || o.window < 1 || o.batch < 1 || o.size < 1 || strlen(o.topic) > MAX_TOPIC_LENGTH)
+        usage_error(&LINE, "queues, connections, window, batch and size are at least 1, a topic has at most 127 characters");
     if (o.topics < 1 || o.connections % o.topics != 0)
-        usage("the number of connections is a multiple of that of topics");
+        usage_error(&LINE, "the number of connections is a multiple of that of topics");
     if (o.mode == MODE_MANY && o.size < 16)
-        usage("many: a body has at least 16 bytes, for the time");
+        usage_error(&LINE, "many: a body has at least 16 bytes, for the time");
     if (o.mode == MODE_TIMER && o.dump == 0 && (o.count < 1 || (o.paced && o.span <= 0)))
-        usage("timer: a count is needed, and a span if paced");
+        usage_error(&LINE, "timer: a count is needed, and a span if paced");
     if (o.mode == MODE_SYNC)
         o.connections = o.window = 1;
     if (o.mode == MODE_DELIVERY)

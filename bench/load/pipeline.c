@@ -1,4 +1,4 @@
-#include "pipeline.h"
+#include "runs.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include "connection.h"
-#include "cpu.h"
-#include "prepare.h"
 #include "run.h"
 
 enum { STALL_SECONDS = 15, MAX_EVENTS = 64 };
@@ -140,35 +138,23 @@ static void complete(struct run *run, struct lane *lane, const struct answer *an
         issue(run, lane, number, now);
 }
 
-static void flush(struct run *run, struct lane *lane)
-{
-    bool waits = connection_flush(&lane->connection) != 0;
-    if (waits != lane->waits_to_write) {
-        struct epoll_event event = {.events = EPOLLIN | (waits ? EPOLLOUT : 0), .data.ptr = lane};
-        epoll_ctl(run->epoll, EPOLL_CTL_MOD, lane->connection.fd, &event);
-        lane->waits_to_write = waits;
-    }
-}
-
 static void drive(struct run *run)
 {
     const struct options *o = run->options;
     struct epoll_event events[MAX_EVENTS];
-    double server_cpu = 0, own_cpu = 0;
+    struct stopwatch watch = {0};
     int64_t started = now_ns(), measure_from = started + (int64_t)((o->count > 0 ? 0 : o->warmup) * 1e9);
-    int64_t now = started, last_answer = started, measured_at = 0;
+    int64_t now = started, last_answer = started;
     for (int i = 0; i < o->connections; i++) {
         for (int number = 0; number < o->window; number++)
             issue(run, &run->lanes[i], number, now);
-        flush(run, &run->lanes[i]);
+        connection_flush_watched(&run->lanes[i].connection, run->epoll, &run->lanes[i]);
     }
     bool ended = false;
     while (run->in_flight > 0 || !run->stopping) {
         if (!run->measuring && !ended && now >= measure_from) {
-            if (o->server_pid > 0)
-                server_cpu = process_cpu_seconds(o->server_pid);
-            own_cpu = own_cpu_seconds();
-            measured_at = now = now_ns();
+            watch = stopwatch_start(o->server_pid);
+            now = watch.started_at;
             run->measuring = true;
         }
         int ready = epoll_wait(run->epoll, events, MAX_EVENTS, 1000);
@@ -180,18 +166,16 @@ static void drive(struct run *run)
                 while (connection_next(&lane->connection, &answer))
                     complete(run, lane, &answer, now);
             }
-            flush(run, lane);
+            connection_flush_watched(&lane->connection, run->epoll, lane);
         }
         now = now_ns();
         if (now - last_answer > (int64_t)STALL_SECONDS * 1000000000)
             fail("no answer for %d s", STALL_SECONDS);
         bool over = o->count > 0 ? run->stopping && run->in_flight == 0
-                                 : now - measured_at >= (int64_t)(o->seconds * 1e9);
+                                 : now - watch.started_at >= (int64_t)(o->seconds * 1e9);
         if (run->measuring && over) {
             /* Requests still in flight are awaited and checked, but not counted. */
-            run->result->seconds = (double)(now - measured_at) / 1e9;
-            run->result->server_cpu_seconds = o->server_pid > 0 ? process_cpu_seconds(o->server_pid) - server_cpu : -1;
-            run->result->client_cpu_seconds = own_cpu_seconds() - own_cpu;
+            stopwatch_stop(&watch, run->result);
             run->measuring = false;
             run->stopping = ended = true;
         }
@@ -210,9 +194,7 @@ static void prepare_retry(struct run *run)
     fill.count = RETRIED_MESSAGES;
     fill.patient = 1;
     run->items = 1;
-    run->sent_back = calloc(RETRIED_MESSAGES, sizeof *run->sent_back);
-    if (run->sent_back == NULL)
-        abort();
+    run->sent_back = zeroed(RETRIED_MESSAGES, sizeof *run->sent_back);
     struct run sending = {.options = &fill, .result = &ignored, .sent = run->sent_back};
     run_all(&sending);
     memcpy(run->unique_prefix, sending.unique_prefix, sizeof run->unique_prefix);
@@ -228,13 +210,12 @@ static void run_all(struct run *run)
     else if (o->mode != MODE_PULL)
         prepare_send(run);
     run->epoll = epoll_create1(0);
-    run->lanes = calloc((size_t)o->connections, sizeof *run->lanes);
+    run->lanes = zeroed((size_t)o->connections, sizeof *run->lanes);
     for (int i = 0; i < o->connections; i++) {
         struct lane *lane = &run->lanes[i];
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = lane};
         connection_open(&lane->connection, o->host, o->port, 0);
-        lane->slots = calloc((size_t)o->window, sizeof *lane->slots);
-        epoll_ctl(run->epoll, EPOLL_CTL_ADD, lane->connection.fd, &event);
+        lane->slots = zeroed((size_t)o->window, sizeof *lane->slots);
+        connection_watch(&lane->connection, run->epoll, lane);
     }
     if (o->mode == MODE_PULL)
         prepare_pull(run);

@@ -1,4 +1,4 @@
-#include "prepare.h"
+#include "run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@ void prepare_pull(struct run *run)
 {
     const struct options *o = run->options;
     unsigned char frame[FRAME_ROOM];
-    run->max_offsets = calloc((size_t)o->queues, sizeof *run->max_offsets);
+    run->max_offsets = zeroed((size_t)o->queues, sizeof *run->max_offsets);
     for (int i = 0; i < o->connections; i++) {
         char client[64];
         snprintf(client, sizeof client, "127.0.0.1@load%d-%d", (int)getpid(), i);
@@ -38,7 +38,7 @@ void prepare_send(struct run *run)
     struct message_shape shape = shape_of(o);
     memcpy(run->unique_prefix, shape.unique_prefix, sizeof run->unique_prefix);
     run->items = shape.batch > 0 ? shape.batch : 1;
-    run->templates = calloc((size_t)o->queues, sizeof *run->templates);
+    run->templates = zeroed((size_t)o->queues, sizeof *run->templates);
     for (int queue = 0; queue < o->queues; queue++)
         make_send_template(&run->templates[queue], &shape, queue);
 }

@@ -1,7 +1,6 @@
 #include "queues.h"
 
 #include <poll.h>
-#include <time.h>
 
 #include "frames.h"
 
@@ -36,9 +35,4 @@ int64_t queue_ends(struct connection *connection, const struct options *o, int64
         }
     }
     return sum;
-}
-
-void sleep_ms(int64_t milliseconds)
-{
-    nanosleep(&(struct timespec){.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000}, NULL);
 }

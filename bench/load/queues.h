@@ -8,6 +8,4 @@
 /* Asks for the end of every queue, all at once, into `ends` (one a queue); returns their sum. */
 int64_t queue_ends(struct connection *connection, const struct options *options, int64_t *ends);
 
-void sleep_ms(int64_t milliseconds);
-
 #endif

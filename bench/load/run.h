@@ -8,7 +8,7 @@
 #include "connection.h"
 #include "frames.h"
 #include "options.h"
-#include "pipeline.h"
+#include "runs.h"
 
 enum { RETRIED_MESSAGES = 20000 };
 
@@ -27,7 +27,6 @@ struct slot {
 struct lane {
     struct connection connection;
     struct slot *slots;
-    bool waits_to_write;
 };
 
 struct run {
@@ -47,5 +46,12 @@ struct run {
     char born[BORN_DIGITS + 1];
     int epoll;
 };
+
+/* Before the first request of a pull: a heartbeat a connection (the subscription is taken from it), then how much every queue
+ * holds. */
+void prepare_pull(struct run *run);
+
+/* Before the first of anything that sends messages: their templates. */
+void prepare_send(struct run *run);
 
 #endif

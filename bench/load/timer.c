@@ -1,4 +1,4 @@
-#include "timer.h"
+#include "runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +7,7 @@
 #include <unistd.h>
 
 #include "connection.h"
-#include "cpu.h"
 #include "frames.h"
-#include "histogram.h"
 #include "queues.h"
 #include "timer_send.h"
 
@@ -139,7 +137,7 @@ static double ms(const struct histogram *histogram, double part)
     return histogram_percentile_us(histogram, part) / 1000;
 }
 
-static void print(const struct delivery *delivery, int64_t seen_ms, double server_cpu, double own_cpu)
+static void print(const struct delivery *delivery, int64_t seen_ms, const struct result *used)
 {
     const struct schedule *schedule = &delivery->schedule;
     int64_t missing = schedule->count - delivery->delivered;
@@ -153,7 +151,8 @@ static void print(const struct delivery *delivery, int64_t seen_ms, double serve
            ms(&delivery->late, 0.5), ms(&delivery->late, 0.99), (double)delivery->late.max / 1e6,
            (double)(seen_ms - schedule->first_ms - (int64_t)schedule->span_ms) / 1e3, delivery->sent.seconds,
            delivery->sent.lag_ms, half_seconds > 0 ? (double)delivery->in_last_half / half_seconds : 0,
-           ms(&delivery->halves[1], 0.5) - ms(&delivery->halves[0], 0.5), server_cpu, own_cpu);
+           ms(&delivery->halves[1], 0.5) - ms(&delivery->halves[0], 0.5), used->server_cpu_seconds,
+           used->client_cpu_seconds);
 }
 
 static struct schedule schedule_of(const struct options *o)
@@ -167,27 +166,25 @@ static struct schedule schedule_of(const struct options *o)
 void run_timer(const struct options *o)
 {
     static struct delivery delivery;
+    static struct result used;
     delivery.options = o;
-    delivery.first = calloc((size_t)o->queues, sizeof *delivery.first);
-    delivery.end = calloc((size_t)o->queues, sizeof *delivery.end);
-    delivery.times = calloc((size_t)o->count, 1);
-    if (delivery.first == NULL || delivery.end == NULL || delivery.times == NULL)
-        abort();
+    delivery.first = zeroed((size_t)o->queues, sizeof *delivery.first);
+    delivery.end = zeroed((size_t)o->queues, sizeof *delivery.end);
+    delivery.times = zeroed((size_t)o->count, 1);
     connection_open(&delivery.connection, o->host, o->port, 0);
     int64_t before = queue_ends(&delivery.connection, o, delivery.first);
-    double server_cpu = o->server_pid > 0 ? process_cpu_seconds(o->server_pid) : 0, own_cpu = own_cpu_seconds();
+    struct stopwatch watch = stopwatch_start(o->server_pid);
     delivery.schedule = schedule_of(o);
     delivery.sent = send_all(o, &delivery.schedule);
     if (!o->paced && wall_ms() >= delivery.schedule.first_ms)
         fail("sending took %.1f s, longer than the time until the first is due", delivery.sent.seconds);
     int64_t seen_ms = wait_for_all(&delivery, before + o->count);
-    server_cpu = o->server_pid > 0 ? process_cpu_seconds(o->server_pid) - server_cpu : -1;
-    own_cpu = own_cpu_seconds() - own_cpu;
+    stopwatch_stop(&watch, &used);
     sleep_ms(EXTRA_MS); /* duplicates may come a little later */
     queue_ends(&delivery.connection, o, delivery.end);
     read_delivered(&delivery);
     note_missing(&delivery, seen_ms);
-    print(&delivery, seen_ms, server_cpu, own_cpu);
+    print(&delivery, seen_ms, &used);
     connection_close(&delivery.connection);
     free(delivery.first);
     free(delivery.end);

@@ -9,14 +9,14 @@
 #include "connection.h"
 #include "frames.h"
 
-enum { STALL_SECONDS = 15, MAX_EVENTS = 64, SYSTEM_BUSY = 2 };
+enum { STALL_SECONDS = 15, MAX_EVENTS = 64 };
 
 struct lane {
     struct connection connection;
     int64_t *numbers; /* of the message in flight at each place, -1: none; the opaque is FIRST_OPAQUE + place */
     int *free_places;
     int freed;
-    bool waits_to_write, touched;
+    bool touched;
 };
 
 struct sending {
@@ -50,13 +50,8 @@ static void issue(struct sending *sending, struct lane *lane, int64_t number, co
 
 static void flush(struct sending *sending, struct lane *lane)
 {
-    bool waits = connection_flush(&lane->connection) != 0;
     lane->touched = false;
-    if (waits != lane->waits_to_write) {
-        struct epoll_event event = {.events = EPOLLIN | (waits ? EPOLLOUT : 0), .data.ptr = lane};
-        epoll_ctl(sending->epoll, EPOLL_CTL_MOD, lane->connection.fd, &event);
-        lane->waits_to_write = waits;
-    }
+    connection_flush_watched(&lane->connection, sending->epoll, lane);
 }
 
 /* Sends the messages whose time has come, as far as the windows have room; the lanes take turns. */
@@ -91,7 +86,7 @@ static void complete(struct sending *sending, struct lane *lane, const struct an
     int64_t number = lane->numbers[place];
     lane->numbers[place] = -1;
     lane->free_places[lane->freed++] = (int)place;
-    if (answer->code == SYSTEM_BUSY) {
+    if (answer->code == RESPONSE_SYSTEM_BUSY) {
         sending->again[sending->again_count++] = number;
         return;
     }
@@ -119,7 +114,7 @@ static void drive(struct sending *sending)
                 while (connection_next(&lane->connection, &answer))
                     complete(sending, lane, &answer, now);
             }
-            if (lane->waits_to_write)
+            if (lane->connection.waits_to_write)
                 flush(sending, lane);
         }
         if (now - last_answer > (int64_t)STALL_SECONDS * 1000000000)
@@ -127,18 +122,9 @@ static void drive(struct sending *sending)
     }
 }
 
-static void *zeroed(size_t count, size_t size)
-{
-    void *room = calloc(count, size);
-    if (room == NULL)
-        abort();
-    return room;
-}
-
 static void open_lane(struct sending *sending, struct lane *lane, int number)
 {
     const struct options *o = sending->options;
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = lane};
     connection_open(&lane->connection, o->host, o->port, number);
     lane->numbers = zeroed((size_t)o->window, sizeof *lane->numbers);
     lane->free_places = zeroed((size_t)o->window, sizeof *lane->free_places);
@@ -146,7 +132,7 @@ static void open_lane(struct sending *sending, struct lane *lane, int number)
         lane->numbers[place] = -1;
         lane->free_places[lane->freed++] = place;
     }
-    epoll_ctl(sending->epoll, EPOLL_CTL_ADD, lane->connection.fd, &event);
+    connection_watch(&lane->connection, sending->epoll, lane);
 }
 
 struct sent send_all(const struct options *o, const struct schedule *schedule)

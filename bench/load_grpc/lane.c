@@ -18,9 +18,7 @@ void lane_open(struct lane *lane, const struct options *options, int number, int
     http2_open(&lane->http2, options->host, options->port, authority, lane->client_id);
     if (slots + 1 > lane->http2.most_streams)
         fail("the server allows %lld calls at a time", (long long)lane->http2.most_streams);
-    lane->slots = calloc((size_t)slots, sizeof *lane->slots);
-    if (lane->slots == NULL)
-        abort();
+    lane->slots = zeroed((size_t)slots, sizeof *lane->slots);
     lane->count = slots;
 }
 

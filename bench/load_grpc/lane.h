@@ -23,7 +23,6 @@ struct lane {
     struct http2 http2;
     struct slot *slots;
     int count;
-    bool waits_to_write;
     uint32_t telemetry; /* stream of the settings, 0: none */
     bool known;         /* the server has answered the settings */
     uint16_t slot_of[STREAMS_TOLD_APART];

@@ -2,7 +2,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "cpu.h"
 #include "lane.h"
 #include "run.h"
 
@@ -50,9 +49,7 @@ static void acknowledge(struct run *run, struct lane *lane, int number, int64_t 
         return;
     }
     size_t room = ack_room(o->group, o->topic, messages, slot->messages);
-    unsigned char *request = malloc(room);
-    if (request == NULL)
-        abort();
+    unsigned char *request = zeroed(1, room);
     size_t size = write_ack(request, o->group, o->topic, messages, slot->messages);
     if (!http2_may_send(&lane->http2, size))
         fail("the server lets no acknowledgement of %zu bytes be sent", size);
@@ -90,34 +87,22 @@ static void catch_up(struct run *run, struct lane *lane, int64_t now)
             issue(run, lane, number, now);
 }
 
-static void flush(struct run *run, struct lane *lane)
-{
-    bool waits = connection_flush(&lane->http2.connection) != 0;
-    if (waits != lane->waits_to_write) {
-        struct epoll_event event = {.events = EPOLLIN | (waits ? EPOLLOUT : 0), .data.ptr = lane};
-        epoll_ctl(run->epoll, EPOLL_CTL_MOD, lane->http2.connection.fd, &event);
-        lane->waits_to_write = waits;
-    }
-}
-
 static void drive(struct run *run)
 {
     const struct options *o = run->options;
     struct epoll_event events[MAX_EVENTS];
-    double server_cpu = 0, own_cpu = 0;
-    int64_t now = now_ns(), measure_from = now + (int64_t)(o->warmup * 1e9), last_answer = now, measured_at = 0;
+    struct stopwatch watch = {0};
+    int64_t now = now_ns(), measure_from = now + (int64_t)(o->warmup * 1e9), last_answer = now;
     bool ended = false;
     for (int i = 0; i < o->connections; i++) {
         catch_up(run, &run->lanes[i], now);
-        flush(run, &run->lanes[i]);
+        connection_flush_watched(&run->lanes[i].http2.connection, run->epoll, &run->lanes[i]);
     }
     /* Sends still in flight at the end are awaited and checked, but not counted. Receives may wait for long. */
     while (!ended || (run->in_flight > 0 && o->mode == MODE_SEND)) {
         if (!run->measuring && !ended && now >= measure_from) {
-            if (o->server_pid > 0)
-                server_cpu = process_cpu_seconds(o->server_pid);
-            own_cpu = own_cpu_seconds();
-            measured_at = now = now_ns();
+            watch = stopwatch_start(o->server_pid);
+            now = watch.started_at;
             run->measuring = true;
         }
         int ready = epoll_wait(run->epoll, events, MAX_EVENTS, 100);
@@ -129,16 +114,16 @@ static void drive(struct run *run)
                     complete(run, lane, slot, now);
                 catch_up(run, lane, now);
             }
-            flush(run, lane);
+            connection_flush_watched(&lane->http2.connection, run->epoll, lane);
         }
         now = now_ns();
         if (now - last_answer > (int64_t)STALL_SECONDS * 1000000000)
             fail("no answer for %d s", STALL_SECONDS);
         bool empty = o->count > 0 && run->acknowledged >= o->count;
-        if (run->measuring && (empty || now - measured_at >= (int64_t)(o->seconds * 1e9))) {
-            run->result->seconds = (double)((empty ? last_answer : now) - measured_at) / 1e9;
-            run->result->server_cpu_seconds = o->server_pid > 0 ? process_cpu_seconds(o->server_pid) - server_cpu : -1;
-            run->result->client_cpu_seconds = own_cpu_seconds() - own_cpu;
+        if (run->measuring && (empty || now - watch.started_at >= (int64_t)(o->seconds * 1e9))) {
+            stopwatch_stop(&watch, run->result);
+            if (empty)
+                run->result->seconds = (double)(last_answer - watch.started_at) / 1e9;
             run->measuring = false;
             run->stopping = ended = true;
         }
@@ -150,21 +135,18 @@ void run_pipeline(const struct options *options, struct result *out)
     const struct options *o = options;
     struct run run = {.options = o, .result = out};
     make_send(&run.send, o->topic, (size_t)o->size, (uint64_t)now_ns());
-    run.request = malloc(run.send.length > 2 * REQUEST_ROOM ? run.send.length : 2 * REQUEST_ROOM);
-    run.lanes = calloc((size_t)o->connections, sizeof *run.lanes);
-    if (run.request == NULL || run.lanes == NULL)
-        abort();
+    run.request = zeroed(1, run.send.length > 2 * REQUEST_ROOM ? run.send.length : 2 * REQUEST_ROOM);
+    run.lanes = zeroed((size_t)o->connections, sizeof *run.lanes);
     if (o->mode == MODE_RECEIVE)
         run.receive_size =
             write_receive(run.request, o->group, o->topic, o->broker_name, o->batch, o->invisible, POLLING_SECONDS);
     run.epoll = epoll_create1(0);
     for (int i = 0; i < o->connections; i++) {
         struct lane *lane = &run.lanes[i];
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = lane};
         lane_open(lane, o, i, o->window);
         if (o->mode == MODE_RECEIVE)
             lane_introduce(lane, o);
-        epoll_ctl(run.epoll, EPOLL_CTL_ADD, lane->http2.connection.fd, &event);
+        connection_watch(&lane->http2.connection, run.epoll, lane);
     }
     drive(&run);
     for (int i = 0; i < o->connections; i++)

@@ -1,8 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "cpu.h"
 #include "lane.h"
 #include "run.h"
 
@@ -64,9 +62,7 @@ static int64_t woken(struct waiting *waiting)
     for (int i = 0; i < count; i++)
         ours |= messages[i].id.length == ID_DIGITS &&
                 memcmp(messages[i].id.start, id_of(waiting->sent, &waiting->send), ID_DIGITS) == 0;
-    unsigned char *request = malloc(ack_room(o->group, o->topic, messages, count));
-    if (request == NULL)
-        abort();
+    unsigned char *request = zeroed(1, ack_room(o->group, o->topic, messages, count));
     size_t size = write_ack(request, o->group, o->topic, messages, count);
     lane_call(lane, 0, SLOT_ACK, ACK_MESSAGE, TIMEOUT, request, size, now);
     post(lane);
@@ -95,18 +91,16 @@ void run_wake(const struct options *options, struct result *out)
     static struct waiting waiting;
     waiting.options = options;
     make_send(&waiting.send, options->topic, (size_t)options->size, (uint64_t)now_ns());
-    waiting.sent = malloc(waiting.send.length);
-    if (waiting.sent == NULL)
-        abort();
+    waiting.sent = zeroed(1, waiting.send.length);
     lane_open(&waiting.producer, options, 0, 1);
     lane_open(&waiting.consumer, options, 1, 1);
     lane_introduce(&waiting.consumer, options);
     empty(&waiting);
-    int64_t counted_from = now_ns() + (int64_t)(options->warmup * 1e9);
-    double server_cpu = options->server_pid > 0 ? process_cpu_seconds(options->server_pid) : 0;
+    struct stopwatch watch = stopwatch_start(options->server_pid);
+    int64_t counted_from = watch.started_at + (int64_t)(options->warmup * 1e9);
     while (now_ns() < counted_from + (int64_t)(options->seconds * 1e9)) {
         receive(&waiting, 1);
-        nanosleep(&(struct timespec){.tv_nsec = PARK_MS * 1000000L}, NULL); /* so that the receive waits for it */
+        sleep_ms(PARK_MS); /* so that the receive waits for it */
         int64_t began = send_one(&waiting), came = woken(&waiting);
         sent(&waiting);
         if (came == 0) {
@@ -117,8 +111,8 @@ void run_wake(const struct options *options, struct result *out)
             out->requests++;
         }
     }
-    out->seconds = (double)(now_ns() - counted_from) / 1e9;
-    out->server_cpu_seconds = options->server_pid > 0 ? process_cpu_seconds(options->server_pid) - server_cpu : -1;
+    stopwatch_stop(&watch, out);
+    out->seconds -= options->warmup;
     lane_close(&waiting.producer);
     lane_close(&waiting.consumer);
     free(waiting.sent);
