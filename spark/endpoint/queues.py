@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from rocketwire.remoting.cluster import BlockingCluster
@@ -18,7 +18,6 @@ from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.offset import (
     GetMaxOffsetRequestHeader,
     GetMinOffsetRequestHeader,
-    SearchOffsetRequestHeader,
 )
 from rocketwire.wire.headers.pull import PullMessageRequestHeader
 
@@ -107,48 +106,27 @@ def bounds(cluster: BlockingCluster, queues: Iterable[BrokerQueue]) -> Ranges:
 def at_time(cluster: BlockingCluster, ranges: Ranges, time: int, *, group: str) -> Offsets:
     """The offset of the first message of each queue that was stored at a time (ms) or later; the end if there is none.
 
-    Brokers answer a search by time differently, and some return any of several messages of that time. So the search
-    begins at their answer and examines messages itself.
+    Messages are looked at by bisection: brokers answer a search by time differently, and some return any of several
+    messages of that time.
 
     Raises:
         RemotingError: a broker does not answer, or refuses.
     """
-    found: Offsets = {}
-    for connection, mine in _by_broker(cluster, [queue for queue, (first, end) in ranges.items() if first < end]):
-        hints = connection.ask_all(
-            RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
-            (SearchOffsetRequestHeader(topic=each.topic, queue_id=each.queue_id, timestamp=time) for each in mine),
-        )
-        searches = {
-            queue: _search(time, *ranges[queue], int(hint.ext["offset"]))
-            for queue, hint in zip(mine, hints, strict=True)
-        }
-        looked_at = {queue: next(search) for queue, search in searches.items()}
-        while looked_at:
-            # All queues search in parallel: each step is one round trip to the broker.
-            pulls = (pull(queue, offset, 1, group) for queue, offset in looked_at.items())
+    found = {queue: end for queue, (_, end) in ranges.items()}
+    for connection, mine in _by_broker(cluster, ranges):
+        open_ranges = {queue: ranges[queue] for queue in mine}
+        # All queues are bisected in parallel: each step is one round trip to the broker.
+        while open_ranges := {queue: (low, high) for queue, (low, high) in open_ranges.items() if low < high}:
+            middles = {queue: (low + high) // 2 for queue, (low, high) in open_ranges.items()}
+            pulls = (pull(queue, middle, 1, group) for queue, middle in middles.items())
             answers = connection.ask_all(RequestCode.PULL_MESSAGE, pulls, fine=(0, *EMPTY_RANGE))
-            times = [_store_time(answer) for answer in answers]
-            for queue, stored in zip(list(looked_at), times, strict=True):
-                try:
-                    looked_at[queue] = searches[queue].send(stored)
-                except StopIteration as ended:
-                    found[queue] = ended.value
-                    del looked_at[queue]
-    return {queue: found.get(queue, end) for queue, (_, end) in ranges.items()}
-
-
-def _search(time: int, first: int, end: int, hint: int) -> Generator[int, int | None, int]:
-    """Searches by the store times of messages: first near the hint, then farther and farther, then by bisection."""
-    at, step, last, bisecting = min(max(hint, first), end - 1), 1, None, False
-    while first < end:
-        stored = yield at
-        early = stored is None or stored < time
-        first, end = (at + 1, end) if early else (first, at)
-        bisecting = bisecting or (last is not None and last != early)
-        at = (first + end) // 2 if bisecting else min(max(at + (step if early else -step), first), end - 1)
-        step, last = step * 2, early
-    return first
+            for (queue, middle), answer in zip(middles.items(), answers, strict=True):
+                stored = _store_time(answer)
+                low, high = open_ranges[queue]
+                # A message that is gone or damaged counts as stored before.
+                open_ranges[queue] = (middle + 1, high) if stored is None or stored < time else (low, middle)
+                found[queue] = open_ranges[queue][1]
+    return found
 
 
 def _store_time(answer: Response) -> int | None:

@@ -61,56 +61,20 @@ class RetryPauses:
         self._sleep(pause(self._failures + self._refusals))
 
 
-class EndpointSession:
-    """Sends requests to an endpoint, on connections that are kept; a copy in another process has its own."""
-
-    def __init__(self, endpoint: EndpointOptions, sleep: Sleep = time.sleep) -> None:
-        self._endpoint = endpoint
-        self._sleep = sleep
-        self._cluster: BlockingCluster | None = None
-
-    def __reduce__(self) -> tuple[type[EndpointSession], tuple[EndpointOptions]]:
-        """Pickles the address, without connections."""
-        return EndpointSession, (self._endpoint,)
-
-    def call(self, ask: Callable[[BlockingCluster], T]) -> T:
-        """The result of some requests; all of them are repeated when a connection fails.
-
-        Raises:
-            SparkSourceError: it does not answer, or refuses.
-        """
-        patience = RetryPauses(self._sleep)
-        with source_errors(self._endpoint):
-            while True:
-                try:
-                    return self._ask(ask)
-                except RemotingError as error:
-                    patience.wait_after(error)
-
-    def _ask(self, ask: Callable[[BlockingCluster], T]) -> T:
-        try:
-            if self._cluster is None:
-                self._cluster = opened(self._endpoint)
-            return ask(self._cluster)
-        except BaseException:
-            self.close()  # some answers may still arrive
-            raise
-
-    def close(self) -> None:
-        """Close the connections; asking opens new ones."""
-        if self._cluster is not None:
-            self._cluster.close()
-            self._cluster = None
-
-
 def asked(endpoint: EndpointOptions, ask: Callable[[BlockingCluster], T], *, sleep: Sleep = time.sleep) -> T:
-    """The result of some requests to an endpoint, repeated as by `EndpointSession.asked`.
+    """The result of some requests to an endpoint; all of them are repeated when a connection fails.
 
     Raises:
         SparkSourceError: it does not answer, or refuses.
     """
-    with contextlib.closing(EndpointSession(endpoint, sleep)) as session:
-        return session.call(ask)
+    patience = RetryPauses(sleep)
+    with source_errors(endpoint):
+        while True:
+            try:
+                with contextlib.closing(opened(endpoint)) as cluster:
+                    return ask(cluster)
+            except RemotingError as error:
+                patience.wait_after(error)
 
 
 def opened(endpoint: EndpointOptions) -> BlockingCluster:

@@ -13,7 +13,7 @@ from rocketwire.spark.endpoint.options import endpoint_options
 from rocketwire.spark.endpoint.planning import BrokerPart, plan
 from rocketwire.spark.endpoint.queues import bounds, mean_size, requested_queues
 from rocketwire.spark.endpoint.reading import read, snapshot
-from rocketwire.spark.endpoint.session import EndpointSession
+from rocketwire.spark.endpoint.session import asked
 from rocketwire.spark.request.ranges import REMOVED, lost
 from rocketwire.spark.request.request import FOREVER
 from rocketwire.spark.stream.offsets import BrokerQueue, Offsets, Ranges, parse_offsets, shares
@@ -38,7 +38,6 @@ class EndpointStreamReader(QueueStreamReader[BlockingCluster]):
         """
         super().__init__(options, schema)
         self._endpoint = endpoint_options(options)
-        self._session = EndpointSession(self._endpoint)
 
     def partitions(self, start: dict, end: dict) -> list[BrokerPart]:  # type: ignore[type-arg]  # Spark's signature
         """The tasks that read the messages between two offsets.
@@ -59,12 +58,8 @@ class EndpointStreamReader(QueueStreamReader[BlockingCluster]):
         if isinstance(partition, BrokerPart):
             yield from read(partition, self._request, self._endpoint)
 
-    def stop(self) -> None:
-        """Close the connections."""
-        self._session.close()
-
     def _ask(self, ask: Callable[[BlockingCluster], T]) -> T:
-        return self._session.call(ask)
+        return asked(self._endpoint, ask)
 
     def _begin(self, source: BlockingCluster) -> Offsets:
         ranges = snapshot(source, self._request, self._endpoint.group)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Final
-
 from rocketwire.spark.request.ranges import requested_offset
 from rocketwire.spark.request.request import FOREVER, ReadRequest
 from rocketwire.spark.request.values import EARLIEST, LATEST
 from rocketwire.store.offline.read.selected import SelectedMessage
-
-#: Topics of which it is known whether they are selected: a pattern takes longer than a look.
-_TOPICS_KNOWN: Final = 4096
 
 
 class RowConditions:
@@ -20,7 +14,6 @@ class RowConditions:
     def __init__(self, request: ReadRequest, broker: str) -> None:
         self._request = request
         self._broker = broker
-        self._takes_topic = lru_cache(_TOPICS_KNOWN)(request.takes_topic)
         options, narrowed = request.options, request.narrowed
         self._has_offsets = (narrowed.first_offset, narrowed.end_offset) != (0, FOREVER)
         self._edges = (options.starting_offsets, options.ending_offsets)
@@ -37,7 +30,7 @@ class RowConditions:
         message, request = record.message, self._request
         narrowed = request.narrowed
         return (
-            self._takes_topic(message.topic)
+            request.takes_topic(message.topic)
             and (request.queues is None or message.queue_id in request.queues)
             # Damaged or odd records may have negative offsets.
             and (not self._has_offsets or narrowed.first_offset <= message.queue_offset < narrowed.end_offset)

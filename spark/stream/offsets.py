@@ -49,7 +49,6 @@ def nested(offsets: Offsets, last: Mapping[str, LastRead] | None = None) -> Nest
     found: dict[str, dict[str, dict[int, int]]] = {}
     for (broker, topic, queue_id), offset in offsets.items():
         found.setdefault(broker, {}).setdefault(topic, {})[queue_id] = offset
-    # Sorting each level takes a fraction of what sorting all queues by their three parts takes.
     return {
         broker: ({_LAST: marks[broker]._asdict()} if broker in marks else {})
         | {

@@ -58,8 +58,6 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         self._target: Offsets | None = None
         #: Where the last query began, and what there was.
         self._latest: tuple[Offsets, Ranges] | None = None
-        #: The last answer, in both forms: mostly the next query begins with it.
-        self._ended: tuple[Nested, Offsets, Last] = ({}, {}, {})
 
     def initialOffset(self) -> Nested:  # noqa: N802 - Spark's name
         """Where a stream without a checkpoint begins.
@@ -79,11 +77,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         Raises:
             SparkSourceError: the source cannot be read; messages are gone, and options make this an error.
         """
-        begun, last = self._ended[1:] if start == self._ended[0] else (parse_offsets(start), last_read(start))
-        ends, last = self._ask(lambda source: self._ends(source, begun, last, limit))
-        found = self._ended[0] if (ends, last) == self._ended[1:] else nested(ends, last)
-        self._ended = found, ends, last
-        return found
+        begun, last = parse_offsets(start), last_read(start)
+        return nested(*self._ask(lambda source: self._ends(source, begun, last, limit)))
 
     def reportLatestOffset(self) -> Nested | None:  # noqa: N802 - Spark's name
         """The ends of the queues at their last query, for the progress that Spark reports."""
@@ -156,14 +151,10 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
     def _ranges(self, source: Source, begun: Offsets, there: Ranges, replaced: frozenset[str]) -> Ranges:
         """All unread offsets of each queue."""
         found: Ranges = {}
-        plain = self._target is None and not replaced
-        for (queue, (least, most)), at in zip(there.items(), map(begun.get, there), strict=True):
-            if plain and at is not None and at <= most:  # nearly all queues, of thousands
-                found[queue] = at, most
-                continue
+        for queue, (least, most) in there.items():
             if self._target is not None and queue not in self._target:
                 continue
-            first, end = at, most if self._target is None else min(most, self._target[queue])
+            first, end = begun.get(queue), most if self._target is None else min(most, self._target[queue])
             if queue.broker in replaced:
                 first = least
             elif first is None:

@@ -1,16 +1,12 @@
-"""Where a time is in a queue, whatever the broker says first; how large messages are."""
+"""Where a time is in a queue, and how large messages are."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import NoSuchTopic
-from rocketwire.spark.endpoint.queues import _search, at_time, bounds, mean_size, requested_queues
+from rocketwire.spark.endpoint.queues import at_time, bounds, mean_size, requested_queues
 from rocketwire.spark.request.option_parsing import read_options
 from rocketwire.spark.request.request import request_of
 from rocketwire.spark.stream.offsets import BrokerQueue
@@ -23,26 +19,7 @@ from tests.cli.endpoint import Answers, Told, fake_server
 GROUP = "TOOLS_CONSUMER"
 
 
-@given(
-    st.lists(st.integers(0, 20), min_size=1, max_size=60), st.integers(-1, 21), st.integers(-5, 70), st.integers(0, 100)
-)
-def test_a_time_is_found_wherever_the_search_begins(times: list[int], time: int, hint: int, first: int) -> None:
-    times.sort()
-    search = _search(time, first, first + len(times), first + hint)
-    asked = []
-    try:
-        offset = next(search)
-        while True:
-            asked.append(offset)
-            offset = search.send(times[offset - first])
-    except StopIteration as ended:
-        assert ended.value == first + bisect_left(times, time)
-    assert len(asked) == len(set(asked))
-    if hint == bisect_left(times, time):
-        assert len(asked) <= 2
-
-
-def broker(times: list[int | None], hint: int) -> Answers:
+def broker(times: list[int | None]) -> Answers:
     """Queue 0 of T, with messages of these times (None: damaged or gone); queue 1 has none."""
 
     def pull(ext: dict[str, str]) -> Told:
@@ -57,19 +34,27 @@ def broker(times: list[int | None], hint: int) -> Answers:
     return {
         RequestCode.GET_MIN_OFFSET: lambda _: Told(0, {"offset": "-1"}),
         RequestCode.GET_MAX_OFFSET: lambda ext: Told(0, {"offset": "0" if ext["queueId"] == "1" else str(len(times))}),
-        RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda _: Told(0, {"offset": str(hint)}),
         RequestCode.PULL_MESSAGE: pull,
     }
 
 
 @pytest.mark.parametrize(
     ("times", "time", "found"),
-    [([5, 5, 5, 5, 9], 5, 0), ([5, 5, 5, 5, 9], 6, 4), ([5, 5], 10, 2), ([None, None, 7, 8], 7, 2), ([None], 0, 1)],
+    [
+        ([5, 5, 5, 5, 9], 5, 0),
+        ([5, 5, 5, 5, 9], 6, 4),
+        ([5, 5], 10, 2),
+        ([5, 5], 1, 0),
+        ([1, 2, 3, 4, 5, 6], 4, 3),
+        ([None, None, 7, 8], 7, 2),
+        ([None], 0, 1),
+    ],
 )
-@pytest.mark.parametrize("hint", [-1, 0, 2, 99])
-def test_brokers_are_not_believed(times: list[int | None], time: int, found: int, hint: int) -> None:
+def test_the_offset_of_a_time_is_that_of_the_first_message_stored_then_or_later(
+    times: list[int | None], time: int, found: int
+) -> None:
     full, empty = BrokerQueue("b", "T", 0), BrokerQueue("b", "T", 1)
-    with fake_server(broker(times, hint)) as server, BlockingCluster(server.address) as cluster:
+    with fake_server(broker(times)) as server, BlockingCluster(server.address) as cluster:
         there = bounds(cluster, [full, empty])
         assert there == {full: (0, len(times)), empty: (0, 0)}
         assert at_time(cluster, there, time, group=GROUP) == {full: found, empty: 0}
@@ -77,7 +62,7 @@ def test_brokers_are_not_believed(times: list[int | None], time: int, found: int
 
 def test_how_large_messages_are_about() -> None:
     size = len(encode_record(MessageRecord(topic="T", queue_id=0, body=b"x" * 9)))
-    with fake_server(broker([1, 2, 3], 0)) as server, BlockingCluster(server.address) as cluster:
+    with fake_server(broker([1, 2, 3])) as server, BlockingCluster(server.address) as cluster:
         assert mean_size(cluster, {BrokerQueue("b", "T", 0): (1, 3)}, group=GROUP) == size
         assert mean_size(cluster, {}, group=GROUP) == 1024
 

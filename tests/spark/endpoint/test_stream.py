@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pickle
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,23 +18,12 @@ from tests.cli.endpoint import Answers, FakeServer, Told, fake_server
 from tests.spark.endpoint.support import rows, written
 
 Offset = dict[str, Any]
-_MADE: list[EndpointStreamReader] = []
-
-
-@pytest.fixture(autouse=True)
-def _stopped() -> Iterator[None]:
-    """As Spark does with the readers of queries that end."""
-    yield
-    while _MADE:
-        _MADE.pop().stop()
 
 
 def stream(namesrv: str, **options: Any) -> EndpointStreamReader:
     given = {name: str(value) for name, value in {"namesrv": namesrv, "columns": "topic,body", **options}.items()}
     source = RocketMQDataSource(given)
-    found = EndpointStreamReader(source.options, source.schema())
-    _MADE.append(found)
-    return found
+    return EndpointStreamReader(source.options, source.schema())
 
 
 class Query:
@@ -217,21 +205,6 @@ def test_small_queues_do_not_wait_for_large_ones(namesrv: str) -> None:
     assert query.step()
     assert len(query.batches[0]) == 10
     assert b"small" in query.batches[0]
-
-
-def test_connections_are_kept_from_trigger_to_trigger() -> None:
-    with fake_server(answers(0, 7)) as server:
-        reader = stream(server.address, topic="T")
-        for _ in range(5):
-            assert reader.latestOffset({}, ReadAllAvailable()) == at(0)
-        assert server.connections == 2  # to the name server, and to the broker
-        server.hang_up()
-        assert reader.latestOffset({}, ReadAllAvailable()) == at(0)
-        with pytest.raises(DataLost):
-            reader.latestOffset(at(20), ReadAllAvailable())
-        copy: EndpointStreamReader = pickle.loads(pickle.dumps(reader))
-        _MADE.append(copy)
-        assert copy.latestOffset({}, ReadAllAvailable()) == at(0)
 
 
 def test_a_topic_that_was_made_again(caplog: pytest.LogCaptureFixture) -> None:
