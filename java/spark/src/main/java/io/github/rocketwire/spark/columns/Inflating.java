@@ -2,7 +2,6 @@ package io.github.rocketwire.spark.columns;
 
 import com.github.luben.zstd.ZstdInputStream;
 import io.github.rocketwire.spark.Facts;
-import io.github.rocketwire.spark.store.Record;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

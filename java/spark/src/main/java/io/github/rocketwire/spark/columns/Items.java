@@ -4,7 +4,6 @@ import io.github.rocketwire.spark.Facts;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
 

@@ -70,9 +70,9 @@ public final class EndpointOptions implements Serializable {
     if (name.length() > Facts.MAX_GROUP_LENGTH) {
       return "the specified group is longer than group max length " + Facts.MAX_GROUP_LENGTH + ".";
     }
-    return name.matches("[%|a-zA-Z0-9_-]+")
+    return name.matches(Facts.ALLOWED_CHARACTERS)
         ? null
-        : "the specified group[" + name + "] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$";
+        : "the specified group[" + name + "] contains illegal characters, allowing only " + Facts.ALLOWED_CHARACTERS;
   }
 
   /** The addresses of the name servers, at least one. */

@@ -4,14 +4,11 @@ import io.github.rocketwire.spark.columns.Values;
 import io.github.rocketwire.spark.plan.LogSpan;
 import io.github.rocketwire.spark.plan.QueueRange;
 import io.github.rocketwire.spark.request.Request;
-import io.github.rocketwire.spark.store.Directory;
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -19,35 +16,20 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Aggregates the entries of one task: a row per group, or one. */
-final class AggregateReader implements PartitionReader<ColumnarBatch> {
-  private final LogSpan span;
-  private final Request request;
+final class AggregateReader extends OneBatchReader {
   private final Aggregated aggregated;
-  private ColumnarBatch batch;
-  private boolean done;
 
   AggregateReader(LogSpan span, Request request, Aggregated aggregated) {
-    this.span = span;
-    this.request = request;
+    super(span, request);
     this.aggregated = aggregated;
   }
 
   @Override
-  public boolean next() {
-    if (done) {
-      return false;
-    }
-    done = true;
-    try {
-      batch = made(groups());
-    } catch (IOException error) {
-      throw Directory.unreadable(error);
-    }
-    return batch.numRows() > 0;
+  protected ColumnarBatch made(Found found) {
+    return made(groups(found));
   }
 
-  private Map<List<Object>, long[]> groups() throws IOException {
-    Found found = new Found(span, request);
+  private Map<List<Object>, long[]> groups(Found found) {
     int count = aggregated.functions().size();
     Map<List<Object>, long[]> groups = new LinkedHashMap<>();
     long[][] ofQueue = new long[span.queues().size()][];
@@ -130,12 +112,4 @@ final class AggregateReader implements PartitionReader<ColumnarBatch> {
     }
     return field.dataType().equals(DataTypes.IntegerType) ? (Object) (int) values[number] : (Object) values[number];
   }
-
-  @Override
-  public ColumnarBatch get() {
-    return batch;
-  }
-
-  @Override
-  public void close() {}
 }

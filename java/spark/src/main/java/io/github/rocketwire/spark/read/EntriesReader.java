@@ -4,40 +4,25 @@ import io.github.rocketwire.spark.Columns;
 import io.github.rocketwire.spark.columns.Computed;
 import io.github.rocketwire.spark.plan.LogSpan;
 import io.github.rocketwire.spark.request.Request;
-import io.github.rocketwire.spark.store.Directory;
-import java.io.IOException;
+import java.util.List;
 import java.util.function.IntFunction;
-import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Reads rows from consume queues alone, without reading the log: one batch. */
-final class EntriesReader implements PartitionReader<ColumnarBatch> {
-  private final LogSpan span;
-  private final Request request;
-  private boolean done;
-  private ColumnarBatch batch;
+final class EntriesReader extends OneBatchReader {
+  private final List<String> columns;
 
   EntriesReader(LogSpan span, Request request) {
-    this.span = span;
-    this.request = request;
+    super(span, request);
+    columns = request.columns;
   }
 
   @Override
-  public boolean next() {
-    if (done) {
-      return false;
-    }
-    done = true;
-    try {
-      Found found = new Found(span, request);
-      ColumnVector[] vectors = request.columns.stream().map(name -> column(found, name)).toArray(ColumnVector[]::new);
-      batch = new ColumnarBatch(vectors, found.count);
-      return found.count > 0;
-    } catch (IOException error) {
-      throw Directory.unreadable(error);
-    }
+  protected ColumnarBatch made(Found found) {
+    ColumnVector[] vectors = columns.stream().map(name -> column(found, name)).toArray(ColumnVector[]::new);
+    return new ColumnarBatch(vectors, found.count);
   }
 
   private ColumnVector column(Found found, String name) {
@@ -64,12 +49,4 @@ final class EntriesReader implements PartitionReader<ColumnarBatch> {
     }
     return found;
   }
-
-  @Override
-  public ColumnarBatch get() {
-    return batch;
-  }
-
-  @Override
-  public void close() {}
 }

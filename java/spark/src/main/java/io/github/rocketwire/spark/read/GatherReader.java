@@ -3,7 +3,6 @@ package io.github.rocketwire.spark.read;
 import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.plan.LogSpan;
 import io.github.rocketwire.spark.plan.QueueRange;
-import io.github.rocketwire.spark.request.Options;
 import io.github.rocketwire.spark.request.Ranges;
 import io.github.rocketwire.spark.request.Request;
 import io.github.rocketwire.spark.store.FileGone;

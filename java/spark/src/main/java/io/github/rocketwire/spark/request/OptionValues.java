@@ -15,13 +15,39 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 
 /** Values of options, from their texts; an error names the option. */
 public final class OptionValues {
-  private static final ObjectMapper JSON = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+  static final ObjectMapper JSON = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
 
   private OptionValues() {}
+
+  /**
+   * The options that have these names, whose case does not matter, by the names as they are here; Spark's are left out.
+   *
+   * @param of what the options are of, for the error
+   * @param foreign how names of others begin, which are left out, too
+   * @throws SourceException there is another option
+   */
+  public static Map<String, String> known(Map<String, String> options, List<String> names, String of, String foreign) {
+    Map<String, String> given = new TreeMap<>();
+    options.forEach((name, text) -> {
+      String lower = name.toLowerCase(Locale.ROOT);
+      Optional<String> proper = names.stream().filter(name::equalsIgnoreCase).findFirst();
+      if (proper.isPresent()) {
+        given.put(proper.get(), text);
+      } else if (!lower.startsWith(foreign) && !lower.startsWith("__") && !lower.startsWith("spark.")) {
+        String hint = Similar.to(name, names);
+        throw new SourceException(
+            SourceException.OPTION_INVALID,
+            "there is no option " + name + of,
+            hint.isEmpty() ? "docs/spark.md lists the options" : hint);
+      }
+    });
+    return given;
+  }
 
   static List<String> words(String option, String text) {
     List<String> found = new ArrayList<>();

@@ -1,9 +1,7 @@
 package io.github.rocketwire.spark.request;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.github.rocketwire.spark.Columns;
 import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.SourceException;
@@ -16,7 +14,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 
@@ -42,7 +39,6 @@ public final class Options implements Serializable {
       "minPartitions", "maxBytesPerPartition", "maxOffsetsPerTrigger", "maxBytesPerTrigger", "mode", "failOnDataLoss",
       "decompress", "verifyChecksums", "brokers", "prefetchBytes", "accessKey", "secretKey", "endpointTimeoutMs",
       "consumerGroup");
-  private static final ObjectMapper JSON = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
   public List<String> paths;
   /** Addresses of the name servers of an endpoint, in place of paths; else empty. */
   public String nameServers;
@@ -97,7 +93,7 @@ public final class Options implements Serializable {
    * @throws SourceException an option is unknown, missing or contradicts another, or a value is invalid
    */
   public static Options parse(Map<String, String> options) {
-    Map<String, String> given = known(options);
+    Map<String, String> given = OptionValues.known(options, NAMES, "", "fs.");
     Options found = new Options();
     found.paths = paths(given);
     found.nameServers = given.getOrDefault("namesrv", "").strip();
@@ -170,30 +166,11 @@ public final class Options implements Serializable {
         || topic.startsWith(Facts.LIGHT_QUEUE_PREFIX) || topic.startsWith(Facts.SYSTEM_TOPIC_PREFIX) || Facts.SYSTEM_TOPICS.contains(topic);
   }
 
-  private static Map<String, String> known(Map<String, String> options) {
-    Map<String, String> proper = new HashMap<>();
-    NAMES.forEach(name -> proper.put(name.toLowerCase(Locale.ROOT), name));
-    Map<String, String> given = new TreeMap<>();
-    options.forEach((name, text) -> {
-      String lower = name.toLowerCase(Locale.ROOT);
-      if (proper.containsKey(lower)) {
-        given.put(proper.get(lower), text);
-      } else if (!lower.startsWith("fs.") && !lower.startsWith("__") && !lower.startsWith("spark.")) {
-        String hint = Similar.to(name, NAMES);
-        throw new SourceException(
-            SourceException.OPTION_INVALID,
-            "there is no option " + name,
-            hint.isEmpty() ? "docs/spark.md lists the options" : hint);
-      }
-    });
-    return given;
-  }
-
   private static List<String> paths(Map<String, String> given) {
     List<String> found = new ArrayList<>();
     if (given.containsKey("paths")) {
       try {
-        for (JsonNode one : JSON.readTree(given.get("paths"))) {
+        for (JsonNode one : OptionValues.JSON.readTree(given.get("paths"))) {
           found.add(one.textValue());
         }
       } catch (JsonProcessingException error) {

@@ -5,6 +5,7 @@ import io.github.rocketwire.spark.endpoint.Cluster;
 import io.github.rocketwire.spark.endpoint.Connection;
 import io.github.rocketwire.spark.endpoint.EndpointOptions;
 import io.github.rocketwire.spark.endpoint.RemotingException;
+import io.github.rocketwire.spark.endpoint.RetryPauses;
 import io.github.rocketwire.spark.endpoint.read.BrokerPart.Span;
 import io.github.rocketwire.spark.stream.MessageQueue;
 import java.io.Closeable;
@@ -51,7 +52,7 @@ final class Puller implements Closeable {
 
   private final EndpointOptions endpoint;
   private final String broker;
-  private final Patience patience = new Patience();
+  private final RetryPauses pauses = new RetryPauses();
   private final Iterator<Span> spans;
   private final Deque<Piece> waiting = new ArrayDeque<>();
   private Span left;
@@ -109,7 +110,7 @@ final class Puller implements Closeable {
     }
     connection.checked(answer, Pulls.PULLED);
     waiting.remove();
-    patience.renew();
+    pauses.reset();
     window = Math.min(WINDOW, window + 1);
     long first = piece.span.first();
     long end = piece.span.end();
@@ -184,20 +185,20 @@ final class Puller implements Closeable {
       return;
     }
     if (refused.size() < asked.size()) {
-      patience.renew();
+      pauses.reset();
     }
-    patience.bear(RemotingException.refused(connection.what, busy.code(), busy.remark()));
+    pauses.waitAfter(RemotingException.refused(connection.what, busy.code(), busy.remark()));
     window = Math.max(1, window / 2);
     send(refused);
   }
 
   /** The connection failed: sends all unanswered pulls again on a new one. */
   private void again(RemotingException error) throws RemotingException, InterruptedIOException {
-    if (!Patience.mayPass(error)) {
+    if (!RetryPauses.mayPass(error)) {
       throw error;
     }
     close();
-    patience.bear(error);
+    pauses.waitAfter(error);
     send(unanswered());
   }
 

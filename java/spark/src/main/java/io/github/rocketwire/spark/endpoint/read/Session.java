@@ -4,6 +4,7 @@ import io.github.rocketwire.spark.endpoint.Cluster;
 import io.github.rocketwire.spark.endpoint.EndpointErrors;
 import io.github.rocketwire.spark.endpoint.EndpointOptions;
 import io.github.rocketwire.spark.endpoint.RemotingException;
+import io.github.rocketwire.spark.endpoint.RetryPauses;
 import java.io.Closeable;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -28,13 +29,13 @@ final class Session implements Closeable {
    * @throws io.github.rocketwire.spark.SourceException it does not answer, or refuses
    */
   <T> T ask(Question<T> question) {
-    Patience patience = new Patience();
+    RetryPauses pauses = new RetryPauses();
     try {
       while (true) {
         try {
           return asked(question);
         } catch (RemotingException error) {
-          patience.bear(error);
+          pauses.waitAfter(error);
         }
       }
     } catch (RemotingException error) {

@@ -85,8 +85,8 @@ final class MessageRows {
     if (topic.isBlank()) {
       return "The specified topic is blank.";
     }
-    if (!topic.matches("[%|a-zA-Z0-9_-]+")) {
-      return "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$";
+    if (!topic.matches(Facts.ALLOWED_CHARACTERS)) {
+      return "The specified topic contains illegal characters, allowing only " + Facts.ALLOWED_CHARACTERS;
     }
     boolean ofGroup = topic.startsWith(Facts.RETRY_PREFIX) || topic.startsWith(Facts.DEAD_LETTER_PREFIX);
     if (topic.length() > (ofGroup ? Facts.MAX_RETRY_TOPIC_LENGTH : Facts.MAX_TOPIC_LENGTH)) {

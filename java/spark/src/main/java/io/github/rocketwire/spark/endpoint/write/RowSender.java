@@ -1,8 +1,8 @@
 package io.github.rocketwire.spark.endpoint.write;
 
 import io.github.rocketwire.spark.endpoint.EndpointErrors;
-import io.github.rocketwire.spark.endpoint.Pauses;
 import io.github.rocketwire.spark.endpoint.RemotingException;
+import io.github.rocketwire.spark.endpoint.RetryPauses;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -20,7 +20,6 @@ import org.apache.spark.sql.types.StructType;
 final class RowSender implements DataWriter<InternalRow> {
   private static final int ROWS = 10_000;
   private static final long BYTES = 16 << 20;
-  private static final int TRIES = 5;
 
   /** What one task has written: messages that brokers acknowledged. */
   record Written(long messages) implements WriterCommitMessage {
@@ -83,17 +82,19 @@ final class RowSender implements DataWriter<InternalRow> {
   }
 
   private void open() throws IOException {
-    for (int failures = 1; sender == null; failures++) {
-      try {
-        Routes routes = new Routes(options.endpoint, (int) (Math.random() * (1 << 16)));
-        keys = new UniqueKeys(routes.ownAddress(), ProcessHandle.current().pid());
-        sender = new Sender(routes, options.retries);
-      } catch (RemotingException error) {
-        if (failures >= TRIES) {
-          throw EndpointErrors.of(error, options.endpoint);
+    RetryPauses pauses = new RetryPauses();
+    try {
+      while (sender == null) {
+        try {
+          Routes routes = new Routes(options.endpoint, (int) (Math.random() * (1 << 16)));
+          keys = new UniqueKeys(routes.ownAddress(), ProcessHandle.current().pid());
+          sender = new Sender(routes, options.retries);
+        } catch (RemotingException error) {
+          pauses.waitAfter(error);
         }
-        Pauses.sleep(failures);
       }
+    } catch (RemotingException error) {
+      throw EndpointErrors.of(error, options.endpoint);
     }
   }
 

@@ -3,8 +3,8 @@ package io.github.rocketwire.spark.endpoint.write;
 import io.github.rocketwire.spark.Facts;
 import io.github.rocketwire.spark.SourceException;
 import io.github.rocketwire.spark.endpoint.Connection;
-import io.github.rocketwire.spark.endpoint.Pauses;
 import io.github.rocketwire.spark.endpoint.RemotingException;
+import io.github.rocketwire.spark.endpoint.RetryPauses;
 import java.io.Closeable;
 import java.io.InterruptedIOException;
 import java.util.ArrayDeque;
@@ -68,7 +68,7 @@ final class Sender implements Closeable {
     while (!failed.isEmpty()) {
       List<Parcel> again = failed;
       failed = new ArrayList<>();
-      Pauses.sleep(++rounds);
+      RetryPauses.sleep(++rounds);
       Set<String> topics = new HashSet<>();
       again.forEach(parcel -> topics.add(parcel.topic));
       topics.forEach(routes::renew);

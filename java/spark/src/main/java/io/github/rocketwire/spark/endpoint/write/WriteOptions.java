@@ -3,10 +3,8 @@ package io.github.rocketwire.spark.endpoint.write;
 import io.github.rocketwire.spark.SourceException;
 import io.github.rocketwire.spark.endpoint.EndpointOptions;
 import io.github.rocketwire.spark.request.OptionValues;
-import io.github.rocketwire.spark.request.Similar;
 import java.io.Serializable;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -40,27 +38,14 @@ final class WriteOptions implements Serializable {
 
   private static Map<String, String> known(Map<String, String> options) {
     Map<String, String> given = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
-    options.forEach((name, text) -> {
-      String lower = name.toLowerCase(Locale.ROOT);
-      if (lower.equals("path")) {
-        if (!text.isBlank()) {
-          throw new SourceException(
-              SourceException.OPTION_INVALID,
-              "messages cannot be written to the path " + text,
-              "Give the option namesrv, and no path");
-        }
-        return;
-      }
-      boolean sparks = lower.startsWith("__") || lower.startsWith("spark.") || lower.startsWith("checkpointlocation");
-      if (NAMES.stream().noneMatch(name::equalsIgnoreCase) && !sparks) {
-        String hint = Similar.to(name, NAMES);
-        throw new SourceException(
-            SourceException.OPTION_INVALID,
-            "there is no option " + name + " of writing",
-            hint.isEmpty() ? "docs/spark.md lists the options" : hint);
-      }
-      given.put(name, text);
-    });
-    return given;
+    given.putAll(options);
+    String path = given.remove("path");
+    if (path != null && !path.isBlank()) {
+      throw new SourceException(
+          SourceException.OPTION_INVALID,
+          "messages cannot be written to the path " + path,
+          "Give the option namesrv, and no path");
+    }
+    return OptionValues.known(given, NAMES, " of writing", "checkpointlocation");
   }
 }

@@ -1,11 +1,11 @@
-package io.github.rocketwire.spark.endpoint.read;
+package io.github.rocketwire.spark.endpoint;
 
-import io.github.rocketwire.spark.endpoint.Pauses;
-import io.github.rocketwire.spark.endpoint.RemotingException;
 import java.io.InterruptedIOException;
 
 /** The pauses between retries, and their number; a success resets them. */
-final class Patience {
+public final class RetryPauses {
+  private static final long FIRST_MS = 250;
+  private static final long LONGEST_MS = 5000;
   private static final int TRIES = 5; // of a failing request
   private static final int BUSY_TRIES = 12; // the same if the broker is busy
 
@@ -13,7 +13,7 @@ final class Patience {
   private int refusals;
 
   /** Resets after a success. */
-  void renew() {
+  public void reset() {
     failures = 0;
     refusals = 0;
   }
@@ -23,7 +23,7 @@ final class Patience {
    *
    * @throws RemotingException the given one: it is permanent, or came too often
    */
-  void bear(RemotingException error) throws RemotingException, InterruptedIOException {
+  public void waitAfter(RemotingException error) throws RemotingException, InterruptedIOException {
     boolean last;
     if (error.busy()) {
       last = ++refusals >= BUSY_TRIES;
@@ -33,11 +33,24 @@ final class Patience {
     if (last) {
       throw error;
     }
-    Pauses.sleep(failures + refusals);
+    sleep(failures + refusals);
   }
 
   /** Whether a broker, or the way to it, may be there again later. */
-  static boolean mayPass(RemotingException error) {
+  public static boolean mayPass(RemotingException error) {
     return error.kind == RemotingException.Kind.NOT_REACHED || error.kind == RemotingException.Kind.NO_BROKER;
+  }
+
+  /**
+   * Waits after so many consecutive failures: twice as long each time, up to five seconds. An interrupt, by which Spark ends
+   * a task, ends the wait.
+   */
+  public static void sleep(int failures) throws InterruptedIOException {
+    try {
+      Thread.sleep(Math.min(LONGEST_MS, FIRST_MS << Math.min(failures - 1, 10)));
+    } catch (InterruptedException error) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("the task was ended");
+    }
   }
 }
