@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.backlogs import BACKLOG, KINDS, Kind, opened
+from bench.statistics import spread
+from bench.table import shown
 from bench.tools import build_load
 from compat_tests import remoting
 from compat_tests.endpoints import Rocketwire
@@ -142,10 +144,10 @@ def table(rows: Sequence[Row]) -> str:
     )
     lines = [f"| {' | '.join(titles)} |", f"| --- |{' ---: |' * (len(titles) - 1)}"]
     for row in rows:
-        figures = [_spread(row.without, "rate"), _spread(row.beside, "rate")]
+        figures = [_shown(row.without, "rate"), _shown(row.beside, "rate")]
         for name in _LOADS:
             ratio = row.ratio(name)
-            figures += [_spread(row.without, name), _spread(row.beside, name), f"{ratio:.2f} {_verdict(ratio)}"]
+            figures += [_shown(row.without, name), _shown(row.beside, name), f"{ratio:.2f} {_verdict(ratio)}"]
         done = [sample.done for sample in row.beside if sample.done is not None]
         figures.append(f"{statistics.median(done):,.0f}" if done else "-")
         lines.append(f"| {row.text} | {' | '.join(figures)} |")
@@ -156,10 +158,8 @@ def _verdict(ratio: float) -> str:
     return f"<= {BAR:.0f}" if ratio <= BAR else f"> {BAR:.0f}"
 
 
-def _spread(samples: Sequence[Sample], name: str) -> str:
-    """Minimum, median and maximum."""
-    values = [getattr(sample, name) for sample in samples]
-    return " / ".join(f"{value:,.0f}" for value in (min(values), statistics.median(values), max(values)))
+def _shown(samples: Sequence[Sample], name: str) -> str:
+    return shown(spread(getattr(sample, name) for sample in samples))
 
 
 def main() -> None:

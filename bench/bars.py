@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bench.runner import Results, SideFacts
-from bench.statistics import Spread, Summary, compared, summarise
+from bench.statistics import Summary, compared, middle, summarise
 from bench.table import NOTHING, render
 from bench.workloads import CONNECTION_PRIVATE, IDLE_RSS, LONG_PRIVATE, START_SECONDS, Workload
 
@@ -45,10 +45,6 @@ class Asked:
         return f"{figure} {'<=' if self.least is None else '>='} {asked:,.{digits}f}"
 
 
-def _middle(value: Spread | None) -> float | None:
-    return None if value is None else value.middle
-
-
 def _part(ours: float | None, theirs: float | None) -> float | None:
     return None if ours is None or not theirs else ours / theirs
 
@@ -59,7 +55,7 @@ def asked(results: Results, workload: Workload) -> Iterator[Asked]:
     ours: Summary = summarise(outcomes.get("rocketwire", ()))
     theirs: Summary = summarise(outcomes.get("apache", ()))
     if bar.rate is not None:
-        yield Asked(column="rate", reached=_part(_middle(ours.rate), _middle(theirs.rate)), least=bar.rate)
+        yield Asked(column="rate", reached=_part(middle(ours.rate), middle(theirs.rate)), least=bar.rate)
     if bar.cpu is not None:
         yield Asked(column="CPU", reached=_part(ours.cpu_us, theirs.cpu_us), most=bar.cpu)
     if bar.p50 is not None:
@@ -68,10 +64,10 @@ def asked(results: Results, workload: Workload) -> Iterator[Asked]:
         yield Asked(column="p99", reached=_part(ours.p99_us, theirs.p99_us), most=bar.p99)
     if bar.base_cpu is not None:
         base = results.outcomes.get(workload.against, {}).get("rocketwire", ())
-        reached = _middle(compared(outcomes.get("rocketwire", ()), base, "cpu"))
+        reached = middle(compared(outcomes.get("rocketwire", ()), base, "cpu"))
         yield Asked(column="CPU to few", reached=reached, most=bar.base_cpu)
     if bar.least is not None:
-        yield Asked(column="msgs/s", reached=_middle(ours.rate), least=bar.least)
+        yield Asked(column="msgs/s", reached=middle(ours.rate), least=bar.least)
     if bar.most_us is not None:
         yield Asked(column="p50 µs", reached=ours.p50_us, most=bar.most_us)
 
@@ -100,7 +96,7 @@ def _limit_table(ours: SideFacts) -> str:
     """One row per limit of our process that the run measured."""
     connection, after_long = ours.connection, ours.after_long
     known: list[tuple[str, float | None, float]] = [
-        ("start to first accepted send, s", _middle(ours.start), START_SECONDS),
+        ("start to first accepted send, s", middle(ours.start), START_SECONDS),
         ("RSS idle, bytes", ours.idle.rss if ours.idle else None, IDLE_RSS),
         ("private memory of an idle connection, bytes", connection.private if connection else None, CONNECTION_PRIVATE),
         ("private memory after the long run, bytes", after_long.private if after_long else None, LONG_PRIVATE),

@@ -14,7 +14,7 @@ from bench.fronts import RocketwireFront
 from bench.grpc import MEMORY, START_SECONDS, WARM
 from bench.processes import Memory
 from bench.sides import FIRST_TOPIC, Rocketwire, Setup
-from bench.statistics import Failure, spread
+from bench.statistics import Failure, middle, spread
 from bench.table import NOTHING, render
 
 _SETTLE_SECONDS: Final = 2.0
@@ -61,11 +61,11 @@ def cost_table(cost: Cost) -> str:
 
 
 def _rows(cost: Cost) -> Iterator[list[str]]:
-    without, with_it = _middle(cost.start["without"]), _middle(cost.start["with"])
+    without, with_it = (middle(spread(cost.start[state])) or 0.0 for state in ("without", "with"))
     yield _row("start to first accepted send, ms", without * 1e3, with_it * 1e3, START_SECONDS * 1e3)
     for text, which in (("RSS", "rss"), ("private memory", "private")):
         before, idle, used = (
-            _middle([getattr(each, which) / _MIB for each in memories])
+            middle(spread(getattr(each, which) / _MIB for each in memories)) or 0.0
             for memories in (cost.idle["without"], cost.idle["with"], cost.used)
         )
         yield _row(f"{text} idle, MiB", before, idle, MEMORY / _MIB)
@@ -76,8 +76,3 @@ def _row(text: str, without: float, with_it: float, most: float | None) -> list[
     more = with_it - without
     asked = [NOTHING, NOTHING] if most is None else [f"{most:.0f}", "yes" if more <= most else "no"]
     return [text, f"{without:.1f}", f"{with_it:.1f}", f"{more:+.1f}", *asked]
-
-
-def _middle(values: list[float]) -> float:
-    found = spread(values)
-    return 0.0 if found is None else found.middle

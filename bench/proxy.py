@@ -18,8 +18,8 @@ from typing import Final, Protocol
 from bench.drivers import LoadFailedError, Timing
 from bench.processes import Memory, Server
 from bench.sides import HEAP, Apache, OneProcess, Rocketwire, Setup, Side, wait_for_port
-from bench.statistics import Failure, Sample, Spread, spread
-from bench.table import NOTHING, render
+from bench.statistics import Failure, Sample, spread
+from bench.table import NOTHING, render, shown
 from bench.tools import PROXY_VERSION
 from bench.workloads import FILLED_TOPIC, Workload
 from compat_tests.readme import ROOT
@@ -242,8 +242,5 @@ def _row(
 
 
 def _text(values: Iterable[float]) -> str:
-    found: Spread | None = spread(values)
-    if found is None:
-        return NOTHING
-    digits = 0 if found.middle >= 1000 else 2
-    return " / ".join(f"{value:,.{digits}f}" for value in (found.low, found.middle, found.high))
+    found = spread(values)
+    return shown(found, "{:,.0f}" if found is not None and found.middle >= 1000 else "{:,.2f}")

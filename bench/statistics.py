@@ -85,6 +85,11 @@ def spread(values: Iterable[float]) -> Spread | None:
     return Spread(low=known[0], middle=median(known), high=known[-1]) if known else None
 
 
+def middle(found: Spread | None) -> float | None:
+    """The median, None when there is none."""
+    return None if found is None else found.middle
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """All counted runs of one workload on one side."""
@@ -104,11 +109,11 @@ def summarise(outcomes: Iterable[Sample | Failure]) -> Summary:
     samples = [run for run in runs if isinstance(run, Sample)]
     return Summary(
         rate=spread(sample.rate for sample in samples),
-        cpu_us=_middle(cpu for sample in samples if (cpu := sample.cpu_us) is not None),
-        p50_us=_middle(sample.p50_us for sample in samples if sample.p50_us > 0),
-        p99_us=_middle(sample.p99_us for sample in samples if sample.p99_us > 0),
-        rss=_middle(sample.rss for sample in samples if sample.rss is not None),
-        private=_middle(sample.private for sample in samples if sample.private is not None),
+        cpu_us=middle(spread(cpu for sample in samples if (cpu := sample.cpu_us) is not None)),
+        p50_us=middle(spread(sample.p50_us for sample in samples if sample.p50_us > 0)),
+        p99_us=middle(spread(sample.p99_us for sample in samples if sample.p99_us > 0)),
+        rss=middle(spread(sample.rss for sample in samples if sample.rss is not None)),
+        private=middle(spread(sample.private for sample in samples if sample.private is not None)),
         failures=tuple(run.reason for run in runs if isinstance(run, Failure)),
     )
 
@@ -128,8 +133,3 @@ def compared(
     if by == "rate":
         return spread(run.rate / other.rate for run, other in pairs if other.rate > 0)
     return spread(run.cpu_us / other.cpu_us for run, other in pairs if run.cpu_us is not None and other.cpu_us)
-
-
-def _middle(values: Iterable[float]) -> float | None:
-    found = spread(values)
-    return found.middle if found else None

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from bench.processes import Memory
-from bench.runner import Results, SideFacts
-from bench.statistics import Spread, Summary, compared, summarise
+from bench.runner import Results
+from bench.statistics import Spread, Summary, compared, middle, summarise
 
 NOTHING: Final = "-"
 _COMPARED: Final = {"rate": "rate / rate", "cpu": "CPU a message / CPU a message"}
@@ -30,8 +30,9 @@ def render(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([line(lines[0]), line(rule), *(line(cells) for cells in lines[1:])])
 
 
-def _rates(rate: Spread | None) -> str:
-    return NOTHING if rate is None else f"{rate.low:,.0f} / {rate.middle:,.0f} / {rate.high:,.0f}"
+def shown(found: Spread | None, form: str = "{:,.0f}") -> str:
+    """Smallest, median and largest of a figure, as "1 / 2 / 3"."""
+    return NOTHING if found is None else " / ".join(form.format(one) for one in (found.low, found.middle, found.high))
 
 
 def _figure(value: float | None, digits: int) -> str:
@@ -54,10 +55,6 @@ def _ratio(ours: float | None, theirs: float | None) -> str:
     return NOTHING if ours is None or not theirs else f"{ours / theirs:.2f}"
 
 
-def _middle(value: Spread | None) -> float | None:
-    return value.middle if value else None
-
-
 def workload_table(results: Results) -> str:
     """One row a workload: rates, ratio of the medians, CPU, latency, memory after it; failures below it."""
     sides = list(results.plan.sides)
@@ -71,9 +68,9 @@ def workload_table(results: Results) -> str:
         sums = [summarise(outcomes.get(side, ())) for side in sides]
         rates = [None if workload.paced else one.rate for one in sums]
         by_side = dict(zip(sides, rates, strict=True))
-        ratio = _ratio(_middle(by_side.get("rocketwire")), _middle(by_side.get("apache")))
+        ratio = _ratio(middle(by_side.get("rocketwire")), middle(by_side.get("apache")))
         cpu = [NOTHING if workload.paced else _figure(one.cpu_us, 1) for one in sums]
-        rows.append([workload.text, *map(_rates, rates), ratio, *cpu, *map(_latency, sums), *map(_memory, sums)])
+        rows.append([workload.text, *map(shown, rates), ratio, *cpu, *map(_latency, sums), *map(_memory, sums)])
         for title, one in zip(titles, sums, strict=True):
             failures += [f"* {workload.text}, {title}, a run failed: {reason}" for reason in one.failures]
     return "\n".join([render(header, rows), *([""] if failures else []), *failures])
@@ -94,8 +91,8 @@ def cost_table(results: Results, by: Literal["rate", "cpu"]) -> str:
             continue
         outcomes, base = results.outcomes.get(workload.name, {}), results.outcomes.get(workload.against, {})
         parts = {side: compared(outcomes.get(side, ()), base.get(side, ()), by) for side in sides}
-        ours, theirs = _middle(parts.get("rocketwire")), _middle(parts.get("apache"))
-        cells = [_parts(parts[side]) for side in sides]
+        ours, theirs = middle(parts.get("rocketwire")), middle(parts.get("apache"))
+        cells = [shown(parts[side], "{:.2f}") for side in sides]
         row = [f"{workload.text} / {texts[workload.against]}", *cells, _ratio(ours, theirs)]
         rows.append([*row, _verdict(ours, theirs, more_is_better=by == "rate")])
     return render(header, rows) if rows else ""
@@ -105,10 +102,6 @@ def _verdict(ours: float | None, theirs: float | None, *, more_is_better: bool) 
     if ours is None or theirs is None:
         return NOTHING
     return "yes" if ours == theirs or (ours > theirs) is more_is_better else "no"
-
-
-def _parts(part: Spread | None) -> str:
-    return NOTHING if part is None else f"{part.low:.2f} / {part.middle:.2f} / {part.high:.2f}"
 
 
 def _mebibytes(memory: Memory | None, which: str) -> str:
@@ -127,12 +120,8 @@ def side_table(results: Results) -> str:
     """One row a fact (start-up, memory), one column a side."""
     sides = list(results.plan.sides)
     facts = [results.facts[side] for side in sides]
-
-    def start(fact: SideFacts) -> str:
-        one = fact.start
-        return NOTHING if one is None else f"{one.low:.2f} / {one.middle:.2f} / {one.high:.2f} s"
-
-    rows = [["broker start to first accepted send, min / median / max", *map(start, facts)]]
+    starts = [shown(fact.start, "{:.2f}") for fact in facts]
+    rows = [["broker start to first accepted send, s, min / median / max", *starts]]
     states = [
         ("idle", [fact.idle for fact in facts]),
         ("after all workloads", [fact.loaded for fact in facts]),

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from bench.spark.usage import cpu_seconds
 from bench.statistics import spread
-from bench.table import NOTHING, render
+from bench.table import render, shown
 
 BROKERS: Final = 50
 QUEUES: Final = 200  # of each
@@ -124,8 +124,8 @@ def table(found: StreamMeasurement) -> str:
     """The figures of a stream."""
     rows = sum(batch.rows for batch in found.batches)
     steps = ("latestOffset", "queryPlanning", "addBatch", "triggerExecution")
-    times = [_spread([batch.steps.get(step, 0) / 1000 for batch in found.batches], "{:.2f}") for step in steps]
-    lags = _spread([batch.lag for batch in found.batches], "{:.1f}")
+    times = [shown(spread(batch.steps.get(step, 0) / 1000 for batch in found.batches), "{:.2f}") for step in steps]
+    lags = shown(spread(batch.lag for batch in found.batches), "{:.1f}")
     head = ["rows a second", "lag, triggers", "latestOffset, s", "planning, s", "tasks, s", "batch, s"]
     line = [f"{rows / found.seconds:,.0f}", lags, *times, f"{found.cpu:.2f}", f"{found.late:.1f}"]
     return render([*head, "CPU-s a second", "feed late, s"], [line])
@@ -151,8 +151,3 @@ def _batches(progress: list[Any], begun: float, there: int) -> Iterator[MicroBat
         read += each["numInputRows"]
         lag = ended - begun - (read - there) / RATE
         yield MicroBatch(ended=ended, rows=each["numInputRows"], steps=steps, lag=lag)
-
-
-def _spread(values: list[float], form: str) -> str:
-    found = spread(values)
-    return NOTHING if found is None else " / ".join(form.format(one) for one in (found.low, found.middle, found.high))

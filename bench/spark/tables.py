@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from bench.spark.usage import ActionCost, Peaks
 from bench.statistics import spread
-from bench.table import NOTHING, render
+from bench.table import NOTHING, render, shown
 
 _MIB = 1 << 20
 
@@ -28,8 +28,8 @@ def rates(rows: Sequence[BenchRow]) -> str:
     lines = [
         [
             row.what,
-            _spread(row.size / _MIB / cost.cpu for cost in row.costs),
-            _spread(row.size / _MIB / cost.wall for cost in row.costs),
+            shown(spread(row.size / _MIB / cost.cpu for cost in row.costs)),
+            shown(spread(row.size / _MIB / cost.wall for cost in row.costs)),
             _held(rows, row, lambda cost, base: base.cpu / cost.cpu, "{:.1%}"),
             row.bar,
         ]
@@ -46,8 +46,8 @@ def times(rows: Sequence[BenchRow]) -> str:
     lines = [
         [
             row.what,
-            _spread((cost.wall for cost in row.costs), "{:.2f}"),
-            _spread((cost.cpu for cost in row.costs), "{:.2f}"),
+            shown(spread(cost.wall for cost in row.costs), "{:.2f}"),
+            shown(spread(cost.cpu for cost in row.costs), "{:.2f}"),
             _held(rows, row, lambda cost, base: cost.wall / base.wall, "{:.2f} x", name=True),
             *([row.bar] if bars else []),
         ]
@@ -64,11 +64,6 @@ def memory(found: Sequence[tuple[int, Peaks]]) -> str:
         for size, peaks in found
     ]
     return render(["store", "JVM, MiB", "largest Python worker, MiB"], lines)
-
-
-def _spread(values: Iterable[float], form: str = "{:,.0f}") -> str:
-    found = spread(values)
-    return NOTHING if found is None else " / ".join(form.format(one) for one in (found.low, found.middle, found.high))
 
 
 def _held(

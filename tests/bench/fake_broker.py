@@ -3,14 +3,12 @@
 import contextlib
 import socket
 import struct
-import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 from rocketwire.wire.frame import Frame, decode_frame, encode_frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.message import MessageRecord, encode_record
+from tests.bench.fake_server import FakeServer
 
 Answer = tuple[int, dict[str, str], bytes]
 """Response code, extFields, body."""
@@ -38,40 +36,14 @@ def record(offset: int, *, stored: int = 1, body: bytes = b"x" * 100, properties
     )
 
 
-class FakeBroker:
+class FakeBroker(FakeServer):
     def __init__(self, answer: Callable[[Frame], Answer | None]) -> None:
         """`answer` gives what to say to a request; None closes the connection instead."""
+        super().__init__()
         self._answer = answer
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
         self.requests: list[Frame] = []
-        self._threads: list[threading.Thread] = []
 
-    def __enter__(self) -> Self:
-        self._start(self._accept)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for thread in self._threads:
-            thread.join(10)
-
-    def _start(self, work: Callable[[], None]) -> None:
-        self._threads.append(threading.Thread(target=work, daemon=True))
-        self._threads[-1].start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            self._start(lambda client=client: self._serve(client))  # type: ignore[misc]  # binds this turn's client
-
-    def _serve(self, client: socket.socket) -> None:
+    def serve(self, client: socket.socket) -> None:
         # The load program may leave with answers on their way.
         with contextlib.suppress(OSError), client, client.makefile("rb") as reader:
             while head := reader.read(4):

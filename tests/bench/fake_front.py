@@ -2,10 +2,8 @@
 
 import contextlib
 import socket
-import threading
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from google.protobuf.message import Message
 
@@ -17,6 +15,7 @@ from rocketwire.wire.grpc.service_pb2 import (
 )
 from rocketwire.wire.http2.connection import PythonHttp2
 from rocketwire.wire.http2.events import CALL, FAILED, MESSAGE, OPENED
+from tests.bench.fake_server import FakeServer
 
 SERVICE: Final = "/apache.rocketmq.v2.MessagingService/"
 TELEMETRY: Final = f"{SERVICE}Telemetry"
@@ -32,40 +31,14 @@ Answer = Sequence[Message] | None
 """The messages of the answer; None: a gRPC error."""
 
 
-class FakeFront:
+class FakeFront(FakeServer):
     def __init__(self, answer: Callable[[Message], Answer]) -> None:
+        super().__init__()
         self._answer = answer
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
         self.requests: list[Message] = []
         self.headers: list[dict[str, str]] = []
-        self._threads: list[threading.Thread] = []
 
-    def __enter__(self) -> Self:
-        self._start(self._accept)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for thread in self._threads:
-            thread.join(10)
-
-    def _start(self, work: Callable[[], None]) -> None:
-        self._threads.append(threading.Thread(target=work, daemon=True))
-        self._threads[-1].start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            self._start(lambda client=client: self._serve(client))  # type: ignore[misc]  # binds this turn's client
-
-    def _serve(self, client: socket.socket) -> None:
+    def serve(self, client: socket.socket) -> None:
         http2 = PythonHttp2(
             streaming=frozenset({TELEMETRY}), max_message=1 << 20, max_header_list=8192, max_streams=100, window=1 << 20
         )

@@ -1,13 +1,10 @@
 """The raw load generator for the protocol of 5.x counts right answers and stops at the first wrong one."""
 
-import json
 import os
-import subprocess
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 from queue import Queue
-from typing import Any
 
 import pytest
 from google.protobuf.message import Message
@@ -26,6 +23,7 @@ from rocketwire.wire.grpc.service_pb2 import (
     TelemetryCommand,
 )
 from tests.bench.fake_front import Answer, FakeFront
+from tests.bench.fake_server import run
 
 OK = Status(code=Code.OK, message="OK")
 REFUSED = Status(code=Code.TOPIC_NOT_FOUND, message="no such topic")
@@ -34,12 +32,6 @@ REFUSED = Status(code=Code.TOPIC_NOT_FOUND, message="no such topic")
 @pytest.fixture(scope="session")
 def grpc_load() -> Path:
     return build_grpc_load()
-
-
-def run(load: Path, front: FakeFront, mode: str, *options: str) -> tuple[int, dict[str, Any]]:
-    command = [str(load), mode, "--port", str(front.port), "--warmup", "0", "--seconds", "0.2", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
-    return done.returncode, json.loads(done.stdout)
 
 
 def stored(request: Message) -> Answer:

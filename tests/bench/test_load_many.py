@@ -117,8 +117,8 @@ class Watched(FakeBroker):
         super().__init__(lambda frame: (code if frame.header.code == 310 else 0, {}, b""))
         self.closed = threading.Semaphore(0)
 
-    def _serve(self, client: socket.socket) -> None:
-        super()._serve(client)
+    def serve(self, client: socket.socket) -> None:
+        super().serve(client)
         self.closed.release()
 
 

@@ -1,25 +1,17 @@
 """The raw load generator counts right answers and stops at the first wrong one."""
 
-import json
 import os
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.properties import decode_properties
 from tests.bench.fake_broker import Answer, FakeBroker, record
+from tests.bench.fake_server import run
 
 SENT: Answer = (0, {"msgId": "7F00000100002A9F0000000000000000", "queueId": "0", "queueOffset": "41"}, b"")
 FILLED = 64
-
-
-def run(load: Path, broker: FakeBroker, mode: str, *options: str) -> tuple[int, dict[str, Any]]:
-    command = [str(load), mode, "--port", str(broker.port), "--warmup", "0", "--seconds", "0.2", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
-    return done.returncode, json.loads(done.stdout)
 
 
 def filled(frame: Frame, *, skip: int = 0, short: int = 0) -> Answer:

@@ -12,8 +12,9 @@ from rocketwire.wire.headers._codec import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
 from tests.bench.fake_broker import Answer, FakeBroker, record
+from tests.bench.fake_server import run
 from tests.bench.test_load_frames import dump, golden_header, shape
-from tests.bench.test_load_run import SENT, run
+from tests.bench.test_load_run import SENT
 
 FAST = ("--ahead", "0.2", "--patience", "0.2", "--window", "4")
 

@@ -136,7 +136,7 @@ def test_start_up_and_memory() -> None:
     )
     found.facts["rocketwire"].after_long = Memory(rss=2 << 30, private=20 << 20)
     rows = {row[0]: row[1:] for row in cells(side_table(found))}
-    assert rows["broker start to first accepted send, min / median / max"] == ["2.00 / 3.00 / 4.00 s", "-"]
+    assert rows["broker start to first accepted send, s, min / median / max"] == ["2.00 / 3.00 / 4.00", "-"]
     assert rows["RSS idle"] == ["300 MiB", "-"]
     assert rows["private memory idle"] == ["200 MiB", "-"]
     assert rows["RSS of the name server's process"] == ["1 MiB", "-"]
