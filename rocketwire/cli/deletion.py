@@ -1,15 +1,42 @@
-"""Deleting topics at brokers and name servers, and printing what was deleted where."""
+"""Deleting topics at brokers and name servers, after a question, and printing what was deleted where."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from rocketwire.cli.errors import CommandError, CommandFailed
 
 if TYPE_CHECKING:
     from rocketwire.cli.attempts import ServerAttempts
     from rocketwire.remoting.admin.brokers import RegisteredBroker
     from rocketwire.remoting.cluster import BlockingCluster
+
+
+yes_option: Final = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask on the terminal, unless `--yes` is given.
+
+    Raises:
+        Mistake: there is no terminal to ask on.
+        Unsuccessful: the answer is not yes.
+    """
+    if yes:
+        return
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise CommandError("there is no terminal to ask on; --yes does it without asking")
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort:  # Ctrl-C or Ctrl-D
+        agreed = False
+    if not agreed:
+        raise CommandFailed("nothing is changed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +71,7 @@ def delete_everywhere(
     return done
 
 
-def write(deleted: Sequence[DeletedThing], *, json: bool) -> None:
+def print_deleted(deleted: Sequence[DeletedThing], *, json: bool) -> None:
     """Print what was deleted."""
     from rocketwire.cli.output import json_line
 

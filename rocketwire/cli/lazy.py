@@ -84,11 +84,17 @@ class LazyGroup(click.Group):
 
 
 def lazy_group(
-    name: str,
+    package: str,
     help: str,  # noqa: A002 - click's name
     modules: Sequence[tuple[str, str, str]],
+    *,
+    name: str | None = None,
     aliases: Mapping[str, str] = MappingProxyType({}),
 ) -> LazyGroup:
-    """A group of (name, module, line of help), with aliases of these names."""
-    found = {each: (module, line) for each, module, line in modules}
+    """A group of (name, module, line of help), with aliases; a module without a dot is one of the package.
+
+    It is named as the package is, unless there is a name.
+    """
+    name = name or package.rpartition(".")[2]
+    found = {each: (module if "." in module else f"{package}.{module}", line) for each, module, line in modules}
     return LazyGroup(name=name, help=help, modules=found, aliases=aliases)

@@ -29,7 +29,10 @@ MODULES: Final = {
     "compat": ("rocketwire.cli.compat", "which official clients work with an endpoint"),
     "store": ("rocketwire.cli.store", "look into a store directory, check it, make a whole one of a damaged one"),
     "spark": ("rocketwire.cli.spark", "what is done with Spark: stores to Parquet files"),
-    "completion": ("rocketwire.cli.completion", "let bash, zsh or fish complete commands, options and names"),
+    "completion": (
+        "rocketwire.cli.shells:completion_command",
+        "let bash, zsh or fish complete commands, options and names",
+    ),
 }
 
 _HELP: Final = """\

@@ -1,6 +1,6 @@
 """`rocketwire broker`: the brokers of a running endpoint.
 
-Begin with this file: it lists the subcommands. A module without a subcommand is shared by the others.
+Begin with this file: it lists the subcommands.
 May import: modules of `rocketwire/cli`, and what commands may; a module is imported when its command runs.
 """
 
@@ -11,12 +11,12 @@ from typing import Final
 from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
-    "broker",
+    __name__,
     "Look at and configure the brokers of a running endpoint, this or Apache's.",
     [
-        ("config", "rocketwire.cli.broker.config", "a broker's configuration"),
-        ("stats", "rocketwire.cli.broker.stats", "all that a broker tells of how it does"),
-        ("wipe-write", "rocketwire.cli.broker.write_permission:wipe_command", "have producers leave a broker out"),
-        ("add-write", "rocketwire.cli.broker.write_permission:add_command", "have producers use a broker again"),
+        ("config", "commands:config_command", "a broker's configuration"),
+        ("stats", "commands:stats_command", "all that a broker tells of how it does"),
+        ("wipe-write", "commands:wipe_command", "have producers leave a broker out"),
+        ("add-write", "commands:add_command", "have producers use a broker again"),
     ],
 )

@@ -1,6 +1,6 @@
 """`rocketwire cluster`: the brokers of a running endpoint's clusters.
 
-Begin with this file: it lists the subcommands. A module without a subcommand is shared by the others.
+Begin with this file: it lists the subcommands.
 May import: modules of `rocketwire/cli`, and what commands may; a module is imported when its command runs.
 """
 
@@ -11,7 +11,7 @@ from typing import Final
 from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
-    "cluster",
+    __name__,
     "Look at the brokers of a running endpoint, this or Apache's.",
-    [("show", "rocketwire.cli.cluster.show", "each broker's address, version, load and disk")],
+    [("show", "show", "each broker's address, version, load and disk")],
 )

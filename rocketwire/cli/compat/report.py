@@ -1,7 +1,10 @@
-"""`rocketwire compat report`: the report of one earlier run, or one report of several."""
+"""What `rocketwire compat` prints: progress, and reports."""
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -10,12 +13,51 @@ from rocketwire.cli.errors import CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.output import json_line
 from rocketwire.cli.parameter_types import FILE, FOLDER
+from rocketwire.cli.terminal import drawing
+from rocketwire.compat.results import Outcome, Result, Side
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rocketwire.compat.report.score import Score
     from rocketwire.compat.results import Results
+
+
+_TOLD = (Outcome.DIFFERS, Outcome.FAILS, Outcome.FLAKY)
+
+
+@contextlib.contextmanager
+def progress(total: int) -> Iterator[Callable[[Result], None]]:
+    """Gives what is to be called with each result of `total`; those that are not offered count as well."""
+    if not sys.stderr.isatty():
+        yield _line
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(file=drawing(sys.stderr)), transient=True) as bar:
+        task = bar.add_task("", total=total)
+
+        def told(result: Result) -> None:
+            bar.update(task, advance=1, description=f"{result.client} {result.scenario}")
+            if result.outcome in _TOLD:
+                bar.console.print(shown(result), markup=False, highlight=False)
+
+        yield told
+
+
+def _line(result: Result) -> None:
+    if result.outcome is not Outcome.NOT_OFFERED:
+        print(shown(result), file=sys.stderr, flush=True)
+
+
+def shown(result: Result) -> str:
+    """A result in one line."""
+    side = " (reference)" if result.side is Side.REFERENCE else ""
+    reason = f": {result.reason}" if result.reason else ""
+    return f"{result.outcome:<8} {result.seconds:6.1f} s  {result.client}{side}  {result.scenario}{reason}"
+
 
 _EPILOG: Final = """\
 RESULTS are files results.json of `rocketwire compat run`. Several of one endpoint make one report: jobs on different
@@ -45,7 +87,7 @@ Examples:
     "--out", metavar="DIR", type=FOLDER, default="compat-report", show_default=True, help="The folder to write to."
 )
 @json_option
-def command(files: tuple[str, ...], *, out: str, as_json: bool) -> int:
+def report_command(files: tuple[str, ...], *, out: str, as_json: bool) -> int:
     """Write the report of the results of earlier runs."""
     from pathlib import Path
 

@@ -154,7 +154,7 @@ def _run(
     jobs: int,
     limit: float | None,
 ) -> Results:
-    from rocketwire.cli.compat.progress import progress
+    from rocketwire.cli.compat.report import progress
     from rocketwire.compat.brokers.processes import EndpointError
     from rocketwire.compat.clients.registry import adapters as every
     from rocketwire.compat.engine.plan import HELPER, planned

@@ -1,6 +1,6 @@
-"""`rocketwire dlq`: the dead letters of consumer groups, one module per subcommand.
+"""`rocketwire dlq`: the dead letters of consumer groups.
 
-Begin with this file: it lists the subcommands. A module without a subcommand is shared by the others.
+Begin with this file: it lists the subcommands.
 May import: modules of `rocketwire/cli`, and what commands may; a module is imported when its command runs.
 """
 
@@ -11,11 +11,11 @@ from typing import Final
 from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
-    "dlq",
+    __name__,
     "Dead letters: the messages that a group could not process in all its tries, in its topic %DLQ%GROUP.",
     [
-        ("list", "rocketwire.cli.dlq.list", "the groups with dead letters, and how many there are"),
-        ("show", "rocketwire.cli.dlq.show", "the newest dead letters of a group"),
-        ("resend", "rocketwire.cli.dlq.resend", "send dead letters of a group again"),
+        ("list", "show:list_command", "the groups with dead letters, and how many there are"),
+        ("show", "show:show_command", "the newest dead letters of a group"),
+        ("resend", "resend", "send dead letters of a group again"),
     ],
 )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rocketwire.cli.message.outgoing import OutgoingMessage
-from rocketwire.cli.message.parsing import copied_properties
+from rocketwire.cli.message.incoming import copied_properties
+from rocketwire.cli.message.targets import OutgoingMessage
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.names import DEAD_LETTER_PREFIX, dead_letter_topic, retry_topic
 

@@ -18,9 +18,9 @@ from rocketwire.cli.parameter_types import GROUP
 from rocketwire.wire.names import retry_topic
 
 if TYPE_CHECKING:
-    from rocketwire.cli.message.outgoing import OutgoingMessage
     from rocketwire.cli.message.reading import BrokerMessage
     from rocketwire.cli.message.results import SendResultPrinter
+    from rocketwire.cli.message.targets import OutgoingMessage
     from rocketwire.remoting.cluster import BlockingCluster
 
 _AT_ONCE: Final = 256
@@ -152,7 +152,7 @@ class DeadLetterResend:
         Raises:
             Unsuccessful: there is none with one of them.
         """
-        from rocketwire.cli.message.one import found_by_id
+        from rocketwire.cli.message.show import found_by_id
 
         found = [found_by_id(self._cluster, each, self._topic) for each in ids]
         for each, one in zip(ids, found, strict=True):
@@ -184,7 +184,7 @@ class DeadLetterResend:
 
     def _messages(self, letters: DeadLetterSelection) -> Iterator[OutgoingMessage | None]:
         """The messages to send; after each part a pause, behind which all before it are stored or refused."""
-        from rocketwire.cli.message.committing import CommitProgress
+        from rocketwire.cli.message.selection import CommitProgress
 
         progress = CommitProgress(self._reader)
         while part := list(islice(letters.found, _AT_ONCE)):

@@ -1,15 +1,134 @@
-"""`rocketwire group lag`: how far a group is behind in each queue."""
+"""`rocketwire group list|lag`: how many messages groups have to consume."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
+
+if TYPE_CHECKING:
+    from rocketwire.remoting.connection import BlockingConnection
+    from rocketwire.wire.bodies.online import ConsumerConnection
+    from rocketwire.wire.bodies.progress import ConsumeStats
+
+
+_KINDS: Final = ("own", "system")
+
+
+@dataclass(slots=True)
+class _Group:
+    """What the brokers say of a group, summed up."""
+
+    members: set[str] = field(default_factory=set)
+    consume_type: str | None = None
+    message_model: str | None = None
+    lag: int = 0
+    has_offsets: bool = False
+    rate: float = 0.0
+
+    def add(self, connected: ConsumerConnection | None, stats: ConsumeStats) -> None:
+        """Add what one broker says."""
+        if connected is not None:
+            self.members.update(each.client_id for each in connected.connection_set)
+            self.consume_type = connected.consume_type or self.consume_type
+            self.message_model = connected.message_model or self.message_model
+        self.has_offsets = self.has_offsets or bool(stats.offset_table)
+        self.lag += sum(each.broker_offset - each.consumer_offset for each in stats.offset_table.values())
+        self.rate += stats.consume_tps
+
+
+@click.command("list", cls=OnlineCommand, epilog="Example: rocketwire group list --kind own --json")
+@click.option(
+    "--kind",
+    type=click.Choice(_KINDS),
+    help="Only applications' groups, or those that every broker has of itself. [default: own]",
+)
+@click.option("--all", "everything", is_flag=True, help="Groups of both kinds.")
+@broker_options
+@json_option
+@online
+def list_command(
+    endpoint: ClusterAccess,
+    *,
+    kind: str | None,
+    everything: bool,
+    choice: BrokerChoice,
+    as_json: bool,
+) -> int:
+    """Print applications' consumer groups: how many members are on line, and how many messages they have to consume.
+
+    The lag of a group that has committed no offsets is shown as `-`. A group that consumes by broadcasting keeps its
+    offsets itself, so brokers know no lag of it.
+    """
+    if kind and everything:
+        raise CommandError("--kind and --all: only one of them")
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.output import json_line
+    from rocketwire.cli.table import TableColumn, print_table
+
+    attempts = ServerAttempts()
+    groups: dict[str, _Group] = {}
+    with endpoint.connected() as cluster:
+        brokers = choice.of(cluster.info())
+        of_topics = () if choice.cluster_name or choice.broker_names else cluster.groups()
+        for broker in brokers:
+            with attempts.at(f"broker {broker.name}"):
+                _add(groups, cluster.connection(broker.address), of_topics)
+    chosen = [(name, groups[name], _kind(name)) for name in sorted(groups)]
+    chosen = [each for each in chosen if everything or each[2] == (kind or _KINDS[0])]
+    if as_json:
+        for name, group, its_kind in chosen:
+            json_line(
+                {
+                    "group": name,
+                    "kind": its_kind,
+                    "member_count": len(group.members),
+                    "consume_type": group.consume_type,
+                    "message_model": group.message_model,
+                    "lag": group.lag if group.has_offsets else None,
+                    "tps": group.rate,
+                }
+            )
+    elif chosen:
+        columns = (
+            *(TableColumn("GROUP", least=16), TableColumn("MEMBERS", right=True), TableColumn("LAG", right=True)),
+            *(TableColumn("MESSAGES/S", right=True), TableColumn("MODEL", spare=2), TableColumn("TYPE", spare=1)),
+        )
+        print_table(
+            columns,
+            [
+                (
+                    *(name, str(len(group.members)), str(group.lag) if group.has_offsets else "-", f"{group.rate:.1f}"),
+                    *(group.message_model or "", group.consume_type or ""),
+                )
+                for name, group, _ in chosen
+            ],
+        )
+    return attempts.code(found=bool(chosen), what="groups")
+
+
+def _add(groups: dict[str, _Group], broker: BlockingConnection, also: tuple[str, ...] | list[str]) -> None:
+    """Add the groups of one broker, and `also` those that have a retry topic."""
+    from rocketwire.remoting.admin.groups import all_consumer_connections, group_configs, progress_of_all
+
+    names = sorted({*group_configs(broker), *also})
+    connected = list(all_consumer_connections(broker, names))
+    stats = list(progress_of_all(broker, names))
+    for name, its_members, its_stats in zip(names, connected, stats, strict=True):
+        groups.setdefault(name, _Group()).add(its_members, its_stats)
+
+
+def _kind(group: str) -> str:
+    from rocketwire.wire.names import PREDEFINED_GROUPS, is_system_group
+
+    return "system" if group in PREDEFINED_GROUPS or is_system_group(group) else "own"
 
 
 @click.command("lag", cls=OnlineCommand, epilog="Example: rocketwire group lag orders --topic Orders --json")
@@ -18,7 +137,7 @@ from rocketwire.cli.parameter_types import GROUP, TOPIC
 @broker_options
 @json_option
 @online
-def command(
+def lag_command(
     endpoint: ClusterAccess,
     *,
     group: str,
@@ -34,7 +153,7 @@ def command(
     from rocketwire.cli.attempts import ServerAttempts
     from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.found import check_group, topic_brokers
-    from rocketwire.cli.group.owners import find_members
+    from rocketwire.cli.group.show import find_members
     from rocketwire.cli.output import json_line
     from rocketwire.remoting.admin.groups import progress
 

@@ -1,8 +1,10 @@
-"""`rocketwire group show`: a group's configuration, members and subscriptions."""
+"""`rocketwire group show|members`: a group's configuration, its members and the queues that each has."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,17 +13,126 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP
 
+if TYPE_CHECKING:
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.remoting.admin.brokers import RegisteredBroker
+    from rocketwire.remoting.cluster import BlockingCluster
+    from rocketwire.wire.bodies.client import MessageQueue, SubscriptionData
+    from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+    from rocketwire.wire.bodies.online import ClientConnection
+
+
+def configuration(broker: RegisteredBroker, config: SubscriptionGroupConfig) -> dict[str, Any]:
+    """A group's configuration on one broker, as `--json` prints it."""
+    return {
+        "cluster": broker.cluster,
+        "broker": broker.name,
+        "address": broker.address,
+        "consume_enable": config.consume_enable,
+        "broadcast_enable": config.consume_broadcast_enable,
+        "from_min_enable": config.consume_from_min_enable,
+        "orderly": bool(config.consume_message_orderly),
+        "retry_queues": config.retry_queue_nums,
+        "max_retries": config.retry_max_times,
+        "attributes": dict(config.attributes or {}),
+    }
+
+
+def member(client: ClientConnection) -> dict[str, Any]:
+    """A member, as `--json` prints it."""
+    from rocketwire.wire.facts.codes import version_name
+
+    return {
+        "client_id": client.client_id,
+        "address": client.client_addr,
+        "language": client.language or "",
+        "version": version_name(client.version),
+    }
+
+
+def subscription(one: SubscriptionData) -> dict[str, Any]:
+    """A subscription, as `--json` prints it."""
+    return {
+        "topic": one.topic,
+        "expression": one.sub_string,
+        "expression_type": one.expression_type,
+        "version": one.sub_version,
+    }
+
+
+def write_configurations(group: str, rows: list[dict[str, Any]]) -> None:
+    """Print a table of configurations."""
+    from rocketwire.cli.table import TableColumn, print_table
+
+    columns = (
+        *(TableColumn("GROUP", least=12), TableColumn("CLUSTER", spare=1), TableColumn("BROKER", least=10)),
+        *(TableColumn("CONSUME"), TableColumn("BROADCAST"), TableColumn("RETRY QUEUES", right=True)),
+        *(TableColumn("MAX RETRIES", right=True), TableColumn("ATTRIBUTES", spare=2)),
+    )
+    print_table(
+        columns,
+        [
+            (
+                *(group, row["cluster"], row["broker"]),
+                *(_yes(row["consume_enable"]), _yes(row["broadcast_enable"])),
+                *(str(row["retry_queues"]), str(row["max_retries"])),
+                ", ".join(f"{name}={value}" for name, value in sorted(row["attributes"].items())),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _yes(value: bool) -> str:  # noqa: FBT001 - what is shown
+    return "yes" if value else "no"
+
+
+@dataclass(slots=True)
+class QueueOwners:
+    """The members of a group by client id, and the queues of those that tell them."""
+
+    clients: dict[str, ClientConnection] = field(default_factory=dict)
+    queues: dict[str, tuple[MessageQueue, ...]] = field(default_factory=dict)
+
+    @property
+    def owners(self) -> dict[MessageQueue, str]:
+        """The client id of each queue's owner."""
+        return {queue: client_id for client_id, queues in self.queues.items() for queue in queues}
+
+
+def find_members(
+    cluster: BlockingCluster, group: str, brokers: Iterable[RegisteredBroker], attempts: ServerAttempts
+) -> QueueOwners:
+    """The members that are connected to brokers; each is asked once, through a broker, for its queues."""
+    from rocketwire.remoting.admin.groups import consumer_connections, running_info
+
+    found = QueueOwners()
+    for broker in brokers:
+        with attempts.at(f"broker {broker.name}"):
+            connection = cluster.connection(broker.address)
+            connected = consumer_connections(connection, group)
+            for client in () if connected is None else connected.connection_set:
+                found.clients.setdefault(client.client_id, client)
+                if client.client_id not in found.queues:
+                    with attempts.at(f"member {client.client_id}"):
+                        queues = running_info(connection, group, client.client_id).mq_table
+                        found.queues[client.client_id] = tuple(sorted(queues, key=_place))
+    return found
+
+
+def _place(queue: MessageQueue) -> tuple[str, str, int]:
+    return queue.topic, queue.broker_name, queue.queue_id
+
 
 @click.command("show", cls=OnlineCommand, epilog="Example: rocketwire group show orders")
 @click.argument("group", metavar="GROUP", type=GROUP)
 @broker_options
 @json_option
 @online
-def command(endpoint: ClusterAccess, *, group: str, choice: BrokerChoice, as_json: bool) -> int:
+def show_command(endpoint: ClusterAccess, *, group: str, choice: BrokerChoice, as_json: bool) -> int:
     """Print the configuration of GROUP on each broker, its members, and what the brokers say that it subscribes to."""
     from rocketwire.cli.attempts import ServerAttempts
     from rocketwire.cli.found import unknown_group
-    from rocketwire.cli.group.shown import configuration, member, subscription
     from rocketwire.cli.output import json_line
     from rocketwire.remoting.admin.groups import consumer_connections, group_configs
 
@@ -60,12 +171,11 @@ def command(endpoint: ClusterAccess, *, group: str, choice: BrokerChoice, as_jso
     if as_json:
         json_line(found)
     else:
-        _write(found)
+        _print_group(found)
     return attempts.code()
 
 
-def _write(found: dict[str, Any]) -> None:
-    from rocketwire.cli.group.shown import write_configurations
+def _print_group(found: dict[str, Any]) -> None:
     from rocketwire.cli.table import TableColumn, print_table
 
     write_configurations(found["group"], found["brokers"])
@@ -85,3 +195,71 @@ def _write(found: dict[str, Any]) -> None:
         (TableColumn("TOPIC", least=12), TableColumn("SUBSCRIPTION", least=12), TableColumn("TYPE")),
         [(each["topic"], each["expression"] or "", each["expression_type"]) for each in found["subscriptions"]],
     )
+
+
+@click.command("members", cls=OnlineCommand, epilog="Example: rocketwire group members orders")
+@click.argument("group", metavar="GROUP", type=GROUP)
+@broker_options
+@json_option
+@online
+def members_command(endpoint: ClusterAccess, *, group: str, choice: BrokerChoice, as_json: bool) -> int:
+    """Print the members of GROUP that are on line: address, language, version, and the queues that each consumes.
+
+    Each member is asked for its queues, through a broker.
+    """
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.errors import CommandFailed
+    from rocketwire.cli.found import check_group
+
+    attempts = ServerAttempts()
+    with endpoint.connected() as cluster:
+        brokers = choice.of(cluster.info())
+        members = find_members(cluster, group, brokers, attempts)
+        if not members.clients:
+            if attempts.code() == 0:
+                check_group(cluster, group, brokers, attempts)
+                raise CommandFailed(f"group {group}: no member is on line")
+            return attempts.code()
+    _print_members(group, members, as_json=as_json)
+    return attempts.code()
+
+
+def _print_members(group: str, members: QueueOwners, *, as_json: bool) -> None:
+    from rocketwire.cli.output import json_line
+    from rocketwire.cli.table import TableColumn, print_table
+
+    rows = []
+    for client_id, client in sorted(members.clients.items()):
+        queues = members.queues.get(client_id)
+        told = (
+            None
+            if queues is None
+            else [{"topic": each.topic, "broker": each.broker_name, "queue_id": each.queue_id} for each in queues]
+        )
+        rows.append({"group": group, **member(client), "queues": told})
+    if as_json:
+        for row in rows:
+            json_line(row)
+        return
+    columns = (
+        *(TableColumn("CLIENT", least=16), TableColumn("ADDRESS", least=15), TableColumn("LANGUAGE", spare=1)),
+        *(TableColumn("VERSION", spare=2), TableColumn("QUEUES", least=16)),
+    )
+    print_table(
+        columns,
+        [
+            (
+                *(row["client_id"], row["address"], row["language"], row["version"]),
+                "?" if row["queues"] is None else _queues_text(row["queues"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _queues_text(queues: list[dict[str, str | int]]) -> str:
+    """Queues as `Orders broker-a 0,1; Orders broker-b 0`."""
+    by_place: dict[str, list[str]] = {}
+    for each in queues:
+        by_place.setdefault(f"{each['topic']} {each['broker']}", []).append(str(each["queue_id"]))
+    return "; ".join(f"{place} {','.join(numbers)}" for place, numbers in by_place.items())

@@ -1,23 +1,79 @@
-"""`rocketwire message export`: write the messages of a topic of a running endpoint to a file or a pipe."""
+"""`rocketwire message export`: write the messages of a topic as JSON lines or CSV (RFC 4180)."""
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
+import msgspec
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError
-from rocketwire.cli.message.places import StartPlace, start
+from rocketwire.cli.message.selection import StartPlace, start
 from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import FILE, TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.store.offline.read.scan import ReadProblem
+
+
+Write = Callable[[dict[str, Any]], object]
+
+COLUMNS: Final = (
+    "topic",
+    "queue_id",
+    "queue_offset",
+    "message_id",
+    "offset_message_id",
+    "born_timestamp",
+    "store_timestamp",
+    "born_host",
+    "store_host",
+    "tags",
+    "keys",
+    "body",
+    "body_base64",
+    "properties",
+    "sys_flag",
+    "flag",
+    "reconsume_times",
+    "prepared_transaction_offset",
+    "body_crc",
+    "physical_offset",
+    "store_size",
+    "broker",
+)
+"""The columns of the CSV form: the names of the JSON form."""
+
+
+def jsonl(output: IO[bytes]) -> Write:
+    """A line of JSON for each object."""
+    encode = msgspec.json.Encoder().encode
+    return lambda found: output.write(encode(found) + b"\n")
+
+
+def csv_rows(output: IO[bytes]) -> Write:
+    """A row for each object, after a header row; keys are joined with blanks, properties are a JSON object."""
+    encode = msgspec.json.Encoder().encode
+    put = csv.writer(codecs.getwriter("utf-8")(output)).writerow
+
+    def write(found: dict[str, Any]) -> None:
+        found["keys"] = " ".join(found["keys"])
+        found["properties"] = encode(found["properties"]).decode()
+        put([found.get(name) for name in COLUMNS])
+
+    put(COLUMNS)
+    return write
+
+
+FORMATS: Final[dict[str, Callable[[IO[bytes]], Write]]] = {"jsonl": jsonl, "csv": csv_rows}
+
 
 _EPILOG: Final = """\
 OFFSET is a number of up to 10 digits: a queue offset, for each queue. TIME is a time of storing: ISO 8601 (2026-01-31,
@@ -63,7 +119,6 @@ def command(
         raise click.UsageError(f"--json is --format {_FORMATS[0]}: --format {form} is another")
     first_place, end_place = _place("--from", first, StartPlace()), _place("--to", end, StartPlace(end=True))
     wanted = frozenset(_queue_id(text) for text in queues)
-    from rocketwire.cli.message.formats import FORMATS
     from rocketwire.cli.message.reading import TopicReader
     from rocketwire.cli.shown_message import json_object
 

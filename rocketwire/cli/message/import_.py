@@ -17,7 +17,7 @@ from rocketwire.cli.parameter_types import TOPIC
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rocketwire.cli.message.outgoing import OutgoingMessage
+    from rocketwire.cli.message.targets import OutgoingMessage
 
 _STDIN: Final = "-"
 _BATCH: Final = 64
@@ -55,7 +55,7 @@ def command(
     modulo the number of queues, and messages of a queue keep their order. Times, offsets and offset message ids are
     new; delays and retries of the original do not count again. The topics must exist.
     """
-    from rocketwire.cli.message.pacing import paced, rate
+    from rocketwire.cli.message.incoming import paced, rate
     from rocketwire.cli.message.results import SendResultPrinter
     from rocketwire.cli.message.sending import MessageSender
 
@@ -90,8 +90,7 @@ def _copied() -> IO[bytes]:
 
 
 def _json(source: IO[bytes], topic: str | None, file: str) -> Iterator[OutgoingMessage | None]:
-    from rocketwire.cli.message.parsing import from_json
-    from rocketwire.cli.message.stdin import lines
+    from rocketwire.cli.message.incoming import from_json, lines
 
     number = 0
     for line in lines(source):
@@ -103,7 +102,7 @@ def _json(source: IO[bytes], topic: str | None, file: str) -> Iterator[OutgoingM
 
 
 def _csv(source: IO[bytes], topic: str | None, file: str) -> Iterator[OutgoingMessage | None]:
-    from rocketwire.cli.message.parsing import from_csv
+    from rocketwire.cli.message.incoming import from_csv
 
     with io.TextIOWrapper(source, "utf-8", newline="") as text:
         try:

@@ -54,7 +54,7 @@ def command(
         raise CommandError("one of --to-topic and --to-group is needed")
     if client is not None and to_group is None:
         raise CommandError("--client: only with --to-group")
-    from rocketwire.cli.message.one import found_by_id
+    from rocketwire.cli.message.show import found_by_id
 
     with endpoint.connected() as cluster:
         found = found_by_id(cluster, message_id, topic)
@@ -64,10 +64,10 @@ def command(
 
 
 def _copy(cluster: BlockingCluster, found: BrokerMessage, topic: str, *, as_json: bool) -> int:
-    from rocketwire.cli.message.outgoing import OutgoingMessage
-    from rocketwire.cli.message.parsing import copied_properties
+    from rocketwire.cli.message.incoming import copied_properties
     from rocketwire.cli.message.results import SendResultPrinter
     from rocketwire.cli.message.sending import MessageSender
+    from rocketwire.cli.message.targets import OutgoingMessage
     from rocketwire.cli.output import warn
     from rocketwire.cli.shown_message import body_of
 

@@ -13,8 +13,8 @@ from rocketwire.cli.terminal import drawing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rocketwire.cli.message.outgoing import OutgoingMessage
     from rocketwire.cli.message.sending import FailedSend, MessageSender, SentMessage
+    from rocketwire.cli.message.targets import OutgoingMessage
 
 _MANY: Final = 1000
 """From so many messages on a summary is printed."""

@@ -18,7 +18,7 @@ from rocketwire.cli.parameter_types import TOPIC
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rocketwire.cli.message.outgoing import OutgoingMessage
+    from rocketwire.cli.message.targets import OutgoingMessage
     from rocketwire.remoting.cluster import BlockingCluster
 
 _MOST_IN_A_BATCH: Final = 1024
@@ -102,7 +102,7 @@ def command(
     if (bodies or files) and form is not None:
         raise CommandError("--input: only for stdin")
     own = _properties(keys, tag, properties)
-    from rocketwire.cli.message.pacing import paced, rate
+    from rocketwire.cli.message.incoming import paced, rate
     from rocketwire.cli.message.results import SendResultPrinter
     from rocketwire.cli.message.sending import MessageSender
 
@@ -185,7 +185,7 @@ def _delay(cluster: BlockingCluster, topic: str, delay: str | None, at: str | No
 
 
 def _given(topic: str, bodies: tuple[str, ...], files: tuple[str, ...]) -> Iterator[OutgoingMessage]:
-    from rocketwire.cli.message.outgoing import OutgoingMessage
+    from rocketwire.cli.message.targets import OutgoingMessage
 
     for body in bodies:
         yield OutgoingMessage(topic=topic, body=body.encode("utf-8", "surrogateescape"))
@@ -199,8 +199,8 @@ def _given(topic: str, bodies: tuple[str, ...], files: tuple[str, ...]) -> Itera
 
 def _lines(topic: str) -> Iterator[OutgoingMessage | None]:
     """The lines of stdin that are not empty: brokers refuse messages without a body."""
-    from rocketwire.cli.message.outgoing import OutgoingMessage
-    from rocketwire.cli.message.stdin import lines
+    from rocketwire.cli.message.incoming import lines
+    from rocketwire.cli.message.targets import OutgoingMessage
 
     made = partial(OutgoingMessage, topic=topic)
     if sys.stdin.isatty():
@@ -213,8 +213,7 @@ def _lines(topic: str) -> Iterator[OutgoingMessage | None]:
 
 
 def _objects(topic: str) -> Iterator[OutgoingMessage | None]:
-    from rocketwire.cli.message.parsing import from_json
-    from rocketwire.cli.message.stdin import lines
+    from rocketwire.cli.message.incoming import from_json, lines
 
     number = 0
     for line in lines():

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from rocketwire.cli.errors import CommandFailed
-from rocketwire.cli.message.outgoing import OutgoingMessage
-from rocketwire.cli.message.targets import SendTarget, SendTargets
+from rocketwire.cli.message.targets import OutgoingMessage, SendTarget, SendTargets
 from rocketwire.remoting.clock import system_clock
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.connection import Response

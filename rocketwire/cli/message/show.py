@@ -3,16 +3,100 @@
 from __future__ import annotations
 
 import sys
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from rocketwire.cli.errors import CommandError
+from rocketwire.cli.errors import CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
+from rocketwire.cli.message.reading import BrokerMessage
 from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import TOPIC
+from rocketwire.cli.shown_message import body_of, json_object
+from rocketwire.cli.table import clean, print_facts
 from rocketwire.cli.terminal import raw_option
+from rocketwire.cli.times import shown
+from rocketwire.cli.trace.query import messages_of
+from rocketwire.remoting.errors import AccessDenied, Refused
+from rocketwire.store.offline.read.selected import with_properties
+from rocketwire.wire.errors import MessageIdInvalid
+from rocketwire.wire.facts.codes import RequestCode
+from rocketwire.wire.headers.query import ViewMessageRequestHeader
+from rocketwire.wire.hosts import decode_host
+from rocketwire.wire.message import decode_record
+from rocketwire.wire.message_id import parse_offset_message_id
+
+if TYPE_CHECKING:
+    from rocketwire.remoting.cluster import BlockingCluster
+
+
+def found_by_id(cluster: BlockingCluster, message_id: str, topic: str | None) -> BrokerMessage:
+    """The message with an id; of several with a unique key the newest.
+
+    Raises:
+        Unsuccessful: there is none, or the id is a unique key and no topic is given.
+        NotReached, Refused: a broker does not answer, or refuses.
+    """
+    if topic is not None:
+        stored = messages_of(cluster, topic, message_id)
+        if stored:
+            newest = max(stored, key=lambda each: each.found.message.store_timestamp)
+            return BrokerMessage(newest.broker, newest.found)
+    found = _viewed(cluster, message_id)
+    if found is None:
+        raise CommandFailed(
+            f"{message_id}: no broker has such an offset message id; of a unique key --topic has to be named"
+            if topic is None
+            else f"{message_id}: there is no such message of {topic}"
+        )
+    return found
+
+
+def _viewed(cluster: BlockingCluster, message_id: str) -> BrokerMessage | None:
+    """The message at the place that an offset message id names; None if the text is none, or nothing is there."""
+    try:
+        host, offset = parse_offset_message_id(message_id)
+        place = decode_host(host)
+    except MessageIdInvalid:
+        return None
+    for name, broker in cluster.all_brokers().items():
+        if broker.address == place:
+            try:
+                answer = broker.ask(RequestCode.VIEW_MESSAGE_BY_ID, ViewMessageRequestHeader(offset=offset))
+            except AccessDenied:
+                raise
+            except Refused:
+                continue
+            return BrokerMessage(name, with_properties(decode_record(answer.body), len(answer.body)))
+    return None
+
+
+def print_message(found: BrokerMessage, report: Callable[[object], None]) -> None:
+    """Print all of a message for people."""
+    one, names = found.one, json_object(found.one, report, broker=found.broker)
+    message = one.message
+    facts = [
+        ("message", one.message_id),
+        ("stored as", one.offset_message_id),
+        ("topic", message.topic),
+        ("place", f"broker {found.broker}, queue {message.queue_id}, offset {message.queue_offset}"),
+        ("tag", one.tags or "-"),
+        ("keys", " ".join(one.keys) or "-"),
+        ("born", f"{shown(message.born_timestamp)} UTC at {names['born_host']}"),
+        ("stored", f"{shown(message.store_timestamp)} UTC at {names['store_host']}, {one.size} bytes"),
+        ("tries before", str(message.reconsume_times)),
+    ]
+    facts += [("property", f"{name} = {value}") for name, value in sorted(one.properties.items())]
+    print_facts((title, clean(text)) for title, text in facts)
+    print()
+    if names["body"] is not None:
+        print(names["body"])
+    else:
+        body = body_of(one, report)
+        print(f"{len(message.body if body is None else body)} bytes, in base64: {names['body_base64']}")
+
 
 _EPILOG: Final = """\
 \b
@@ -37,7 +121,6 @@ def command(endpoint: ClusterAccess, *, message_id: str, topic: str | None, only
     """
     if only_body and as_json:
         raise CommandError("--body and --json: only one of them")
-    from rocketwire.cli.message.one import found_by_id, print_message
     from rocketwire.cli.shown_message import body_of, json_object
 
     def report(what: object) -> None:

@@ -18,9 +18,8 @@ from rocketwire.cli.terminal import raw_option
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rocketwire.cli.message.committing import CommitProgress
-    from rocketwire.cli.message.places import StartPlace
     from rocketwire.cli.message.reading import BrokerMessage, TopicReader
+    from rocketwire.cli.message.selection import CommitProgress, StartPlace
     from rocketwire.remoting.messages import Queue
 
 _LAST: Final = 10
@@ -88,11 +87,9 @@ def command(
         raise CommandError("-n: not with --from or --group")
     if bodies and as_json:
         raise CommandError("--body and --json: only one of them")
-    from rocketwire.cli.message.committing import CommitProgress
-    from rocketwire.cli.message.places import StartPlace, start
     from rocketwire.cli.message.printing import printer
     from rocketwire.cli.message.reading import TOOLS_GROUP, TopicReader
-    from rocketwire.cli.message.selection import EVERYTHING, MessageSelection
+    from rocketwire.cli.message.selection import EVERYTHING, CommitProgress, MessageSelection, StartPlace, start
 
     if last is None and first is None and group is None:
         last = 0 if follow else _LAST

@@ -1,6 +1,6 @@
-"""`rocketwire offset`: consumer groups' offsets at a running endpoint, one module per subcommand.
+"""`rocketwire offset`: consumer groups' offsets at a running endpoint.
 
-Begin with this file: it lists the subcommands. A module without a subcommand is shared by the others.
+Begin with this file: it lists the subcommands.
 May import: modules of `rocketwire/cli`, and what commands may; a module is imported when its command runs.
 """
 
@@ -11,12 +11,12 @@ from typing import Final
 from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
-    "offset",
+    __name__,
     "Look at and set the offsets of consumer groups of a running endpoint, this or Apache's.",
     [
-        ("show", "rocketwire.cli.offset.show", "a group's committed offsets"),
-        ("reset", "rocketwire.cli.offset.reset", "set a group back or forward in a topic"),
-        ("skip", "rocketwire.cli.offset.reset:skip_command", "skip all messages that a group has not consumed yet"),
-        ("clone", "rocketwire.cli.offset.clone", "give a group the offsets of another one"),
+        ("show", "show:command", "a group's committed offsets"),
+        ("reset", "reset:reset_command", "set a group back or forward in a topic"),
+        ("skip", "reset:skip_command", "skip all messages that a group has not consumed yet"),
+        ("clone", "clone", "give a group the offsets of another one"),
     ],
 )

@@ -12,7 +12,7 @@ from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.offset.moves import OffsetMove
+    from rocketwire.cli.offset.show import OffsetMove
     from rocketwire.remoting.connection import BlockingConnection
 
 _EPILOG: Final = (
@@ -47,7 +47,7 @@ def command(
     from rocketwire.cli.brokers import master
     from rocketwire.cli.errors import CommandError, CommandFailed
     from rocketwire.cli.found import check_group, topic_brokers
-    from rocketwire.cli.offset.moves import write
+    from rocketwire.cli.offset.show import print_moves as write
     from rocketwire.cli.output import warn
     from rocketwire.remoting.admin.groups import consumer_connections
     from rocketwire.remoting.admin.offsets import clone_offsets
@@ -77,8 +77,7 @@ def command(
 
 def _planned(broker: BlockingConnection, name: str, source: str, target: str, topic: str | None) -> list[OffsetMove]:
     """What the target would have in the queues in which the source has an offset."""
-    from rocketwire.cli.offset.moves import OffsetMove
-    from rocketwire.cli.offset.queues import queues_of
+    from rocketwire.cli.offset.show import OffsetMove, queues_of
     from rocketwire.remoting.admin.offsets import committed_offset
 
     moves = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
 
 import click
 
@@ -11,8 +13,47 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
-if TYPE_CHECKING:
-    from rocketwire.cli.offset.target import ResetTarget
+_OFFSET_DIGITS: Final = 10
+"""A number of more digits is a time in ms."""
+
+
+class ResetPoint(StrEnum):
+    """What kind of place it is."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    TIME = "time"
+    OFFSET = "offset"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetTarget:
+    """A place in queues; `value` is the time in ms or the offset."""
+
+    where: ResetPoint
+    value: int = 0
+
+    @property
+    def timestamp(self) -> int:
+        """The time that stands for the place in a request: -1 is the end, 0 is before every message."""
+        return -1 if self.where is ResetPoint.LATEST else self.value
+
+
+def reset_target(text: str) -> ResetTarget:
+    """The place that an option names.
+
+    Raises:
+        Mistake: it is none.
+    """
+    from rocketwire.cli.times import TIME_FORMS, parsed
+
+    if text in (ResetPoint.EARLIEST, ResetPoint.LATEST):
+        return ResetTarget(where=ResetPoint(text))
+    if text.isascii() and text.isdigit() and len(text) <= _OFFSET_DIGITS:
+        return ResetTarget(where=ResetPoint.OFFSET, value=int(text))
+    expected = f"earliest, latest, an offset of at most {_OFFSET_DIGITS} digits, {TIME_FORMS}"
+    return ResetTarget(where=ResetPoint.TIME, value=parsed("--to", text, expected=expected))
+
 
 _EPILOG: Final = (
     "Members that are on line are told, and go on at the new offsets within some 10 seconds. Brokers of 4.x tell them "
@@ -37,7 +78,7 @@ _EPILOG: Final = (
 @broker_options
 @json_option
 @online
-def command(
+def reset_command(
     endpoint: ClusterAccess,
     *,
     group: str,
@@ -49,13 +90,11 @@ def command(
     as_json: bool,
 ) -> int:
     """Set GROUP back or forward in a topic, and print its offset in each queue before and after."""
-    from rocketwire.cli.offset.target import target
-
     return reset(
         endpoint,
         group,
         topic,
-        target(to),
+        reset_target(to),
         queue=queue,
         dry_run=dry_run,
         choice=choice,
@@ -80,8 +119,6 @@ def skip_command(
     as_json: bool,
 ) -> int:
     """Skip all messages of a topic that GROUP has not consumed yet: the same as offset reset --to latest."""
-    from rocketwire.cli.offset.target import ResetPoint, ResetTarget
-
     return reset(
         endpoint,
         group,
@@ -98,7 +135,7 @@ def reset(
     endpoint: ClusterAccess,
     group: str,
     topic: str,
-    target: ResetTarget,
+    reset_target: ResetTarget,
     *,
     queue: int | None,
     dry_run: bool,
@@ -114,8 +151,9 @@ def reset(
     from rocketwire.cli.brokers import master
     from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.found import check_group, topic_brokers, topic_route
-    from rocketwire.cli.offset.moves import OffsetMove, write
     from rocketwire.cli.offset.resetting import done, planned
+    from rocketwire.cli.offset.show import OffsetMove
+    from rocketwire.cli.offset.show import print_moves as write
     from rocketwire.cli.output import count_of, warn
 
     attempts = ServerAttempts()
@@ -133,9 +171,9 @@ def reset(
                 continue
             with attempts.at(f"broker {broker.name}"):
                 connection = cluster.connection(broker.address) if dry_run else master(cluster, broker)
-                found = planned(connection, broker.name, group=group, topic=topic, queues=numbers, target=target)
+                found = planned(connection, broker.name, group=group, topic=topic, queues=numbers, target=reset_target)
                 if not dry_run:
-                    found, members = done(connection, found, target=target, whole=queue is None)
+                    found, members = done(connection, found, target=reset_target, whole=queue is None)
                     told = max(told, members)
                     left = sorted({*numbers} - {each.queue_id for each in found})
                     if left:

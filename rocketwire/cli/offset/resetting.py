@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rocketwire.cli.errors import CommandFailed
-from rocketwire.cli.offset.moves import OffsetMove
-from rocketwire.cli.offset.target import ResetPoint, ResetTarget
+from rocketwire.cli.offset.reset import ResetPoint, ResetTarget
+from rocketwire.cli.offset.show import OffsetMove
 
 if TYPE_CHECKING:
     from rocketwire.remoting.connection import BlockingConnection

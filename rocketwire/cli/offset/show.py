@@ -1,8 +1,10 @@
-"""`rocketwire offset show`: a group's committed offsets."""
+"""`rocketwire offset show`: a group's committed offsets, and the offsets before and after a change."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +12,60 @@ from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
+
+if TYPE_CHECKING:
+    from rocketwire.remoting.connection import BlockingConnection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetMove:
+    """The change in one queue; None stands for no committed offset."""
+
+    group: str
+    topic: str
+    broker: str
+    queue_id: int
+    before: int | None
+    after: int | None
+
+
+def print_moves(moves: Sequence[OffsetMove], *, as_json: bool) -> None:
+    """Print offsets before and after."""
+    from rocketwire.cli.output import json_line
+    from rocketwire.cli.table import TableColumn, print_table
+
+    if as_json:
+        for each in moves:
+            json_line(each)
+        return
+    if not moves:
+        return
+    columns = (
+        *(TableColumn("TOPIC", least=12), TableColumn("BROKER", least=8), TableColumn("QUEUE", right=True)),
+        *(TableColumn("BEFORE", right=True), TableColumn("AFTER", right=True), TableColumn("CHANGE", right=True)),
+    )
+    print_table(columns, [_cells(each) for each in moves])
+
+
+def _cells(move: OffsetMove) -> tuple[str, ...]:
+    change = "" if move.before is None or move.after is None else f"{move.after - move.before:+d}"
+    before, after = (offset_text(each) for each in (move.before, move.after))
+    return move.topic, move.broker, str(move.queue_id), before, after, change
+
+
+def offset_text(offset: int | None) -> str:
+    """An offset in a table."""
+    return "-" if offset is None else str(offset)
+
+
+def queues_of(broker: BlockingConnection, group: str, topic: str | None) -> dict[str, list[int]]:
+    """The numbers of the queues by topic: of one topic, or of all that the group has offsets in."""
+    from rocketwire.remoting.admin.groups import progress
+
+    found: dict[str, list[int]] = {}
+    for queue in sorted(progress(broker, group, topic).offset_table, key=lambda each: (each.topic, each.queue_id)):
+        found.setdefault(queue.topic, []).append(queue.queue_id)
+    return found
 
 
 @click.command("show", cls=OnlineCommand, epilog="Example: rocketwire offset show orders --topic Orders")
@@ -33,7 +89,6 @@ def command(
     from rocketwire.cli.attempts import ServerAttempts
     from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.found import check_group, topic_brokers
-    from rocketwire.cli.offset.queues import queues_of
     from rocketwire.cli.output import json_line
     from rocketwire.remoting.admin.offsets import committed_offset, end_offsets
 
@@ -64,12 +119,11 @@ def command(
         for row in rows:
             json_line(row)
     elif rows:
-        _write(rows)
+        _print_offsets(rows)
     return attempts.code(found=bool(rows), what="offsets")
 
 
-def _write(rows: list[dict[str, Any]]) -> None:
-    from rocketwire.cli.offset.moves import offset_text
+def _print_offsets(rows: list[dict[str, Any]]) -> None:
     from rocketwire.cli.table import TableColumn, print_table
 
     columns = (

@@ -1,6 +1,6 @@
-"""`rocketwire spark`: commands that run Spark, one module per subcommand.
+"""`rocketwire spark`: commands that run Spark.
 
-Begin with this file: it lists the subcommands. A module without a subcommand is shared by the others.
+Begin with this file: it lists the subcommands.
 May import: modules of `rocketwire/cli`, and what commands may; a module is imported when its command runs.
 """
 
@@ -11,10 +11,10 @@ from typing import Final
 from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
-    "spark",
+    __name__,
     "Commands that need PySpark and Java: pip install 'rocketwire[spark]'.",
     [
-        ("export", "rocketwire.cli.spark.export", "write the messages of stores to Parquet files, by topic and day"),
-        ("import", "rocketwire.cli.spark.importing", "send the rows of a table as messages"),
+        ("export", "export", "write the messages of stores to Parquet files, by topic and day"),
+        ("import", "importing", "send the rows of a table as messages"),
     ],
 )

@@ -15,8 +15,8 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.output import json_line, number, size, warn
 from rocketwire.cli.parameter_types import FOLDER
 from rocketwire.cli.spark.session import check_installed, master_option
-from rocketwire.cli.store.progress import progress_bar
 from rocketwire.cli.times import parsed
+from rocketwire.cli.waiting import progress_bar
 
 if TYPE_CHECKING:
     from rocketwire.spark.export import ExportResult

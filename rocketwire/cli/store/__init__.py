@@ -1,8 +1,8 @@
-"""`rocketwire store`: read-only commands on a store directory, one module per subcommand.
+"""`rocketwire store`: read-only commands on a store directory.
 
 The directory may be of any broker, at rest or in use; these commands change nothing in it. `repair` writes a new one.
 
-Begin with this file: it lists the subcommands. A module without a subcommand is shared by the others.
+Begin with this file: it lists the subcommands.
 May import: modules of `rocketwire/cli`, and what commands may; a module is imported when its command runs.
 """
 
@@ -13,17 +13,21 @@ from typing import Final
 from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
-    "store",
+    __name__,
     "Look into a store directory of this or Apache's broker, at rest or in use. "
     "Nothing in it is changed: repair writes a new one beside one that no broker uses.",
     [
-        ("info", "rocketwire.cli.store.info", "what a store is, and what is in it"),
-        ("list", "rocketwire.cli.store.list", "the topics and queues of a store, or its consumer groups"),
-        ("cat", "rocketwire.cli.store.cat", "print the messages of a store"),
-        ("columns", "rocketwire.cli.store.columns", "make columns of all messages, for quick answers"),
-        ("count", "rocketwire.cli.store.count", "count messages by topic, tag and time, from the columns"),
-        ("verify", "rocketwire.cli.store.verify", "check every record, queue entry, index entry and timer reference"),
-        ("repair", "rocketwire.cli.store.repair", "make a whole store of what is left of a damaged one"),
+        ("info", "info", "what a store is, and what is in it"),
+        ("list", "list:list_command", "the topics and queues of a store, or its consumer groups"),
+        ("cat", "cat", "print the messages of a store"),
+        ("columns", "columns", "make columns of all messages, for quick answers"),
+        ("count", "list:count_command", "count messages by topic, tag and time, from the columns"),
+        (
+            "verify",
+            "verify:verify_command",
+            "check every record, queue entry, index entry and timer reference",
+        ),
+        ("repair", "verify:repair_command", "make a whole store of what is left of a damaged one"),
     ],
     aliases={"ls": "list"},
 )

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from rocketwire.cli.errors import CommandFailed
 from rocketwire.cli.message.reading import TopicReader
 from rocketwire.cli.online import ClusterAccess
-from rocketwire.cli.store.progress import ProgressDisplay, progress_bar
 from rocketwire.cli.timer.source import Warn
+from rocketwire.cli.waiting import ProgressDisplay, progress_bar
 from rocketwire.remoting.admin.offsets import end_offsets
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.connection import BlockingConnection

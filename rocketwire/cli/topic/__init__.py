@@ -1,6 +1,6 @@
-"""`rocketwire topic`: the topics of a running endpoint, one module per subcommand.
+"""`rocketwire topic`: the topics of a running endpoint.
 
-Begin with this file: it lists the subcommands. A module without a subcommand is shared by the others.
+Begin with this file: it lists the subcommands.
 May import: modules of `rocketwire/cli`, and what commands may; a module is imported when its command runs.
 """
 
@@ -11,15 +11,15 @@ from typing import Final
 from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
-    "topic",
+    __name__,
     "Look at and change the topics of a running endpoint, this or Apache's.",
     [
-        ("list", "rocketwire.cli.topic.list", "the names of all topics, or of one kind"),
-        ("show", "rocketwire.cli.topic.show", "a topic's configuration on each broker"),
-        ("route", "rocketwire.cli.topic.route", "where a topic's queues are"),
-        ("stats", "rocketwire.cli.topic.stats", "where a topic's queues begin and end"),
-        ("create", "rocketwire.cli.topic.create", "create a topic"),
-        ("alter", "rocketwire.cli.topic.alter", "change a topic's configuration"),
-        ("delete", "rocketwire.cli.topic.delete", "delete a topic with its messages"),
+        ("list", "show:list_command", "the names of all topics, or of one kind"),
+        ("show", "show:show_command", "a topic's configuration on each broker"),
+        ("route", "show:route_command", "where a topic's queues are"),
+        ("stats", "show:stats_command", "where a topic's queues begin and end"),
+        ("create", "change:create_command", "create a topic"),
+        ("alter", "change:alter_command", "change a topic's configuration"),
+        ("delete", "change:delete_command", "delete a topic with its messages"),
     ],
 )

@@ -1,6 +1,6 @@
-"""`rocketwire trace`: message traces, one module per subcommand.
+"""`rocketwire trace`: message traces.
 
-Begin with this file: it lists the subcommands. A module without a subcommand is shared by the others.
+Begin with this file: it lists the subcommands.
 May import: modules of `rocketwire/cli`, and what commands may; a module is imported when its command runs.
 """
 
@@ -11,9 +11,9 @@ from typing import Final
 from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
-    "trace",
+    __name__,
     "Ask a running endpoint, this or Apache's, for the traces that clients with enableMsgTrace leave.",
     [
-        ("show", "rocketwire.cli.trace.show", "when a message was sent, stored and consumed, by whom"),
+        ("show", "show", "when a message was sent, stored and consumed, by whom"),
     ],
 )

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from rocketwire.cli.dlq.resend import DeadLetterResend
-from rocketwire.cli.message.outgoing import OutgoingMessage
 from rocketwire.cli.message.reading import BrokerMessage
+from rocketwire.cli.message.targets import OutgoingMessage
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader

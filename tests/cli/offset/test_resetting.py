@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from rocketwire.cli.errors import CommandFailed
-from rocketwire.cli.offset.moves import OffsetMove
+from rocketwire.cli.offset.reset import ResetPoint, ResetTarget
+from rocketwire.cli.offset.reset import reset_target as target
 from rocketwire.cli.offset.resetting import done
-from rocketwire.cli.offset.target import ResetPoint, ResetTarget, target
+from rocketwire.cli.offset.show import OffsetMove
 from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.wire.addresses import parse_address
 from rocketwire.wire.bodies import encode_body

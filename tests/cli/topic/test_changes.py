@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.cli.topic.order import merged
+from rocketwire.cli.topic.change import merged
 from tests.cli.administered import Administered
 
 

@@ -1,4 +1,4 @@
-"""Messages as `message export` writes them, JSON lines or CSV, made ready to be sent again."""
+"""The messages that a command sends: from lines of stdin, from JSON lines or CSV, no faster than so many a second."""
 
 from __future__ import annotations
 
@@ -6,14 +6,81 @@ import base64
 import binascii
 import csv
 import io
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+import os
+import re
+import select
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO, Any, Final, TypeVar
 
 import msgspec
 
 from rocketwire.cli.errors import CommandError
-from rocketwire.cli.message.outgoing import OutgoingMessage
+from rocketwire.cli.message.targets import OutgoingMessage
 from rocketwire.wire.facts import properties as names
+
+_READ: Final = 1 << 18
+_PAUSE_SECONDS: Final = 0.02
+
+
+def lines(stream: IO[bytes] | None = None) -> Iterator[bytes | None]:
+    """The lines of a stream, by default stdin, without their line feeds; None whenever no line comes for a while."""
+    source = sys.stdin.buffer if stream is None else stream
+    try:
+        descriptor = source.fileno()
+    except (AttributeError, io.UnsupportedOperation):
+        for line in source:
+            yield line.rstrip(b"\n")
+        return
+    rest = b""
+    paused = False
+    while True:
+        # Files are always ready.
+        if not select.select([descriptor], [], [], None if paused else _PAUSE_SECONDS)[0]:
+            paused = True
+            yield None
+            continue
+        paused = False
+        data = os.read(descriptor, _READ)
+        if not data:
+            break
+        *whole, rest = (rest + data).split(b"\n")
+        yield from whole
+    if rest:
+        yield rest
+
+
+T = TypeVar("T")
+_RATE: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(?:/(s|m|h))?")
+_SECONDS: Final = {None: 1, "s": 1, "m": 60, "h": 3600}
+_WORTH_A_PAUSE: Final = 0.01
+
+
+def rate(option: str, text: str) -> float:
+    """Messages a second, from `100`, `100/s`, `30/m` or `1/h`.
+
+    Raises:
+        Mistake: the text is none of these.
+    """
+    match = _RATE.fullmatch(text)
+    if match is None or float(match[1]) == 0:
+        raise CommandError(f"{option} {text}: expected a number of messages a second, or such as 30/m or 1/h")
+    return float(match[1]) / _SECONDS[match[2]]
+
+
+def paced(messages: Iterable[T | None], per_second: float) -> Iterator[T | None]:
+    """The messages, each when it is due; None before a longer wait."""
+    began, count = time.monotonic(), 0
+    for each in messages:
+        if each is not None:
+            ahead = began + count / per_second - time.monotonic()
+            count += 1
+            if ahead > _WORTH_A_PAUSE:
+                yield None
+                time.sleep(max(0.0, began + (count - 1) / per_second - time.monotonic()))
+        yield each
+
 
 _BROKERS_OWN: Final = frozenset(
     {

@@ -1,12 +1,43 @@
-"""`rocketwire namesrv kv show|put|delete|list`: the values that name servers keep, by namespace and key."""
+"""`rocketwire namesrv config` and `rocketwire namesrv kv show|put|delete|list`: what name servers keep."""
 
 from __future__ import annotations
+
+from functools import partial
+from typing import Final
 
 import click
 
 from rocketwire.cli.json_option import json_option
+from rocketwire.cli.lazy import lazy_group
 from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import json_line
+from rocketwire.cli.properties import property_options
+
+
+@click.command("config", cls=OnlineCommand, epilog="Example: rocketwire namesrv config --set orderMessageEnable=true")
+@property_options
+@json_option
+@online
+def config_command(endpoint: ClusterAccess, *, keys: tuple[str, ...], changes: tuple[str, ...], as_json: bool) -> int:
+    """Print the configuration of every name server of --namesrv, or change keys of it while they run.
+
+    A key that a name server does not have, and a value that it does not take, are errors.
+    """
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.properties import Values, chosen, parsed_changes, write
+    from rocketwire.remoting.admin.name_servers import change_configuration, configuration
+
+    wanted = parsed_changes(changes)
+    attempts = ServerAttempts()
+    found: list[tuple[dict[str, str], Values]] = []
+    with endpoint.connected() as cluster:
+        for address in cluster.name_servers:
+            with attempts.at(f"name server {address}"):
+                server = cluster.name_server(address)
+                read, change = partial(configuration, server), partial(change_configuration, server)
+                found.append(({"name_server": str(address)}, chosen(read, change, keys=keys, changes=wanted)))
+    write("name_server", found, as_json=as_json)
+    return attempts.code(found=bool(found), what="settings")
 
 
 @click.command("show", cls=OnlineCommand, epilog="Example: rocketwire namesrv kv show ORDER_TOPIC_CONFIG Orders")
@@ -111,3 +142,17 @@ def list_command(endpoint: ClusterAccess, *, namespace: str, as_json: bool) -> i
     else:
         print_table((TableColumn("KEY", least=16), TableColumn("VALUE", least=16)), found)
     return 0
+
+
+kv_command: Final = lazy_group(
+    __package__,
+    "Look at and change the values that name servers keep, such as ORDER_TOPIC_CONFIG, the queues of ordered topics.",
+    [
+        ("show", "commands:show_command", "one value"),
+        ("put", "commands:put_command", "set a value"),
+        ("delete", "commands:delete_command", "remove a value"),
+        ("list", "commands:list_command", "all values of a namespace"),
+    ],
+    name="kv",
+    aliases={"get": "show"},
+)
