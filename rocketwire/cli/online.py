@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 import click
 
 from rocketwire.cli.errors import CommandError
+from rocketwire.cli.json_option import json_option
 from rocketwire.cli.known_names import naming_nearest
 from rocketwire.cli.profiles import PROFILE_FILE, Profile, read_profile
 from rocketwire.cli.waiting import waits
@@ -126,6 +127,18 @@ _OPTIONS: Final = (
         help="How long to wait for each answer.",
     ),
 )
+
+
+def online_command(name: str, epilog: str) -> Callable[[Callable[Concatenate[ClusterAccess, P], int]], click.Command]:
+    """A command of an endpoint, with `--json` and the options of a connection behind its own; see `online`."""
+
+    def decorate(run: Callable[Concatenate[ClusterAccess, P], int]) -> click.Command:
+        own: list[click.Parameter] = run.__dict__.pop("__click_params__", [])
+        decorated: Any = json_option(online(run))
+        decorated.__click_params__ += own
+        return click.command(name, cls=OnlineCommand, epilog=epilog)(decorated)
+
+    return decorate
 
 
 class OnlineCommand(click.Command):

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import CommandError
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import count_of, json_line, size, warn
 from rocketwire.cli.parameter_types import FILE
 
@@ -41,15 +40,13 @@ Examples:
 _DEFAULT: Final = "127.0.0.1:9875"
 
 
-@click.command("record", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("record", _EPILOG)
 @click.argument("file", metavar="FILE", type=FILE)
 @click.option(
     "--listen", metavar="HOST:PORT", default=_DEFAULT, show_default=True, help="Where clients find the name server."
 )
 @click.option("--no-bodies", is_flag=True, help="Leave the bodies of frames out: headers only.")
 @click.option("--with-secrets", is_flag=True, help="Record access keys, signatures and secret keys, too.")
-@json_option
-@online
 def command(
     endpoint: ClusterAccess, *, file: str, listen: str, no_bodies: bool, with_secrets: bool, as_json: bool
 ) -> int:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import count_of, json_line, warn
 from rocketwire.cli.parameter_types import FILE
 
@@ -38,7 +37,7 @@ Examples:
 """
 
 
-@click.command("replay", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("replay", _EPILOG)
 @click.argument("file", metavar="FILE", type=FILE)
 @click.option(
     "--speed",
@@ -47,8 +46,6 @@ Examples:
     help="Send N times as fast as recorded. [default: 1]",
 )
 @click.option("--at-once", is_flag=True, help="Do not wait as recorded, for answers only.")
-@json_option
-@online
 def command(endpoint: ClusterAccess, *, file: str, speed: float | None, at_once: bool, as_json: bool) -> int:
     """Send the requests of a recording to an endpoint, and print where its answers differ."""
     if at_once and speed is not None:

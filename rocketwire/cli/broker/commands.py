@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.properties import property_options
 
 if TYPE_CHECKING:
     from rocketwire.remoting.connection import BlockingConnection
 
 
-_EPILOG: Final = "Example: rocketwire broker config --broker broker-a --set autoCreateTopicEnable=false"
-
-
-@click.command(
-    "config",
-    cls=OnlineCommand,
-    epilog="Example: rocketwire broker config --broker broker-a --set autoCreateTopicEnable=false",
-)
+@online_command("config", "Example: rocketwire broker config --broker broker-a --set autoCreateTopicEnable=false")
 @property_options
 @broker_options
-@json_option
-@online
 def config_command(
     endpoint: ClusterAccess,
     *,
@@ -60,11 +50,9 @@ def config_command(
     return attempts.code(found=bool(found), what="settings")
 
 
-@click.command("stats", cls=OnlineCommand, epilog="Example: rocketwire broker stats --broker broker-a --get putTps")
+@online_command("stats", "Example: rocketwire broker stats --broker broker-a --get putTps")
 @click.option("--get", "keys", metavar="KEY", multiple=True, help="Only this key; repeatable.")
 @broker_options
-@json_option
-@online
 def stats_command(
     endpoint: ClusterAccess,
     *,
@@ -97,10 +85,8 @@ def stats_command(
     return attempts.code(found=bool(found), what="statistics")
 
 
-@click.command("wipe-write", cls=OnlineCommand, epilog="Example: rocketwire broker wipe-write broker-a")
+@online_command("wipe-write", "Example: rocketwire broker wipe-write broker-a")
 @click.argument("broker")
-@json_option
-@online
 def wipe_command(endpoint: ClusterAccess, *, broker: str, as_json: bool) -> int:
     """Take the permission to write from the routes of all topics of BROKER, at every name server.
 
@@ -112,10 +98,8 @@ def wipe_command(endpoint: ClusterAccess, *, broker: str, as_json: bool) -> int:
     return _change(endpoint, broker, wipe_write_permission, as_json=as_json)
 
 
-@click.command("add-write", cls=OnlineCommand, epilog="Example: rocketwire broker add-write broker-a")
+@online_command("add-write", "Example: rocketwire broker add-write broker-a")
 @click.argument("broker")
-@json_option
-@online
 def add_command(endpoint: ClusterAccess, *, broker: str, as_json: bool) -> int:
     """Give the routes of all topics of BROKER the permission to write, at every name server, after wipe-write.
 

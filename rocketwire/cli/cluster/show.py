@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 
 if TYPE_CHECKING:
     from rocketwire.remoting.admin.brokers import RegisteredBroker
 
 
-@click.command("show", cls=OnlineCommand, epilog="Example: rocketwire cluster show")
+@online_command("show", "Example: rocketwire cluster show")
 @click.option("--cluster", "cluster_name", metavar="NAME", help="Only this cluster.")
-@json_option
-@online
 def command(endpoint: ClusterAccess, *, cluster_name: str | None, as_json: bool) -> int:
     """Print the brokers of all clusters, slaves too: address, version, messages a second in and out, disk, up-time.
 

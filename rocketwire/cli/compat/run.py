@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line, warn
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def _words(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
 
-@click.command("run", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("run", _EPILOG)
 @click.option("--clients", metavar="ID,...", callback=_words, help="Only these. [default: all that can run here]")
 @click.option("--features", metavar="ID,...", callback=_words, help="Only scenarios of these features.")
 @click.option("--scenarios", metavar="GLOB,...", callback=_words, help="Only scenarios whose ids match one of these.")
@@ -93,8 +92,6 @@ def _words(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
     type=click.FloatRange(min=0, min_open=True),
     help="End each scenario after so long. [default: its own limit]",
 )
-@json_option
-@online
 def command(
     endpoint: ClusterAccess,
     *,

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import GROUP
 from rocketwire.wire.names import retry_topic
@@ -35,7 +34,7 @@ Examples:
 """
 
 
-@click.command("resend", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("resend", _EPILOG)
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option("--id", "ids", metavar="ID", multiple=True, help="The dead letter with this id; repeatable.")
 @click.option("--all", "everything", is_flag=True, help="All that were not sent again before.")
@@ -50,8 +49,6 @@ Examples:
     help="To the topic that each was first sent to, or to the group's retry topic, which no other group reads.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@json_option
-@online
 def command(
     endpoint: ClusterAccess,
     *,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line, number, warn, warn_empty
 from rocketwire.cli.parameter_types import GROUP
 
@@ -25,10 +24,8 @@ Examples:
 """
 
 
-@click.command("list", cls=OnlineCommand, epilog=_LIST_EPILOG)
+@online_command("list", _LIST_EPILOG)
 @click.option("--all", "empty_too", is_flag=True, help="Groups without dead letters too, if they have the topic.")
-@json_option
-@online
 def list_command(endpoint: ClusterAccess, *, empty_too: bool, as_json: bool) -> int:
     """List the groups that have dead letters.
 
@@ -122,13 +119,11 @@ Examples:
 """
 
 
-@click.command("show", cls=OnlineCommand, epilog=_SHOW_EPILOG)
+@online_command("show", _SHOW_EPILOG)
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option(
     "-n", "--last", metavar="N", type=click.IntRange(min=1), default=_LAST, show_default=True, help="The last N."
 )
-@json_option
-@online
 def show_command(endpoint: ClusterAccess, *, group: str, last: int, as_json: bool) -> int:
     """Show the newest dead letters of a group: when they became some, their topic, id, tag, keys and body.
 

@@ -9,8 +9,7 @@ import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.deletion import yes_option
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
@@ -29,12 +28,8 @@ _FIELDS: Final = {
 }
 """The configuration's name of each option."""
 
-_EPILOG: Final = "Example: rocketwire group create orders --max-retries 5 --no-broadcast"
 
-
-@click.command(
-    "create", cls=OnlineCommand, epilog="Example: rocketwire group create orders --max-retries 5 --no-broadcast"
-)
+@online_command("create", "Example: rocketwire group create orders --max-retries 5 --no-broadcast")
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option("--retry-queues", metavar="N", type=click.IntRange(min=0), help="Queues of the retry topic. [new: 1]")
 @click.option(
@@ -54,8 +49,6 @@ _EPILOG: Final = "Example: rocketwire group create orders --max-retries 5 --no-b
     help="Whether 5.x clients receive a queue's messages one after the other. [new: no]",
 )
 @broker_options
-@json_option
-@online
 def create_command(
     endpoint: ClusterAccess,
     /,
@@ -96,7 +89,7 @@ def create_command(
     return attempts.code()
 
 
-@click.command("delete", cls=OnlineCommand, epilog="Example: rocketwire group delete orders --yes")
+@online_command("delete", "Example: rocketwire group delete orders --yes")
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option(
     "--keep-offsets",
@@ -105,8 +98,6 @@ def create_command(
 )
 @broker_options
 @yes_option
-@json_option
-@online
 def delete_command(
     endpoint: ClusterAccess,
     *,

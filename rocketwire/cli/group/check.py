@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, NoSuchGroup
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import GROUP
 from rocketwire.remoting.connection import BlockingConnection
@@ -119,10 +118,8 @@ Examples:
 """
 
 
-@click.command("check", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("check", _EPILOG)
 @click.argument("group", metavar="[GROUP]", type=GROUP, required=False)
-@json_option
-@online
 def command(endpoint: ClusterAccess, group: str | None, *, as_json: bool) -> int:
     """Ask each member of a consumer group what it subscribes to, and say where they disagree."""
     with endpoint.connected() as cluster:

@@ -9,8 +9,7 @@ import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.errors import CommandError
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class _Group:
         self.rate += stats.consume_tps
 
 
-@click.command("list", cls=OnlineCommand, epilog="Example: rocketwire group list --kind own --json")
+@online_command("list", "Example: rocketwire group list --kind own --json")
 @click.option(
     "--kind",
     type=click.Choice(_KINDS),
@@ -52,8 +51,6 @@ class _Group:
 )
 @click.option("--all", "everything", is_flag=True, help="Groups of both kinds.")
 @broker_options
-@json_option
-@online
 def list_command(
     endpoint: ClusterAccess,
     *,
@@ -131,12 +128,10 @@ def _kind(group: str) -> str:
     return "system" if group in PREDEFINED_GROUPS or is_system_group(group) else "own"
 
 
-@click.command("lag", cls=OnlineCommand, epilog="Example: rocketwire group lag orders --topic Orders --json")
+@online_command("lag", "Example: rocketwire group lag orders --topic Orders --json")
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option("--topic", metavar="TOPIC", type=TOPIC, help="Only in this topic.")
 @broker_options
-@json_option
-@online
 def lag_command(
     endpoint: ClusterAccess,
     *,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
@@ -124,11 +123,9 @@ def _place(queue: MessageQueue) -> tuple[str, str, int]:
     return queue.topic, queue.broker_name, queue.queue_id
 
 
-@click.command("show", cls=OnlineCommand, epilog="Example: rocketwire group show orders")
+@online_command("show", "Example: rocketwire group show orders")
 @click.argument("group", metavar="GROUP", type=GROUP)
 @broker_options
-@json_option
-@online
 def show_command(endpoint: ClusterAccess, *, group: str, choice: BrokerChoice, as_json: bool) -> int:
     """Print the configuration of GROUP on each broker, its members, and what the brokers say that it subscribes to."""
     from rocketwire.cli.attempts import ServerAttempts
@@ -197,11 +194,9 @@ def _print_group(found: dict[str, Any]) -> None:
     )
 
 
-@click.command("members", cls=OnlineCommand, epilog="Example: rocketwire group members orders")
+@online_command("members", "Example: rocketwire group members orders")
 @click.argument("group", metavar="GROUP", type=GROUP)
 @broker_options
-@json_option
-@online
 def members_command(endpoint: ClusterAccess, *, group: str, choice: BrokerChoice, as_json: bool) -> int:
     """Print the members of GROUP that are on line: address, language, version, and the queues that each consumes.
 

@@ -10,8 +10,7 @@ from typing import IO, TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import CommandError
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ Examples:
 """
 
 
-@click.command("import", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("import", _EPILOG)
 @click.argument("file")
 @click.option("--topic", metavar="T", type=TOPIC, help="To this topic. [default: the topic that each message names]")
 @click.option(
@@ -44,8 +43,6 @@ Examples:
 )
 @click.option("--rate", "pace", metavar="N/s", help="No more than N messages a second; also N/m and N/h.")
 @click.option("--quiet", is_flag=True, help="Do not print stored messages.")
-@json_option
-@online
 def command(
     endpoint: ClusterAccess, *, file: str, topic: str | None, form: str, pace: str | None, quiet: bool, as_json: bool
 ) -> int:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import TOPIC
 
@@ -29,7 +28,7 @@ Examples:
 """
 
 
-@click.command("query", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("query", _EPILOG)
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @click.option("--key", metavar="KEY", help="With this key.")
 @click.option("--id", "message_id", metavar="ID", help="With this id, which the producer gave (the unique key).")
@@ -43,8 +42,6 @@ Examples:
     show_default=True,
     help="The most messages of each broker, whose maxMsgsNumBatch may be less.",
 )
-@json_option
-@online
 def command(
     endpoint: ClusterAccess,
     *,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
@@ -25,14 +24,12 @@ Examples:
 """
 
 
-@click.command("resend", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("resend", _EPILOG)
 @click.argument("message_id", metavar="ID")
 @click.option("--topic", metavar="T", type=TOPIC, help="The message's topic; needed if the id is a unique key.")
 @click.option("--to-topic", metavar="T", type=TOPIC, help="Send a copy to this topic.")
 @click.option("--to-group", metavar="GROUP", type=GROUP, help="Have a consumer of this group process the message now.")
 @click.option("--client", metavar="ID", help="With --to-group: this client. [default: the first that is on line]")
-@json_option
-@online
 def command(
     endpoint: ClusterAccess,
     *,

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import TOPIC
 
@@ -37,7 +36,7 @@ Examples:
 """
 
 
-@click.command("send", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("send", _EPILOG)
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @click.argument("bodies", metavar="[BODY]...", nargs=-1)
 @click.option("--file", "files", metavar="FILE", multiple=True, help="Send this file as one message; repeatable.")
@@ -65,8 +64,6 @@ Examples:
     "--count", metavar="N", type=click.IntRange(min=1), default=1, help="Send each message N times, as N messages."
 )
 @click.option("--quiet", is_flag=True, help="Do not print stored messages.")
-@json_option
-@online
 def command(
     endpoint: ClusterAccess,
     *,

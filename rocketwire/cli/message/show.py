@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import CommandError, CommandFailed
-from rocketwire.cli.json_option import json_option
 from rocketwire.cli.message.reading import BrokerMessage
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.shown_message import body_of, json_object
@@ -106,13 +105,11 @@ Examples:
 """
 
 
-@click.command("show", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("show", _EPILOG)
 @click.argument("message_id", metavar="ID")
 @click.option("--topic", metavar="T", type=TOPIC, help="The message's topic; needed if the id is a unique key.")
 @click.option("--body", "only_body", is_flag=True, help="Print the body only.")
 @raw_option
-@json_option
-@online
 def command(endpoint: ClusterAccess, *, message_id: str, topic: str | None, only_body: bool, as_json: bool) -> int:
     """Print the message with an id, with its properties and its body.
 

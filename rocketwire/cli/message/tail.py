@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 from rocketwire.cli.terminal import raw_option
@@ -34,7 +33,7 @@ Examples:
 """
 
 
-@click.command("tail", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("tail", _EPILOG)
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @click.option("-f", "--follow", is_flag=True, help="Go on with each new message, until Ctrl-C.")
 @click.option(
@@ -57,8 +56,6 @@ Examples:
 @click.option("--count", metavar="N", type=click.IntRange(min=1), help="Stop after N messages.")
 @click.option("--body", "bodies", is_flag=True, help="Print bodies only, with a line feed behind each.")
 @raw_option
-@json_option
-@online
 def command(
     endpoint: ClusterAccess,
     *,

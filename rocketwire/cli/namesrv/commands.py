@@ -7,17 +7,14 @@ from typing import Final
 
 import click
 
-from rocketwire.cli.json_option import json_option
 from rocketwire.cli.lazy import lazy_group
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line
 from rocketwire.cli.properties import property_options
 
 
-@click.command("config", cls=OnlineCommand, epilog="Example: rocketwire namesrv config --set orderMessageEnable=true")
+@online_command("config", "Example: rocketwire namesrv config --set orderMessageEnable=true")
 @property_options
-@json_option
-@online
 def config_command(endpoint: ClusterAccess, *, keys: tuple[str, ...], changes: tuple[str, ...], as_json: bool) -> int:
     """Print the configuration of every name server of --namesrv, or change keys of it while they run.
 
@@ -40,11 +37,9 @@ def config_command(endpoint: ClusterAccess, *, keys: tuple[str, ...], changes: t
     return attempts.code(found=bool(found), what="settings")
 
 
-@click.command("show", cls=OnlineCommand, epilog="Example: rocketwire namesrv kv show ORDER_TOPIC_CONFIG Orders")
+@online_command("show", "Example: rocketwire namesrv kv show ORDER_TOPIC_CONFIG Orders")
 @click.argument("namespace")
 @click.argument("key")
-@json_option
-@online
 def show_command(endpoint: ClusterAccess, *, namespace: str, key: str, as_json: bool) -> int:
     """Print the value of KEY in NAMESPACE."""
     from rocketwire.cli.errors import CommandFailed
@@ -63,16 +58,10 @@ def show_command(endpoint: ClusterAccess, *, namespace: str, key: str, as_json: 
     return 0
 
 
-@click.command(
-    "put",
-    cls=OnlineCommand,
-    epilog="Example: rocketwire namesrv kv put ORDER_TOPIC_CONFIG Orders 'broker-a:8;broker-b:8'",
-)
+@online_command("put", "Example: rocketwire namesrv kv put ORDER_TOPIC_CONFIG Orders 'broker-a:8;broker-b:8'")
 @click.argument("namespace")
 @click.argument("key")
 @click.argument("value")
-@json_option
-@online
 def put_command(endpoint: ClusterAccess, *, namespace: str, key: str, value: str, as_json: bool) -> int:
     """Set KEY in NAMESPACE to VALUE at every name server of --namesrv."""
     from rocketwire.cli.attempts import ServerAttempts
@@ -90,11 +79,9 @@ def put_command(endpoint: ClusterAccess, *, namespace: str, key: str, value: str
     return attempts.code()
 
 
-@click.command("delete", cls=OnlineCommand, epilog="Example: rocketwire namesrv kv delete ORDER_TOPIC_CONFIG Orders")
+@online_command("delete", "Example: rocketwire namesrv kv delete ORDER_TOPIC_CONFIG Orders")
 @click.argument("namespace")
 @click.argument("key")
-@json_option
-@online
 def delete_command(endpoint: ClusterAccess, *, namespace: str, key: str, as_json: bool) -> int:
     """Remove KEY from NAMESPACE at every name server of --namesrv. A key that none of them has is an error."""
     from rocketwire.cli.attempts import ServerAttempts
@@ -122,10 +109,8 @@ def delete_command(endpoint: ClusterAccess, *, namespace: str, key: str, as_json
     return attempts.code(found=key in known)
 
 
-@click.command("list", cls=OnlineCommand, epilog="Example: rocketwire namesrv kv list ORDER_TOPIC_CONFIG")
+@online_command("list", "Example: rocketwire namesrv kv list ORDER_TOPIC_CONFIG")
 @click.argument("namespace")
-@json_option
-@online
 def list_command(endpoint: ClusterAccess, *, namespace: str, as_json: bool) -> int:
     """Print the keys and values of NAMESPACE. Name servers have no list of namespaces."""
     from rocketwire.cli.errors import CommandFailed

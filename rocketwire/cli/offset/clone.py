@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
@@ -21,14 +20,12 @@ _EPILOG: Final = (
 )
 
 
-@click.command("clone", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("clone", _EPILOG)
 @click.argument("source")
 @click.argument("target")
 @click.option("--topic", metavar="TOPIC", type=TOPIC, help="Only in this topic.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be changed.")
 @broker_options
-@json_option
-@online
 def command(
     endpoint: ClusterAccess,
     *,

@@ -9,8 +9,7 @@ from typing import Final
 import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 _OFFSET_DIGITS: Final = 10
@@ -62,7 +61,7 @@ _EPILOG: Final = (
 )
 
 
-@click.command("reset", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("reset", _EPILOG)
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option("--topic", metavar="TOPIC", type=TOPIC, required=True, help="In this topic.")
 @click.option(
@@ -76,8 +75,6 @@ _EPILOG: Final = (
 @click.option("--queue", metavar="N", type=click.IntRange(min=0), help="Only in this queue of each broker.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be changed.")
 @broker_options
-@json_option
-@online
 def reset_command(
     endpoint: ClusterAccess,
     *,
@@ -102,13 +99,11 @@ def reset_command(
     )
 
 
-@click.command("skip", cls=OnlineCommand, epilog="Example: rocketwire offset skip orders --topic Orders --dry-run")
+@online_command("skip", "Example: rocketwire offset skip orders --topic Orders --dry-run")
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option("--topic", metavar="TOPIC", type=TOPIC, required=True, help="In this topic.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be changed.")
 @broker_options
-@json_option
-@online
 def skip_command(
     endpoint: ClusterAccess,
     *,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
@@ -68,12 +67,10 @@ def queues_of(broker: BlockingConnection, group: str, topic: str | None) -> dict
     return found
 
 
-@click.command("show", cls=OnlineCommand, epilog="Example: rocketwire offset show orders --topic Orders")
+@online_command("show", "Example: rocketwire offset show orders --topic Orders")
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option("--topic", metavar="TOPIC", type=TOPIC, help="Only in this topic.")
 @broker_options
-@json_option
-@online
 def command(
     endpoint: ClusterAccess,
     *,

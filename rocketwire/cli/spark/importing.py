@@ -8,8 +8,7 @@ from typing import Final
 import click
 
 from rocketwire.cli.errors import CommandError
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line, number
 from rocketwire.cli.parameter_types import FOLDER
 from rocketwire.cli.properties import parsed_changes
@@ -34,7 +33,7 @@ Examples:
 """
 
 
-@click.command("import", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("import", _EPILOG)
 @click.argument("table", metavar="TABLE", type=FOLDER)
 @click.option("--checkpoint", metavar="DIR", type=FOLDER, required=True, help="The folder that keeps what is sent.")
 @click.option("--format", "kind", metavar="FORMAT", default="parquet", show_default=True, help="Of the table.")
@@ -50,8 +49,6 @@ Examples:
 @click.option("--option", "options", metavar="KEY=VALUE", multiple=True, help="Spark's, of the format; repeatable.")
 @click.option("--conf", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of Spark; repeatable.")
 @master_option
-@json_option
-@online
 def command(
     endpoint: ClusterAccess,
     table: str,

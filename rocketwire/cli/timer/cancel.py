@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import TOPIC
 
@@ -30,12 +29,10 @@ Examples:
 """
 
 
-@click.command("cancel", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("cancel", _EPILOG)
 @click.argument("handle", metavar="[HANDLE]", required=False)
 @click.option("--topic", metavar="TOPIC", type=TOPIC, help="Instead of HANDLE: the topic that the message is for.")
 @click.option("--id", "message_id", metavar="MSGID", help="And the id that its send returned (the unique key).")
-@json_option
-@online
 def command(
     endpoint: ClusterAccess, handle: str | None, *, topic: str | None, message_id: str | None, as_json: bool
 ) -> int:

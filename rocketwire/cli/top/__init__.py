@@ -11,8 +11,7 @@ from typing import Final
 
 import click
 
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 
 _EPILOG: Final = """\
 \b
@@ -22,7 +21,7 @@ Examples:
 """
 
 
-@click.command("top", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("top", _EPILOG)
 @click.option(
     "--interval",
     metavar="SECONDS",
@@ -33,8 +32,6 @@ Examples:
 )
 @click.option("--once", is_flag=True, help="Print tables once, as without a terminal.")
 @click.option("--all", "everything", is_flag=True, help="RocketMQ's own topics and groups too.")
-@json_option
-@online
 def command(endpoint: ClusterAccess, *, interval: float, once: bool, everything: bool, as_json: bool) -> int:
     """Show how many messages a second go into and out of topics, and the lag and members of groups.
 

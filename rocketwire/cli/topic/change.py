@@ -15,8 +15,7 @@ import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.deletion import yes_option
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.topic.show import PERMISSIONS
 
@@ -141,12 +140,10 @@ _EPILOG: Final = (
 )
 
 
-@click.command("create", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("create", _EPILOG)
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @topic_settings
 @broker_options
-@json_option
-@online
 def create_command(
     endpoint: ClusterAccess,
     /,
@@ -187,12 +184,10 @@ def create_command(
     return attempts.code()
 
 
-@click.command("alter", cls=OnlineCommand, epilog="Example: rocketwire topic alter Orders --perm R --broker broker-a")
+@online_command("alter", "Example: rocketwire topic alter Orders --perm R --broker broker-a")
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @topic_settings
 @broker_options
-@json_option
-@online
 def alter_command(
     endpoint: ClusterAccess,
     /,
@@ -237,12 +232,10 @@ def alter_command(
     return attempts.code()
 
 
-@click.command("delete", cls=OnlineCommand, epilog="Example: rocketwire topic delete Orders --yes")
+@online_command("delete", "Example: rocketwire topic delete Orders --yes")
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @broker_options
 @yes_option
-@json_option
-@online
 def delete_command(
     endpoint: ClusterAccess,
     *,

@@ -9,8 +9,7 @@ import click
 
 from rocketwire.cli.brokers import BrokerChoice, broker_options
 from rocketwire.cli.errors import INCOMPLETE, CommandError
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line, warn_empty
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.wire.facts.codes import Permission
@@ -93,7 +92,7 @@ _OWN: Final = "own"
 _KINDS: Final = (_OWN, "retry", "dead-letter", "system")
 
 
-@click.command("list", cls=OnlineCommand, epilog="Example: rocketwire topic list --kind own --kind dead-letter")
+@online_command("list", "Example: rocketwire topic list --kind own --kind dead-letter")
 @click.option(
     "--kind",
     "kinds",
@@ -104,8 +103,6 @@ _KINDS: Final = (_OWN, "retry", "dead-letter", "system")
 )
 @click.option("--all", "everything", is_flag=True, help="Topics of all kinds.")
 @click.option("--cluster", "cluster_name", metavar="NAME", help="Only topics of the brokers of this cluster.")
-@json_option
-@online
 def list_command(
     endpoint: ClusterAccess, *, kinds: tuple[str, ...], everything: bool, cluster_name: str | None, as_json: bool
 ) -> int:
@@ -133,11 +130,9 @@ def list_command(
     return 0 if chosen else INCOMPLETE
 
 
-@click.command("show", cls=OnlineCommand, epilog="Example: rocketwire topic show Orders --json")
+@online_command("show", "Example: rocketwire topic show Orders --json")
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @broker_options
-@json_option
-@online
 def show_command(endpoint: ClusterAccess, *, topic: str, choice: BrokerChoice, as_json: bool) -> int:
     """Print the configuration of TOPIC on each broker that has it: queues, permission, order and attributes."""
     from rocketwire.cli.attempts import ServerAttempts
@@ -159,10 +154,8 @@ def show_command(endpoint: ClusterAccess, *, topic: str, choice: BrokerChoice, a
     return attempts.code(found=bool(rows), what="settings of the topic")
 
 
-@click.command("route", cls=OnlineCommand, epilog="Example: rocketwire topic route Orders")
+@online_command("route", "Example: rocketwire topic route Orders")
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
-@json_option
-@online
 def route_command(endpoint: ClusterAccess, *, topic: str, as_json: bool) -> int:
     """Print what the name server tells clients about TOPIC: its brokers, their addresses, queues and permission."""
     from rocketwire.cli.found import topic_route
@@ -214,11 +207,9 @@ def route_command(endpoint: ClusterAccess, *, topic: str, as_json: bool) -> int:
     return 0
 
 
-@click.command("stats", cls=OnlineCommand, epilog="Example: rocketwire topic stats Orders")
+@online_command("stats", "Example: rocketwire topic stats Orders")
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @broker_options
-@json_option
-@online
 def stats_command(endpoint: ClusterAccess, *, topic: str, choice: BrokerChoice, as_json: bool) -> int:
     """Print the first and the next offset of each queue of TOPIC, and when its last message was stored."""
     from rocketwire.cli.attempts import ServerAttempts

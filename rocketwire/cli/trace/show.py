@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import CommandFailed
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
+from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.times import shown
@@ -36,7 +35,7 @@ Examples:
 _ADVICE: Final = "clients leave traces only with enableMsgTrace, a few seconds after they sent or consumed"
 
 
-@click.command("show", cls=OnlineCommand, epilog=_EPILOG)
+@online_command("show", _EPILOG)
 @click.argument("message_id", metavar="MSGID")
 @click.option(
     "--topic",
@@ -46,8 +45,6 @@ _ADVICE: Final = "clients leave traces only with enableMsgTrace, a few seconds a
     show_default=True,
     help="The topic that clients report to.",
 )
-@json_option
-@online
 def command(endpoint: ClusterAccess, message_id: str, topic: str, *, as_json: bool) -> int:
     """Show when a message was sent, stored and consumed, by whom, and what came of it."""
     from rocketwire.cli.trace.query import messages_of
