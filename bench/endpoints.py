@@ -17,7 +17,7 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 from rocketwire.testing import endpoint
-from rocketwire.testing.folder import base_folder
+from rocketwire.testing.place import base_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from rocketwire.remoting import Begin, Later, PushConsumer
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.once import DeliveredMessage, ExactlyOnce
-from rocketwire.remoting.pulls import pull_header
+from rocketwire.remoting.requests import pull_header
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.facts.properties import UNIQ_KEY
 from rocketwire.wire.headers import decode_ext

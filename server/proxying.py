@@ -53,11 +53,11 @@ from rocketwire.server.throttle.keys import ThrottleKeys
 from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer
 from rocketwire.server.upstream.cluster import MASTER, MOST_BROKERS, BrokerKey, UpstreamCluster
+from rocketwire.server.upstream.connecting import SelfConnectGuard
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.server.upstream.proxy_loops import ProxyLoopGuard
 from rocketwire.server.upstream.resolving import Resolver
-from rocketwire.server.upstream.self_connect import SelfConnectGuard
 from rocketwire.server.upstream.signing import UpstreamAccount
 from rocketwire.server.upstream.tls import DESCRIPTORS, TlsConnector, upstream_context
 from rocketwire.store.disk.files import FileSystem

@@ -11,7 +11,7 @@ from rocketwire.compat.endpoint import Access
 from rocketwire.compat.messages import Event
 from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.core.incoming import decode_message
-from rocketwire.remoting.pulls import PULLED, pull_header
+from rocketwire.remoting.requests import PULLED, pull_header
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import decode_ext

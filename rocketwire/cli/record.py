@@ -52,10 +52,10 @@ def command(
 ) -> int:
     """Record what clients and an endpoint send each other, in a new file, until Ctrl-C."""
     from rocketwire.capture.file.writer import RecordingWriter
-    from rocketwire.capture.record.listeners import listen as listening
     from rocketwire.capture.record.proxy import RecordingProxy, Upstream
     from rocketwire.capture.record.relay import RecordingOptions
-    from rocketwire.remoting.routes import name_server_addresses
+    from rocketwire.capture.record.routes import listen as listening
+    from rocketwire.remoting.requests import name_server_addresses
 
     address = _address(listen)
     servers = tuple(name_server_addresses(endpoint.name_servers))

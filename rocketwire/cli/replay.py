@@ -51,7 +51,7 @@ def command(endpoint: ClusterAccess, *, file: str, speed: float | None, at_once:
     if at_once and speed is not None:
         raise click.UsageError("--speed and --at-once exclude each other")
     from rocketwire.capture.contents.frames import decoded
-    from rocketwire.capture.file.load import load
+    from rocketwire.capture.file.reader import load
     from rocketwire.capture.replay.player import RecordingPlayer
 
     events = list(decoded(load(file, warn)))

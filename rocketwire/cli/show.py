@@ -51,7 +51,7 @@ def command(
     if as_tree and as_json:
         raise click.UsageError("--tree and --json exclude each other")
     from rocketwire.capture.contents.shown import items_of
-    from rocketwire.capture.file.load import load
+    from rocketwire.capture.file.reader import load
 
     complaints = 0
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Self
 from rocketwire.remoting.connection import TIMEOUT_SECONDS, BlockingConnection, Response, WaitContext
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.errors import NoBroker, NoSuchTopic, NotReached, Refused
-from rocketwire.remoting.routes import name_server_addresses, readable_queues
+from rocketwire.remoting.requests import name_server_addresses, readable_queues
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicList, TopicRouteData

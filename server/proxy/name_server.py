@@ -34,7 +34,7 @@ from rocketwire.server.upstream.cluster import (
     brokers_in,
     listed_brokers,
 )
-from rocketwire.server.upstream.errors import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.proxy_loops import LOOP_REMARK, ProxyLoopGuard
 from rocketwire.server.upstream.requests import UpstreamRequest
 from rocketwire.wire.addresses import Address

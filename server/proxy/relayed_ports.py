@@ -16,7 +16,7 @@ from rocketwire.server.proxy.kernel import KernelRelays, PlainPort
 from rocketwire.server.proxy.ports import PortService
 from rocketwire.server.proxy.relay import FrameRelay, RelayParts
 from rocketwire.server.upstream.cluster import BrokerKey
-from rocketwire.server.upstream.self_connect import SelfConnectGuard
+from rocketwire.server.upstream.connecting import SelfConnectGuard
 from rocketwire.wire.addresses import Address
 
 

@@ -23,8 +23,8 @@ from rocketwire.server.proxy.sends import SENDS, is_half, number
 from rocketwire.server.proxy.tunnels import OnRelayedAnswer
 from rocketwire.server.upstream.broker_connection import BrokerAnswer, OnAnswer
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, UpstreamCluster
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.route import TopicRouteData
 from rocketwire.wire.errors import WireError

@@ -11,8 +11,8 @@ from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.caller import GrpcCaller
 from rocketwire.server.grpc.calls import BrokerNotReached
 from rocketwire.server.upstream.broker_connection import BrokerAnswer
+from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.codes import CallInvalid, Code

@@ -20,8 +20,8 @@ from rocketwire.server.remote_calls.message_places import MessagePlaces
 from rocketwire.server.remote_calls.pop_emulation.service import EMULATED_REVIVE_QUEUE, PopEmulation, is_emulated_handle
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.upstream.broker_connection import BrokerAnswer, BrokerConnection, OnAnswer
+from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.errors import RecallHandleInvalid, WireError

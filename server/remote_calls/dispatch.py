@@ -28,8 +28,8 @@ from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import RemoteMembers
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.upstream.broker_connection import BrokerAnswer, BrokerConnection
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.header import Header

@@ -31,8 +31,8 @@ from rocketwire.server.remote_calls.broker_requests import SECONDS
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.broker_connection import LANGUAGE, BrokerAnswer, BrokerConnection
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.wire import names
 from rocketwire.wire.facts.codes import VERSION_4_9_7, Permission, RequestCode, SerializeType
 from rocketwire.wire.grpc.checks import CallLimits, check_topic

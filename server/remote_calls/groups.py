@@ -13,8 +13,8 @@ import trio
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.long_tasks import STEP_SECONDS
 from rocketwire.server.remote_calls.topics import UNUSED_SECONDS, RemoteTopics
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body

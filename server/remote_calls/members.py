@@ -19,8 +19,8 @@ from rocketwire.server.remote_calls.pop_emulation.service import PopEmulation
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer, may_check
 from rocketwire.server.upstream.broker_connection import BrokerAnswer, BrokerConnection, OnAnswer
+from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import HeartbeatData

@@ -17,8 +17,8 @@ from rocketwire.server.acl.message_owner import NoMessageThere, real_topic
 from rocketwire.server.core.server_error import ServerError
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.upstream.broker_connection import BrokerAnswer, OnAnswer
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.progress import QueryConsumeQueueResponseBody

@@ -11,8 +11,8 @@ from typing import Final
 
 from rocketwire.server.core.request import Reply
 from rocketwire.server.messages.stored_message import stored_message
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.server.upstream.requests import UpstreamRequest
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import RecordInvalid

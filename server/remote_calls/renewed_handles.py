@@ -25,7 +25,7 @@ from rocketwire.server.grpc.consuming.handles import (
 )
 from rocketwire.server.pop.renewals import STEP_MS, Renewals
 from rocketwire.server.upstream.broker_connection import BrokerAnswer
-from rocketwire.server.upstream.errors import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.grpc.codes import CallInvalid, Code

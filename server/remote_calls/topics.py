@@ -18,8 +18,8 @@ from rocketwire.server.grpc.tables.topics import TopicShare
 from rocketwire.server.remote_calls.delay_levels import levels_of
 from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, UpstreamCluster
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.server.upstream.routes import usable_queues
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body

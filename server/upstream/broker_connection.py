@@ -15,8 +15,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 import trio
 
 from rocketwire.server.net.outbox import Outbox
-from rocketwire.server.upstream.connecting import Connect, connect_plain
-from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
+from rocketwire.server.upstream.connecting import Connect, RequestNotSent, UpstreamUnreachable, connect_plain
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.errors import WireError

@@ -21,8 +21,8 @@ import trio
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.upstream.broker_connection import BrokerAnswer
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.server.upstream.requests import UpstreamRequest, ask_then
 from rocketwire.server.upstream.resolving import usable_address
 from rocketwire.store.event import Event

@@ -7,14 +7,23 @@ busy with something else: its system takes the data.
 
 from __future__ import annotations
 
+import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, TypeAlias
 
 import trio
 
-from rocketwire.server.upstream.errors import RequestNotSent
 from rocketwire.wire.addresses import Address
+
+
+class UpstreamUnreachable(Exception):
+    """The other server cannot be reached, does not answer, or does not speak the protocol."""
+
+
+class RequestNotSent(UpstreamUnreachable):
+    """The request was not sent: nothing came of it."""
+
 
 CONNECT_SECONDS: Final = 3.0
 Connect: TypeAlias = Callable[[Address, trio.Nursery], Awaitable[socket.socket]]
@@ -66,3 +75,54 @@ def notice_its_end(sock: socket.socket, *, silent: int = _SILENT_SECONDS, gone: 
             sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), seconds)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, gone * 1000)
+
+
+log = logging.getLogger(__name__)
+
+_MOST_TOLD: Final = 1000
+_ANY: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - they are compared with
+
+
+class SelfConnectGuard:
+    """Makes connections to others, and knows where the proxy listens."""
+
+    def __init__(self, connecting: Connect = connect_plain) -> None:
+        """Make connections by `connecting`."""
+        self._connecting = connecting
+        self._listens: set[tuple[str, int]] = set()
+        self._told: set[Address] = set()
+
+    def listens(self, sock: socket.socket) -> tuple[str, int]:
+        """Note a socket that the proxy listens on; its host and port."""
+        host, port = sock.getsockname()[:2]
+        self._listens.add((host, port))
+        return host, port
+
+    def closes(self, listened: Iterable[tuple[str, int]]) -> None:
+        """Note that the proxy listens there no more."""
+        self._listens.difference_update(listened)
+
+    async def connect(self, address: Address, nursery: trio.Nursery) -> socket.socket:
+        """As the function of that name in `upstream`.
+
+        Raises:
+            RequestNotSent: there is none within CONNECT_SECONDS, or it led to the proxy.
+        """
+        sock = await self._connecting(address, nursery)
+        try:
+            itself = self._is_own(sock)
+        except OSError:  # it has ended already
+            itself = False
+        if itself:
+            sock.close()
+            if address not in self._told and len(self._told) < _MOST_TOLD:
+                self._told.add(address)
+                log.error("%(address)s is this proxy itself: it cannot be behind it", {"address": address})
+            raise RequestNotSent(f"{address} is the proxy itself")
+        return sock
+
+    def _is_own(self, sock: socket.socket) -> bool:
+        host, port = sock.getpeername()[:2]
+        if (host, port) in self._listens:
+            return True
+        return host == sock.getsockname()[0] and any((each, port) in self._listens for each in _ANY)

@@ -18,8 +18,13 @@ from rocketwire.server.upstream.broker_connection import (
     SignRequest,
     connect,
 )
-from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connect, connect_plain
-from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
+from rocketwire.server.upstream.connecting import (
+    CONNECT_SECONDS,
+    Connect,
+    RequestNotSent,
+    UpstreamUnreachable,
+    connect_plain,
+)
 from rocketwire.server.upstream.requests import UpstreamRequest, ask, ask_together
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address

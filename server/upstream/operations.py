@@ -9,8 +9,8 @@ import trio
 from rocketwire.remoting.core.session import Response
 from rocketwire.remoting.core.steps import Operation, SendAndWait, Sleep
 from rocketwire.remoting.errors import NotReached
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.wire.headers import encode_ext
 
 T = TypeVar("T")

@@ -21,8 +21,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.upstream.broker_connection import BrokerAnswer, connect
-from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connect
-from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
+from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connect, RequestNotSent, UpstreamUnreachable
 from rocketwire.server.upstream.requests import UpstreamRequest, ask
 from rocketwire.wire.addresses import Address
 

@@ -18,7 +18,7 @@ from rocketwire.server.core.threads import run_with_checkpoints
 from rocketwire.server.name_server.registration import PERIOD_SECONDS
 from rocketwire.server.name_server.routes import BrokerIdentity
 from rocketwire.server.upstream.broker_connection import BrokerConnection, connect
-from rocketwire.server.upstream.errors import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.requests import UpstreamRequest, ask
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.fastjson import encode_in_steps

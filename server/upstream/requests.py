@@ -9,8 +9,7 @@ from typing import NamedTuple
 import trio
 
 from rocketwire.server.upstream.broker_connection import LANGUAGE, BrokerAnswer, BrokerConnection
-from rocketwire.server.upstream.connecting import CONNECT_SECONDS
-from rocketwire.server.upstream.errors import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import CONNECT_SECONDS, UpstreamUnreachable
 from rocketwire.wire.facts.codes import VERSION_4_9_7
 from rocketwire.wire.frame import Buffer
 

@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import trio
 
-from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connect, connect_plain
-from rocketwire.server.upstream.errors import RequestNotSent
+from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connect, RequestNotSent, connect_plain
 from rocketwire.wire.addresses import Address, AddressInvalid, is_ip, parse_address
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ import trio
 
 from rocketwire.server.topics.topics import MOST_QUEUES
 from rocketwire.server.upstream.broker_connection import BrokerConnection, connect
-from rocketwire.server.upstream.errors import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.requests import UpstreamRequest, ask
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body

@@ -18,8 +18,7 @@ from rocketwire.server.net.tls.client import client_context, read_client_setting
 from rocketwire.server.net.tls.connection import BufferedBytes, TlsConnection
 from rocketwire.server.net.tls.engine import TlsEngine, TlsFault
 from rocketwire.server.net.tls.settings import TlsInvalid
-from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connect
-from rocketwire.server.upstream.errors import RequestNotSent
+from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connect, RequestNotSent
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.wire.addresses import Address
 

@@ -9,7 +9,7 @@ from typing import Final
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.connection import BlockingConnection, Response
 from rocketwire.remoting.errors import NoSuchTopic
-from rocketwire.remoting.pulls import pull_header
+from rocketwire.remoting.requests import pull_header
 from rocketwire.spark.errors import OptionInvalid, TopicUnknown
 from rocketwire.spark.request.request import ReadRequest
 from rocketwire.spark.stream.offsets import BrokerQueue, Offsets, Ranges

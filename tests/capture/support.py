@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import trio
 
 from rocketwire.capture.file.events import Event
-from rocketwire.capture.file.load import load
+from rocketwire.capture.file.reader import load
 from rocketwire.capture.file.writer import RecordingWriter
-from rocketwire.capture.record import listeners
+from rocketwire.capture.record import routes
 from rocketwire.capture.record.proxy import RecordingProxy, Upstream
 from rocketwire.capture.record.relay import RecordingOptions
 from rocketwire.wire.addresses import Address, parse_address
@@ -70,7 +70,7 @@ def recording(
                 warn=state["warnings"].append,
             )
             await proxy.run(
-                listeners.listen(listen), host=listen.host, wall=1_700_000_000_000, program="tests", ready=listens
+                routes.listen(listen), host=listen.host, wall=1_700_000_000_000, program="tests", ready=listens
             )
 
     thread = threading.Thread(target=trio.run, args=(run,), daemon=True)

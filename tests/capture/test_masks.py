@@ -8,8 +8,7 @@ import pytest
 
 from rocketwire.capture.contents.frames import RecordedFrame
 from rocketwire.capture.file.events import CutParts, FrameSent, StreamSource
-from rocketwire.capture.replay.compare import differences
-from rocketwire.capture.replay.masks import masked, masked_text
+from rocketwire.capture.replay.compare import differences, masked, masked_text
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.header import Header
 from rocketwire.wire.message import MessageRecord, encode_record

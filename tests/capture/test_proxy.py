@@ -25,12 +25,11 @@ from rocketwire.capture.file.events import (
     StreamEnded,
     StreamSource,
 )
-from rocketwire.capture.file.load import load
+from rocketwire.capture.file.reader import load
 from rocketwire.capture.file.writer import RecordingWriter
-from rocketwire.capture.record.listeners import listen, listen_for_broker, port_of
 from rocketwire.capture.record.proxy import RecordingProxy, Upstream
 from rocketwire.capture.record.relay import RecordingOptions
-from rocketwire.capture.record.routes import broker_addresses
+from rocketwire.capture.record.routes import broker_addresses, listen, listen_for_broker, port_of
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.wire.addresses import Address, parse_address
 from rocketwire.wire.facts.codes import RequestCode

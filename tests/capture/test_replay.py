@@ -21,8 +21,7 @@ from rocketwire.capture.file.events import (
 from rocketwire.capture.record.relay import RecordingOptions
 from rocketwire.capture.replay.compare import AnswerDifference
 from rocketwire.capture.replay.player import RecordingPlayer, ReplayOutcome, ReplayTarget
-from rocketwire.capture.replay.requests import OffsetTranslation, prepared
-from rocketwire.capture.replay.targets import target_of
+from rocketwire.capture.replay.requests import OffsetTranslation, prepared, target_of
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.credentials import Credentials, Signer
 from rocketwire.remoting.errors import NotReached

@@ -18,7 +18,7 @@ from rocketwire.remoting.errors import (
     NotReached,
     Refused,
 )
-from rocketwire.remoting.pulls import pull_header
+from rocketwire.remoting.requests import pull_header
 from rocketwire.wire.facts.codes import RequestCode, SerializeType
 from rocketwire.wire.message import MessageRecord as Record
 from rocketwire.wire.message import decode_record

@@ -1,6 +1,6 @@
 """The question of who is no member of a group."""
 
-from rocketwire.remoting.pulls import pull_header
+from rocketwire.remoting.requests import pull_header
 from rocketwire.wire.facts.codes import PullSysFlag
 
 

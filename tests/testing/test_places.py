@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from rocketwire.testing.accounts import write_accounts
 from rocketwire.testing.errors import NotStarted
-from rocketwire.testing.folder import TemporaryFolder, base_folder, remove_abandoned
-from rocketwire.testing.options import EndpointPorts, EndpointSettings, arguments, by_name
-from rocketwire.testing.place import EndpointPlace
+from rocketwire.testing.options import EndpointPorts, EndpointSettings, arguments, by_name, write_accounts
+from rocketwire.testing.place import EndpointPlace, TemporaryFolder, base_folder, remove_abandoned
 from rocketwire.testing.ports import KeptPorts
 
 
@@ -90,9 +88,9 @@ def test_a_folder_is_removed_when_it_is_closed() -> None:
 def test_it_is_in_memory_only_if_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "other"))
     assert base_folder(tmp_path / "missing") == tmp_path / "other"
-    monkeypatch.setattr("rocketwire.testing.folder._ROOM", 0)
+    monkeypatch.setattr("rocketwire.testing.place._ROOM", 0)
     assert base_folder(tmp_path) == tmp_path
-    monkeypatch.setattr("rocketwire.testing.folder._ROOM", 1 << 80)
+    monkeypatch.setattr("rocketwire.testing.place._ROOM", 1 << 80)
     assert base_folder(tmp_path) == tmp_path / "other"
 
 
@@ -174,7 +172,7 @@ def test_a_place_gives_everything_back(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_had_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rocketwire.testing.folder.base_folder", lambda: tmp_path)
+    monkeypatch.setattr("rocketwire.testing.place.base_folder", lambda: tmp_path)
     with pytest.raises(NotStarted, match="acl"):
         EndpointPlace(options(acl=tmp_path / "missing.yml"))
     assert list(tmp_path.iterdir()) == []

@@ -18,7 +18,7 @@ from rocketwire.compat.scenario import Need
 from rocketwire.remoting.admin import brokers
 from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.errors import NotReached, Refused, RemotingError
-from rocketwire.remoting.routes import name_server_addresses
+from rocketwire.remoting.requests import name_server_addresses
 from rocketwire.server.config.java_properties import JavaPropertiesInvalid, parse_java_properties
 from rocketwire.wire.addresses import Address, parse_address
 

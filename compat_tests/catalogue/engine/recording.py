@@ -17,14 +17,14 @@ from rocketwire.capture.contents.frames import RecordedFrame as Decoded
 from rocketwire.capture.contents.frames import response_name
 from rocketwire.capture.contents.shown import Item, items_of
 from rocketwire.capture.file.events import Event, StreamSource
-from rocketwire.capture.file.load import load
+from rocketwire.capture.file.reader import load
 from rocketwire.capture.file.writer import RecordingWriter
-from rocketwire.capture.record.listeners import listen
 from rocketwire.capture.record.proxy import RecordingProxy, Upstream
 from rocketwire.capture.record.relay import RecordingOptions
+from rocketwire.capture.record.routes import listen
 from rocketwire.compat.endpoint import Access
 from rocketwire.compat.results import Frame
-from rocketwire.remoting.routes import name_server_addresses
+from rocketwire.remoting.requests import name_server_addresses
 from rocketwire.wire.addresses import Address
 
 _HOST: Final = "127.0.0.1"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, TypeAlias
 
-from rocketwire.capture.errors import NotARecording
+from rocketwire.capture.errors import CaptureError, NotARecording
 from rocketwire.capture.file.events import Event, RecordingStarted, RecordingStopped
 from rocketwire.capture.file.layout import BLOCK_HEAD, BLOCK_MAGIC, MOST_PAYLOAD, check_head, decode_events, fits
 from rocketwire.capture.file.layout import HEAD as FILE_HEAD
@@ -89,3 +90,17 @@ def events_of(data: bytes, report: Report) -> list[Event]:
     if not isinstance(found[-1], RecordingStopped):
         report("the recording was not stopped, but cut off: its end is missing")
     return found
+
+
+def load(path: str, report: Report) -> list[Event]:
+    """The events of a file; `report` gets a line for each part that is missing.
+
+    Raises:
+        CaptureError: the file cannot be read.
+        NotARecording: it is no recording, or nothing of it is whole.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise CaptureError(f"{path} cannot be read: {error.strerror}") from error
+    return events_of(data, lambda line: report(f"{path}: {line}"))

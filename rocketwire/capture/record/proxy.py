@@ -23,8 +23,8 @@ from rocketwire.capture.file.events import (
     StreamSource,
 )
 from rocketwire.capture.file.writer import RecordingWriter
-from rocketwire.capture.record.listeners import VIP_DISTANCE, listen_for_broker, port_of
 from rocketwire.capture.record.relay import RecordedConnection, RecordingOptions
+from rocketwire.capture.record.routes import VIP_DISTANCE, listen_for_broker, port_of
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
 
 FLUSH_SECONDS: Final = 0.5

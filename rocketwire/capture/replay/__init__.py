@@ -1,5 +1,5 @@
 """Sending recorded requests to an endpoint, and comparing its answers with the recorded ones.
 
-Begin with `player`; `compare` and `masks` judge the answers.
+Begin with `player`; `compare` judges the answers.
 May import: `file`, `contents`; `remoting`, `wire`.
 """

@@ -19,8 +19,7 @@ from rocketwire.capture.errors import CannotReplay
 from rocketwire.capture.file.events import ConnectionOpened, CutParts, Event, Role, StreamEnded, StreamSource
 from rocketwire.capture.replay.compare import AnswerDifference, differences
 from rocketwire.capture.replay.peer import ReplayAnswer, ReplayConnection, ReplayConnectionLost
-from rocketwire.capture.replay.requests import UNSENDABLE, OffsetTranslation, prepared
-from rocketwire.capture.replay.targets import names_of, target_of
+from rocketwire.capture.replay.requests import UNSENDABLE, OffsetTranslation, names_of, prepared, target_of
 from rocketwire.remoting.credentials import Signer
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import WireError

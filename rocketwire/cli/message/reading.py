@@ -23,7 +23,7 @@ from rocketwire.remoting.core.steps import Operation
 from rocketwire.remoting.core.subscription import subscription
 from rocketwire.remoting.errors import AccessDenied, NoBroker, NoSuchTopic, NotReached, Refused
 from rocketwire.remoting.messages import Queue
-from rocketwire.remoting.pulls import PULLED, pull_header
+from rocketwire.remoting.requests import PULLED, pull_header
 from rocketwire.store.offline.read.selected import SelectedMessage, with_properties
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode

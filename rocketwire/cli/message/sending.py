@@ -18,7 +18,7 @@ from rocketwire.cli.message.targets import OutgoingMessage, SendTarget, SendTarg
 from rocketwire.remoting.clock import system_clock
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.connection import Response
-from rocketwire.remoting.core.unique_ids import UniqueIds
+from rocketwire.remoting.core.outgoing import UniqueIds
 from rocketwire.remoting.errors import AccessDenied, refusal
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode, SysFlag

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from rocketwire.cli.errors import CommandFailed
 from rocketwire.remoting.cluster import BlockingCluster, SendRoute
 from rocketwire.remoting.connection import BlockingConnection
-from rocketwire.remoting.core.unique_ids import UniqueIds
-from rocketwire.remoting.routes import writable_queues
+from rocketwire.remoting.core.outgoing import UniqueIds
+from rocketwire.remoting.requests import writable_queues
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.java import string_hash
 

@@ -15,7 +15,7 @@ from rocketwire.remoting.core.subscription import SQL92
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.errors import NoBroker, NoSuchTopic, NotReached, Refused, RemotingError, refusal
 from rocketwire.remoting.messages import Queue
-from rocketwire.remoting.routes import name_server_addresses, readable_queues
+from rocketwire.remoting.requests import name_server_addresses, readable_queues
 from rocketwire.wire.addresses import AddressInvalid, parse_address
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import CheckClientRequestBody, HeartbeatData, SubscriptionData

@@ -11,12 +11,11 @@ from typing import Final
 
 from rocketwire.remoting.core.client import HEARTBEAT_SECONDS, ClientCore
 from rocketwire.remoting.core.fetching import FetchedMessages, QueueFetcher
-from rocketwire.remoting.core.group_requests import consumer_ids
+from rocketwire.remoting.core.group_requests import allocate_queues, consumer_ids
 from rocketwire.remoting.core.handling import MessageHandling
 from rocketwire.remoting.core.incoming import decode_messages
 from rocketwire.remoting.core.offsets import Begin, OffsetRequests
 from rocketwire.remoting.core.process_queue import ProcessQueue
-from rocketwire.remoting.core.rebalance import allocate_queues
 from rocketwire.remoting.core.steps import Operation, Sleep, WaitForSignal
 from rocketwire.remoting.core.subscription import EVERYTHING, subscription
 from rocketwire.remoting.errors import NoSuchTopic, Refused, RemotingError, SubscriptionInvalid

@@ -13,7 +13,7 @@ from rocketwire.remoting.core.steps import Operation, PendingResponse, WaitForSi
 from rocketwire.remoting.core.subscription import HasTags, matches_tags
 from rocketwire.remoting.errors import NotReached, RemotingError, refusal
 from rocketwire.remoting.messages import Queue
-from rocketwire.remoting.pulls import PULLED
+from rocketwire.remoting.requests import PULLED
 from rocketwire.wire.bodies.client import SubscriptionData
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import PullSysFlag, RequestCode, ResponseCode

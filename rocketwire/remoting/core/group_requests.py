@@ -1,8 +1,8 @@
-"""What a member of a consumer group asks one broker: who else is there, and locks of queues."""
+"""What a member of a consumer group asks one broker, and which queues are the member's own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from rocketwire.remoting.core.session import ClientRequest, Response
@@ -73,3 +73,25 @@ def unlock_queues(client: BrokerClient, peer: RemoteServer, group: str, queues: 
 
 def _written(queues: Iterable[Queue]) -> tuple[MessageQueue, ...]:
     return tuple(MessageQueue(topic=each.topic, broker_name=each.broker, queue_id=each.queue_id) for each in queues)
+
+
+def allocate_queues(own: str, members: Collection[str], queues: Sequence[Queue]) -> list[Queue]:
+    """The queues of one member by the strategy that Java's clients use: equal parts of consecutive queues.
+
+    Args:
+        own: The member's client id.
+        members: The client ids of all members, in any order.
+        queues: All queues of a topic, sorted.
+    """
+    ordered = sorted(set(members), key=_java_order)
+    if own not in ordered:
+        return []
+    number = ordered.index(own)
+    least, rest = divmod(len(queues), len(ordered))
+    start = number * least + min(number, rest)
+    return list(queues[start : start + least + (number < rest)])
+
+
+def _java_order(text: str) -> bytes:
+    """Java compares texts by their UTF-16 units."""
+    return text.encode("utf-16-be", "surrogatepass")

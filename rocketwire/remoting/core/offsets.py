@@ -9,7 +9,7 @@ from rocketwire.remoting.core.incoming import decode_messages
 from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.remoting.core.steps import Operation, SendOneway
 from rocketwire.remoting.messages import Queue
-from rocketwire.remoting.pulls import PULLED, pull_header
+from rocketwire.remoting.requests import PULLED, pull_header
 from rocketwire.wire.bodies.client import ConsumeFromWhere
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.offset import (

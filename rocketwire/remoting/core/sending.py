@@ -8,14 +8,12 @@ from typing import Final
 
 from rocketwire.remoting.core import outgoing
 from rocketwire.remoting.core.client import ClientCore
-from rocketwire.remoting.core.outgoing import EncodedMessages
+from rocketwire.remoting.core.outgoing import EncodedMessages, UniqueIds
 from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.remoting.core.steps import Operation, RemoteServer, SendOneway, Sleep
-from rocketwire.remoting.core.unique_ids import UniqueIds
 from rocketwire.remoting.errors import MessageInvalid, NoBroker, NoSuchTopic, NotReached, Refused, RemotingError
 from rocketwire.remoting.messages import Message, Queue, SendResult, SendStatus
-from rocketwire.remoting.routes import writable_queues
-from rocketwire.remoting.sends import STORED, send_request
+from rocketwire.remoting.requests import STORED, send_request, writable_queues
 from rocketwire.wire.bodies.client import HeartbeatData, ProducerData
 from rocketwire.wire.bodies.route import TopicRouteData
 from rocketwire.wire.errors import WireError

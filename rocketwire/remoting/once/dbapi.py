@@ -1,22 +1,102 @@
-"""DB-API 2 connections (PEP 249): one for each thread, made when the thread first needs it.
-
-A connection that failed to roll back is closed and forgotten: the next transaction of the thread makes a new one.
-SQLite gets an explicit BEGIN IMMEDIATE: its module begins transactions on its own only before some statements, and a
-transaction that begins with reading can fail when it comes to write.
-"""
+"""Connections of PEP 249: what a driver of any database gives, in the five styles of parameters that drivers have."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
+import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from rocketwire.remoting.once.database import NO_VALUES, Values
-from rocketwire.remoting.once.errors import SettingInvalid, TransactionOpen
-from rocketwire.remoting.once.guarded import GuardedConnection, end
-from rocketwire.remoting.once.paramstyles import checked, rendered, style_of
+from rocketwire.remoting.once.errors import SettingInvalid, TransactionOpen, TransactionOwned
+
+_PARAMETER: Final = re.compile(r":([a-z_]+)")
+_MARKS: Final = {"qmark": "?", "numeric": ":{number}", "named": ":{name}", "format": "%s", "pyformat": "%({name})s"}
+_BY_NAME: Final = frozenset({"named", "pyformat"})
+
+
+def style_of(connection: object) -> str:
+    """The style of the driver that made a connection.
+
+    Raises:
+        SettingInvalid: the connection's class is of no module that names one of the five styles.
+    """
+    for each in type(connection).__mro__:
+        parts = each.__module__.split(".")
+        for end in range(len(parts)):
+            style = getattr(sys.modules.get(".".join(parts[: end + 1])), "paramstyle", None)
+            if style is not None:
+                return checked(style)
+    kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
+    raise SettingInvalid(f"paramstyle: the module of {kind} names none; give its driver's ({', '.join(_MARKS)})")
+
+
+def checked(style: str) -> str:
+    """The style, if it is one of the five.
+
+    Raises:
+        SettingInvalid: it is not.
+    """
+    if style not in _MARKS:
+        raise SettingInvalid(f"paramstyle {style}: expected {', '.join(_MARKS)}")
+    return style
+
+
+def rendered(statement: str, values: Values, style: str) -> tuple[str, Any]:
+    """A statement whose parameters are written as `:name`, and its values, for a driver of a style."""
+    text, names = _rendered(statement, style)
+    return text, dict(values) if style in _BY_NAME else tuple(values[name] for name in names)
+
+
+@lru_cache
+def _rendered(statement: str, style: str) -> tuple[str, tuple[str, ...]]:
+    names: list[str] = []
+
+    def mark(found: re.Match[str]) -> str:
+        names.append(found[1])
+        return _MARKS[style].format(name=found[1], number=len(names))
+
+    return _PARAMETER.sub(mark, statement), tuple(names)
+
+
+_ENDING: Final = frozenset({"commit", "rollback", "close", "executescript"})
+_SETTINGS: Final = frozenset({"autocommit", "isolation_level"})
+
+
+class GuardedConnection:
+    """A DB-API connection during one transaction; all but what would end it is passed on."""
+
+    __slots__ = ("_connection", "_over")
+
+    def __init__(self, connection: object) -> None:
+        object.__setattr__(self, "_connection", connection)
+        object.__setattr__(self, "_over", False)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the driver's connection has
+        """The connection's own attribute.
+
+        Raises:
+            TransactionOwned: it would end the transaction, or that is over.
+        """
+        if self._over or name in _ENDING:
+            raise TransactionOwned(name)
+        return getattr(self._connection, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set the connection's own attribute; the errors are those of reading."""
+        if self._over or name in _SETTINGS:
+            raise TransactionOwned(f"setting {name}")
+        setattr(self._connection, name, value)
+
+
+def end(guarded: GuardedConnection) -> None:
+    """Refuse every use of a connection from now on."""
+    object.__setattr__(guarded, "_over", True)
+
 
 _IDLE: Final = 0  # psycopg's and libpq's number for "no transaction"
 

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from rocketwire.remoting.clock import Clock, system_clock
 from rocketwire.remoting.messages import Later
-from rocketwire.remoting.once.cleaning import Cleaner
 from rocketwire.remoting.once.database import Database, Work, breaks_uniqueness
 from rocketwire.remoting.once.dbapi import DbApiConnection, DbApiDatabase
 from rocketwire.remoting.once.errors import SettingInvalid, TransactionEnded
 from rocketwire.remoting.once.keys import DeliveredMessage, unique_key
-from rocketwire.remoting.once.records import ConsumedRecord, ConsumedRecords
+from rocketwire.remoting.once.records import Cleaner, ConsumedRecord, ConsumedRecords
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

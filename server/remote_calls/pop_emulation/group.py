@@ -18,7 +18,7 @@ import trio
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.remote_calls.pop_emulation.group_rpc import GroupRpc, SubscriptionFilter
 from rocketwire.server.remote_calls.pop_emulation.queue import PulledMessage, PulledQueue
-from rocketwire.server.upstream.errors import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers.pop import PopMessageRequestHeader
 from rocketwire.wire.names import retry_topic

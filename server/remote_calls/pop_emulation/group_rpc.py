@@ -11,9 +11,9 @@ from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.remoting.core.steps import Operation, RemoteServer, request_response
 from rocketwire.remoting.errors import RemotingError, refusal
 from rocketwire.remoting.messages import Queue
-from rocketwire.remoting.pulls import PULLED, pull_header
+from rocketwire.remoting.requests import PULLED, pull_header
+from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
 from rocketwire.server.upstream.operations import run_operation
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.client import (

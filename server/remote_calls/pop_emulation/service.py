@@ -21,8 +21,8 @@ from rocketwire.server.remote_calls.pop_emulation.queue import PulledQueue
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.topics.topics import MOST_QUEUES
 from rocketwire.server.upstream.broker_connection import BrokerAnswer, OnAnswer
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.online import ResetOffsetBody
 from rocketwire.wire.bodies.pop import BatchAck, BatchAckMessageRequestBody, decode_bit_set

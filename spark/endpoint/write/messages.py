@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from rocketwire.remoting.core.unique_ids import UniqueIds
+from rocketwire.remoting.core.outgoing import UniqueIds
 from rocketwire.spark.errors import RowInvalid
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH

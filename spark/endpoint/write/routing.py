@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import NoSuchTopic, RemotingError
-from rocketwire.remoting.routes import writable_queues
+from rocketwire.remoting.requests import writable_queues
 from rocketwire.spark.errors import TopicUnknown
 from rocketwire.spark.stream.offsets import BrokerQueue
 from rocketwire.wire.names import AUTO_CREATE_TOPIC

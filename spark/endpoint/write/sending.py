@@ -14,7 +14,7 @@ from rocketwire.remoting.clock import Clock
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.errors import NoBroker, NotReached, Refused, RemotingError
-from rocketwire.remoting.sends import STORED, send_request
+from rocketwire.remoting.requests import STORED, send_request
 from rocketwire.spark.endpoint.session import BUSY, BUSY_TRIES, Sleep, pause
 from rocketwire.spark.endpoint.write.messages import RowMessage
 from rocketwire.spark.endpoint.write.routing import WritableQueues

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from rocketwire.remoting.clock import Clock, system_clock
 from rocketwire.remoting.cluster import BlockingCluster
-from rocketwire.remoting.core.unique_ids import UniqueIds
+from rocketwire.remoting.core.outgoing import UniqueIds
 from rocketwire.remoting.errors import RemotingError
 from rocketwire.spark.endpoint.options import WriteOptions, write_options
 from rocketwire.spark.endpoint.session import RetryPauses, Sleep, opened, source_errors

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.remoting import Queue
-from rocketwire.remoting.core.rebalance import allocate_queues
+from rocketwire.remoting.core.group_requests import allocate_queues
 
 MEMBERS = st.sets(st.text("ab@#\uffff\U0001f600", min_size=1, max_size=4), min_size=1, max_size=8)
 

@@ -9,7 +9,7 @@ import pytest
 
 from rocketwire.remoting.once import SettingInvalid
 from rocketwire.remoting.once.database import Values
-from rocketwire.remoting.once.paramstyles import rendered, style_of
+from rocketwire.remoting.once.dbapi import rendered, style_of
 from tests.remoting.once.support import Sent, Shop, selling
 
 STATEMENT = "SELECT 1 FROM t WHERE a = :old AND b = :new OR c = :old"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.remoting.once import cleaning
+from rocketwire.remoting.once import records
 from rocketwire.remoting.once.dbapi import DbApiDatabase
 from rocketwire.remoting.once.records import ConsumedRecord, ConsumedRecords
 from tests.remoting.once.support import Sent, Shop, selling
@@ -105,8 +105,8 @@ def test_cleaning_takes_the_oldest_of_one_group_only(shop: Shop) -> None:
 
 
 def test_old_records_go_while_messages_come(shop: Shop, source: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cleaning, "EVERY", 4)
-    monkeypatch.setattr(cleaning, "STEP", 6)
+    monkeypatch.setattr(records, "EVERY", 4)
+    monkeypatch.setattr(records, "STEP", 6)
     now = 0
     once = shop.once(source, keep_seconds=86400, clock=lambda: now)
     handle = selling(once)

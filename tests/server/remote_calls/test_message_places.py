@@ -18,7 +18,7 @@ from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.remote_calls.message_places import MessageNotShown, MessagePlaces
 from rocketwire.server.remote_calls.queries import RemoteQueries
 from rocketwire.server.upstream.broker_connection import BrokerAnswer
-from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
+from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import encode_body

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from rocketwire.server.remote_calls.topics import RemoteTopics
-from rocketwire.server.upstream.errors import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 
 
 class SlowCluster:

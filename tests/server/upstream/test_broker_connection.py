@@ -12,8 +12,8 @@ import pytest
 import trio
 
 from rocketwire.server.upstream.broker_connection import BrokerAnswer, BrokerConnection, connect
+from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
 from rocketwire.server.upstream.requests import UpstreamRequest, ask
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.connection import FrameReader

@@ -11,8 +11,8 @@ import trio
 
 from rocketwire.server.upstream.broker_connection import BrokerAnswer
 from rocketwire.server.upstream.cluster import BrokerKey, UpstreamCluster, brokers_in
+from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.server.upstream.requests import UpstreamRequest
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.route import BrokerData

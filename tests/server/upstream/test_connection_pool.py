@@ -8,8 +8,8 @@ import pytest
 import trio
 
 from rocketwire.server.net.admission.descriptors import DescriptorBudget
+from rocketwire.server.upstream.connecting import RequestNotSent
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.errors import RequestNotSent
 from rocketwire.wire.addresses import Address
 from tests.server.harness import free_port, settle
 

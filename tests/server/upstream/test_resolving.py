@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.upstream.errors import RequestNotSent
+from rocketwire.server.upstream.connecting import RequestNotSent
 from rocketwire.server.upstream.resolving import FAILED_SECONDS, FOUND_SECONDS, Resolver, usable_address
 from rocketwire.wire.addresses import Address
 from tests.server.harness import mock_clock, settle

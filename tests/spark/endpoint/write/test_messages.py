@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.remoting.core.unique_ids import UniqueIds
+from rocketwire.remoting.core.outgoing import UniqueIds
 from rocketwire.spark.endpoint.write.messages import RowMessage, messages_of
 from rocketwire.spark.endpoint.write.sending import outgoing_batches
 from rocketwire.spark.errors import RowInvalid
