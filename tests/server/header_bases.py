@@ -23,7 +23,7 @@ from rocketwire.wire.bodies.client import (
     SubscriptionData,
 )
 from rocketwire.wire.facts.codes import RequestCode as Code
-from rocketwire.wire.headers import acl, admin, client, group, offset, online, pull, query, route, send, transaction
+from rocketwire.wire.headers import send
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.properties import decode_properties
 from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, SecretKey, signed_content
@@ -37,6 +37,7 @@ from tests.server.header_variants import (
     Scene,
     Told,
     answer_fields,
+    by_label,
     examined,
     text_of,
 )
@@ -175,65 +176,34 @@ ACCOUNTS: Final = f"accounts:\n- accessKey: {_ADMIN}\n  secretKey: {_SECRET}\n  
 """The accounts' file of a broker that `GUARDED` are asked of."""
 _BATCH: Final = encode_batch([BatchItem(flag=0, body=_BODY, properties=b"")] * 2)
 
-BASES: Final[Mapping[str, Base]] = {
-    # What asks comes before what changes things.
-    "11": Base(Code.PULL_MESSAGE, pull.PullMessageRequestHeader, _pull, effect=_has_body),
-    "12": Base(
+# What asks comes before what changes things.
+BASES: Final = by_label(
+    Base(Code.PULL_MESSAGE, _pull, effect=_has_body),
+    Base(
         Code.QUERY_MESSAGE,
-        query.QueryMessageRequestHeader,
         _always(topic=TOPIC, key="k", maxNum="2", beginTimestamp="0", endTimestamp=str(_LATER)),
         effect=_has_body,
     ),
-    "33": Base(
-        Code.VIEW_MESSAGE_BY_ID,
-        query.ViewMessageRequestHeader,
-        lambda scene: {"offset": scene.facts["physical"]},
-        effect=_has_body,
-    ),
-    "14": Base(
+    Base(Code.VIEW_MESSAGE_BY_ID, lambda scene: {"offset": scene.facts["physical"]}, effect=_has_body),
+    Base(
         Code.QUERY_CONSUMER_OFFSET,
-        offset.QueryConsumerOffsetRequestHeader,
         lambda _scene: {"consumerGroup": GROUP, "topic": TOPIC, "queueId": str(_FULL), "bname": "broker-a"},
     ),
-    "29": Base(Code.SEARCH_OFFSET_BY_TIMESTAMP, offset.SearchOffsetRequestHeader, _queue(timestamp=str(_LATER))),
-    "30": Base(Code.GET_MAX_OFFSET, offset.GetMaxOffsetRequestHeader, _queue()),
-    "31": Base(Code.GET_MIN_OFFSET, offset.GetMinOffsetRequestHeader, _queue()),
-    "32": Base(Code.GET_EARLIEST_MSG_STORETIME, offset.GetEarliestMsgStoretimeRequestHeader, _queue()),
-    "38": Base(
-        Code.GET_CONSUMER_LIST_BY_GROUP,
-        client.GetConsumerListByGroupRequestHeader,
-        _always(consumerGroup=GROUP),
-        effect=_has_body,
-    ),
-    "202": Base(Code.GET_TOPIC_STATS_INFO, group.GetTopicStatsInfoRequestHeader, _always(topic=TOPIC)),
-    "203": Base(
-        Code.GET_CONSUMER_CONNECTION_LIST,
-        online.GetConsumerConnectionListRequestHeader,
-        _always(consumerGroup=GROUP),
-    ),
-    "204": Base(
-        Code.GET_PRODUCER_CONNECTION_LIST,
-        online.GetProducerConnectionListRequestHeader,
-        _always(producerGroup=PRODUCERS),
-    ),
-    "208": Base(Code.GET_CONSUME_STATS, group.GetConsumeStatsRequestHeader, _always(consumerGroup=GROUP, topic=TOPIC)),
-    "300": Base(Code.QUERY_TOPIC_CONSUME_BY_WHO, group.QueryTopicConsumeByWhoRequestHeader, _always(topic=TOPIC)),
-    "303": Base(
-        Code.QUERY_CONSUME_TIME_SPAN, group.QueryConsumeTimeSpanRequestHeader, _always(topic=TOPIC, group=GROUP)
-    ),
-    "223": Base(
-        Code.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
-        online.GetConsumerStatusRequestHeader,
-        _always(topic=TOPIC, group=GROUP, clientAddr=CLIENT),
-    ),
-    "307": Base(
-        Code.GET_CONSUMER_RUNNING_INFO,
-        online.GetConsumerRunningInfoRequestHeader,
-        _always(consumerGroup=GROUP, clientId=CLIENT, jstackEnable="false"),
-    ),
-    "309": Base(
+    Base(Code.SEARCH_OFFSET_BY_TIMESTAMP, _queue(timestamp=str(_LATER))),
+    Base(Code.GET_MAX_OFFSET, _queue()),
+    Base(Code.GET_MIN_OFFSET, _queue()),
+    Base(Code.GET_EARLIEST_MSG_STORETIME, _queue()),
+    Base(Code.GET_CONSUMER_LIST_BY_GROUP, _always(consumerGroup=GROUP), effect=_has_body),
+    Base(Code.GET_TOPIC_STATS_INFO, _always(topic=TOPIC)),
+    Base(Code.GET_CONSUMER_CONNECTION_LIST, _always(consumerGroup=GROUP)),
+    Base(Code.GET_PRODUCER_CONNECTION_LIST, _always(producerGroup=PRODUCERS)),
+    Base(Code.GET_CONSUME_STATS, _always(consumerGroup=GROUP, topic=TOPIC)),
+    Base(Code.QUERY_TOPIC_CONSUME_BY_WHO, _always(topic=TOPIC)),
+    Base(Code.QUERY_CONSUME_TIME_SPAN, _always(topic=TOPIC, group=GROUP)),
+    Base(Code.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, _always(topic=TOPIC, group=GROUP, clientAddr=CLIENT)),
+    Base(Code.GET_CONSUMER_RUNNING_INFO, _always(consumerGroup=GROUP, clientId=CLIENT, jstackEnable="false")),
+    Base(
         Code.CONSUME_MESSAGE_DIRECTLY,
-        online.ConsumeMessageDirectlyResultRequestHeader,
         lambda scene: {
             "consumerGroup": GROUP,
             "clientId": CLIENT,
@@ -241,84 +211,61 @@ BASES: Final[Mapping[str, Base]] = {
             "brokerName": "broker-a",
         },
     ),
-    "15": Base(
+    Base(
         Code.UPDATE_CONSUMER_OFFSET,
-        offset.UpdateConsumerOffsetRequestHeader,
         _always(consumerGroup=GROUP, topic=TOPIC, queueId="2", commitOffset="0", bname="broker-a"),
         effect=_committed,
     ),
-    "222": Base(
-        Code.INVOKE_BROKER_TO_RESET_OFFSET,
-        online.ResetOffsetRequestHeader,
-        _always(topic=TOPIC, group=GROUP, timestamp=str(_LATER), isForce="true"),
+    Base(Code.INVOKE_BROKER_TO_RESET_OFFSET, _always(topic=TOPIC, group=GROUP, timestamp=str(_LATER), isForce="true")),
+    Base(Code.SEND_MESSAGE, _send, _BODY, effect=stored),
+    Base(Code.SEND_MESSAGE_V2, lambda _scene: _short(_send()), _BODY, effect=stored),
+    Base(
+        Code.SEND_BATCH_MESSAGE, lambda _scene: _short(_send(batch="true", reconsumeTimes="0")), _BATCH, effect=stored
     ),
-    "10": Base(Code.SEND_MESSAGE, send.SendMessageRequestHeader, _send, _BODY, effect=stored),
-    "310": Base(
-        Code.SEND_MESSAGE_V2,
-        send.SendMessageRequestHeader,
-        lambda _scene: _short(_send()),
-        _BODY,
-        short=True,
-        effect=stored,
-    ),
-    "320": Base(
-        Code.SEND_BATCH_MESSAGE,
-        send.SendMessageRequestHeader,
-        lambda _scene: _short(_send(batch="true", reconsumeTimes="0")),
-        _BATCH,
-        short=True,
-        effect=stored,
-    ),
-    "10 to a new topic": Base(
+    Base(
         Code.SEND_MESSAGE,
-        send.SendMessageRequestHeader,
         lambda scene: _send(topic=scene.fresh("New")),
         _BODY,
         only=_OF_NEW_TOPICS,
         effect=stored,
+        about="to a new topic",
     ),
-    "310 to a new topic": Base(
+    Base(
         Code.SEND_MESSAGE_V2,
-        send.SendMessageRequestHeader,
         lambda scene: _short(_send(topic=scene.fresh("New"))),
         _BODY,
-        short=True,
         only=_OF_NEW_TOPICS,
         effect=stored,
+        about="to a new topic",
     ),
-    "10 to a retry topic": Base(
+    Base(
         Code.SEND_MESSAGE,
-        send.SendMessageRequestHeader,
         lambda _scene: _send(topic=_RETRY, queueId="0"),
         _BODY,
         only=_OF_RETRIES,
         effect=stored,
+        about="to a retry topic",
     ),
-    "310 to a retry topic": Base(
+    Base(
         Code.SEND_MESSAGE_V2,
-        send.SendMessageRequestHeader,
         lambda _scene: _short(_send(topic=_RETRY, queueId="0")),
         _BODY,
-        short=True,
         only=_OF_RETRIES,
         effect=stored,
+        about="to a retry topic",
     ),
-    "324": Base(
+    Base(
         Code.SEND_REPLY_MESSAGE,
-        send.SendMessageRequestHeader,
         lambda _scene: _send(topic=f"{CLUSTER}_REPLY_TOPIC", queueId="0", properties=_REPLY),
         _BODY,
     ),
-    "325": Base(
+    Base(
         Code.SEND_REPLY_MESSAGE_V2,
-        send.SendMessageRequestHeader,
         lambda _scene: _short(_send(topic=f"{CLUSTER}_REPLY_TOPIC", queueId="0", properties=_REPLY)),
         _BODY,
-        short=True,
     ),
-    "36": Base(
+    Base(
         Code.CONSUMER_SEND_MSG_BACK,
-        send.ConsumerSendMsgBackRequestHeader,
         lambda scene: {
             "offset": scene.facts["physical"],
             "group": GROUP,
@@ -330,9 +277,8 @@ BASES: Final[Mapping[str, Base]] = {
             "bname": "broker-a",
         },
     ),
-    "37": Base(
+    Base(
         Code.END_TRANSACTION,
-        transaction.EndTransactionRequestHeader,
         lambda scene: {
             "producerGroup": PRODUCERS,
             "tranStateTableOffset": scene.facts["half offset"],
@@ -344,9 +290,8 @@ BASES: Final[Mapping[str, Base]] = {
             "bname": "broker-a",
         },
     ),
-    "17": Base(
+    Base(
         Code.UPDATE_AND_CREATE_TOPIC,
-        admin.CreateTopicRequestHeader,
         lambda scene: {
             "topic": scene.fresh("Made"),
             "defaultTopic": "TBW102",
@@ -359,115 +304,48 @@ BASES: Final[Mapping[str, Base]] = {
         },
         effect=_options,
     ),
-    "207": Base(
-        Code.DELETE_SUBSCRIPTIONGROUP,
-        group.DeleteSubscriptionGroupRequestHeader,
-        lambda scene: {"groupName": scene.fresh("Removed"), "removeOffset": "true"},
+    Base(Code.DELETE_SUBSCRIPTIONGROUP, lambda scene: {"groupName": scene.fresh("Removed"), "removeOffset": "true"}),
+    Base(Code.DELETE_TOPIC_IN_BROKER, lambda scene: {"topic": scene.fresh("Removed")}),
+    Base(
+        Code.UNREGISTER_CLIENT, _always(clientID=CLIENT, producerGroup="VariantLeavers", consumerGroup="VariantLeavers")
     ),
-    "215": Base(
-        Code.DELETE_TOPIC_IN_BROKER, admin.DeleteTopicRequestHeader, lambda scene: {"topic": scene.fresh("Removed")}
-    ),
-    "35": Base(
-        Code.UNREGISTER_CLIENT,
-        client.UnregisterClientRequestHeader,
-        _always(clientID=CLIENT, producerGroup="VariantLeavers", consumerGroup="VariantLeavers"),
-    ),
-    "105": Base(Code.GET_ROUTEINFO_BY_TOPIC, route.GetRouteInfoRequestHeader, _always(topic=TOPIC), to_broker=False),
-    "103": Base(
+    Base(Code.GET_ROUTEINFO_BY_TOPIC, _always(topic=TOPIC)),
+    Base(
         Code.REGISTER_BROKER,
-        route.RegisterBrokerRequestHeader,
         lambda scene: {
             **_broker_fields(scene),
             "haServerAddr": "127.0.0.1:2",
             "compressed": "false",
             "bodyCrc32": "0",
         },
-        to_broker=False,
     ),
-    "322": Base(
-        Code.QUERY_DATA_VERSION,
-        route.QueryDataVersionRequestHeader,
-        _broker_fields,
-        b'{"counter":1,"timestamp":1}',
-        to_broker=False,
-    ),
-    "104": Base(Code.UNREGISTER_BROKER, route.UnRegisterBrokerRequestHeader, _broker_fields, to_broker=False),
-    "101": Base(
-        Code.GET_KV_CONFIG, route.GetKVConfigRequestHeader, _always(namespace="variants", key="k"), to_broker=False
-    ),
-    "219": Base(
-        Code.GET_KVLIST_BY_NAMESPACE,
-        route.GetKVListByNamespaceRequestHeader,
-        _always(namespace="variants"),
-        to_broker=False,
-    ),
-    "100": Base(
-        Code.PUT_KV_CONFIG,
-        route.PutKVConfigRequestHeader,
-        _always(namespace="variants", key="other", value="v"),
-        to_broker=False,
-    ),
-    "102": Base(
-        Code.DELETE_KV_CONFIG,
-        route.DeleteKVConfigRequestHeader,
-        lambda scene: {"namespace": "variants", "key": scene.fresh("gone")},
-        to_broker=False,
-    ),
-    "216": Base(
-        Code.DELETE_TOPIC_IN_NAMESRV,
-        route.DeleteTopicFromNamesrvRequestHeader,
-        lambda scene: {"topic": scene.fresh("Removed")},
-        to_broker=False,
-    ),
-    "205": Base(
-        Code.WIPE_WRITE_PERM_OF_BROKER,
-        route.WipeWritePermOfBrokerRequestHeader,
-        _always(brokerName="nobody"),
-        to_broker=False,
-    ),
-    "327": Base(
-        Code.ADD_WRITE_PERM_OF_BROKER,
-        route.AddWritePermOfBrokerRequestHeader,
-        _always(brokerName="nobody"),
-        to_broker=False,
-    ),
-    "308": Base(
+    Base(Code.QUERY_DATA_VERSION, _broker_fields, b'{"counter":1,"timestamp":1}'),
+    Base(Code.UNREGISTER_BROKER, _broker_fields),
+    Base(Code.GET_KV_CONFIG, _always(namespace="variants", key="k")),
+    Base(Code.GET_KVLIST_BY_NAMESPACE, _always(namespace="variants")),
+    Base(Code.PUT_KV_CONFIG, _always(namespace="variants", key="other", value="v")),
+    Base(Code.DELETE_KV_CONFIG, lambda scene: {"namespace": "variants", "key": scene.fresh("gone")}),
+    Base(Code.DELETE_TOPIC_IN_NAMESRV, lambda scene: {"topic": scene.fresh("Removed")}),
+    Base(Code.WIPE_WRITE_PERM_OF_BROKER, _always(brokerName="nobody")),
+    Base(Code.ADD_WRITE_PERM_OF_BROKER, _always(brokerName="nobody")),
+    Base(
         Code.QUERY_CORRECTION_OFFSET,
-        group.QueryCorrectionOffsetHeader,
         _always(topic=TOPIC, compareGroup=GROUP),
-        only=("topic", "compareGroup"),  # with groups left out, 4.9.7 removes their offsets
+        only=("topic", "compareGroup"),
         effect=_has_body,
     ),
-    "314": Base(
-        Code.CLONE_GROUP_OFFSET,
-        group.CloneGroupOffsetRequestHeader,
-        _always(srcGroup=GROUP, destGroup=_COPY, topic=TOPIC, offline="true"),
-    ),
-    "321": Base(
-        Code.QUERY_CONSUME_QUEUE,
-        query.QueryConsumeQueueRequestHeader,
-        _always(topic=TOPIC, queueId=str(_FULL), index="1", count="1", consumerGroup=GROUP),
-    ),
-    "224": Base(
-        Code.GET_TOPICS_BY_CLUSTER,
-        route.GetTopicsByClusterRequestHeader,
-        _always(cluster="nobody's"),
-        to_broker=False,
-    ),
-}
+    Base(Code.CLONE_GROUP_OFFSET, _always(srcGroup=GROUP, destGroup=_COPY, topic=TOPIC, offline="true")),
+    Base(Code.QUERY_CONSUME_QUEUE, _always(topic=TOPIC, queueId=str(_FULL), index="1", count="1", consumerGroup=GROUP)),
+    Base(Code.GET_TOPICS_BY_CLUSTER, _always(cluster="nobody's")),
+)
 
 _ACCOUNTS: Final = 25
 
-GUARDED: Final[Mapping[str, Base]] = {
-    # Its accounts are those of the lowest numbers.
-    "51": Base(
-        Code.DELETE_ACL_CONFIG,
-        acl.DeleteAccessConfigRequestHeader,
-        lambda scene: {"accessKey": scene.fresh("doomed")},
-    ),
-    "50": Base(
+# The accounts of DELETE_ACL_CONFIG are those of the lowest numbers, so it comes first.
+GUARDED: Final = by_label(
+    Base(Code.DELETE_ACL_CONFIG, lambda scene: {"accessKey": scene.fresh("doomed")}),
+    Base(
         Code.UPDATE_AND_CREATE_ACL_CONFIG,
-        acl.CreateAccessConfigRequestHeader,
         lambda scene: {
             "accessKey": "account",
             "secretKey": "secret-of-account",
@@ -479,12 +357,8 @@ GUARDED: Final[Mapping[str, Base]] = {
             "groupPerms": "G=SUB",
         },
     ),
-    "53": Base(
-        Code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
-        acl.UpdateGlobalWhiteAddrsConfigRequestHeader,
-        _always(globalWhiteAddrs="10.10.103.*"),
-    ),
-}
+    Base(Code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG, _always(globalWhiteAddrs="10.10.103.*")),
+)
 """What is asked of a broker that has access control."""
 
 

@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, get_args, get_origin, get_
 
 import msgspec
 
+from rocketwire.server.registry import BROKER_FAMILIES, FAMILIES
 from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE
 from rocketwire.wire.header import decode_header
 from rocketwire.wire.headers import WireHeader
@@ -160,22 +161,47 @@ def answer_fields(_scene: Scene, _ext: Ext, told: Told) -> Generator[Question, T
     return {name: value for name, value in told.ext.items() if name not in VOLATILE}
 
 
+_ROUTES: Final = {int(route.code): route for routes in FAMILIES.values() for route in routes if not route.grpc_only}
+_OF_BROKERS: Final = {int(route.code) for routes in BROKER_FAMILIES.values() for route in routes}
+
+
 @dataclass(frozen=True, slots=True)
 class Base:
     """A right request of one code, from which variants are made.
 
     `ext` makes its fields: what must be new in each request is. `only` are the fields to vary, by their long names; all
-    of the header's without it. `effect` tells what became of a request that was carried out.
+    of the header's without it. `effect` says what became of a request that was carried out, `about` tells the request
+    from others of its code.
     """
 
     code: int
-    header: type[WireHeader]
     ext: Callable[[Scene], dict[str, str]]
     body: bytes = b""
-    short: bool = False
-    to_broker: bool = True
     only: tuple[str, ...] = ()
     effect: Effect = answer_fields
+    about: str = ""
+
+    @property
+    def header(self) -> type[WireHeader]:
+        """The class of its header."""
+        header: type[WireHeader] | None = _ROUTES[self.code].header
+        assert header is not None
+        return header
+
+    @property
+    def short(self) -> bool:
+        """Whether its fields have one-letter names."""
+        return _ROUTES[self.code].short
+
+    @property
+    def to_broker(self) -> bool:
+        """Whether brokers serve it, and not name servers."""
+        return self.code in _OF_BROKERS
+
+
+def by_label(*bases: Base) -> dict[str, Base]:
+    """Requests by their codes, and what they are about."""
+    return {f"{int(base.code)} {base.about}".rstrip(): base for base in bases}
 
 
 VOLATILE: Final = frozenset(
