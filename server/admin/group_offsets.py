@@ -37,11 +37,8 @@ family: Final = RequestRoutes[ProgressServices]("progress")
     summary="give a group the offsets of another one",
 )
 def _clone(services: ProgressServices, request: Request[headers.CloneGroupOffsetRequestHeader]) -> ReplyOperation:
-    return _cloned(services, request.fields)
-
-
-def _cloned(services: ProgressServices, fields: headers.CloneGroupOffsetRequestHeader) -> ReplyOperation:
     """Copy the offsets of topics that exist; unless `offline`, of a connected group those that it subscribes to."""
+    fields = request.fields
     source, topic = fields.src_group, fields.topic or ""
     topics = [topic] if topic.strip() else (yield from topics_of(services.offsets, source))
     for each in topics:
@@ -63,11 +60,8 @@ def _cloned(services: ProgressServices, fields: headers.CloneGroupOffsetRequestH
     summary="offsets of the slowest group of a topic, where another group is farther",
 )
 def _correction(services: ProgressServices, request: Request[headers.QueryCorrectionOffsetHeader]) -> ReplyOperation:
-    return _corrected(services, request.fields)
-
-
-def _corrected(services: ProgressServices, fields: headers.QueryCorrectionOffsetHeader) -> ReplyOperation:
     """Offsets by queue: of the group that is the farthest behind, or the highest number if the compared one is."""
+    fields = request.fields
     ignored = frozenset((fields.filter_groups or "").split(","))
     least: dict[int, int] = {}
     groups = [group for group in (yield from groups_of(services.offsets, fields.topic)) if group not in ignored]
@@ -96,10 +90,7 @@ def _lower(least: dict[int, int], services: ProgressServices, topic: str, group:
     summary="the topics that a group has offsets in",
 )
 def _topics(services: ProgressServices, request: Request[headers.QueryTopicsByConsumerRequestHeader]) -> ReplyOperation:
-    return _topics_reply(services, request.fields.group)
-
-
-def _topics_reply(services: ProgressServices, group: str) -> ReplyOperation:
+    group = request.fields.group
     topics = yield from topics_of(services.offsets, group)
     least = 0
     for part in in_batches(topics):  # a group may have offsets in far more topics than there are

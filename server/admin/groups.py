@@ -96,10 +96,7 @@ def _all(services: GroupServices, _request: Request[None]) -> ReplyOperation:
     summary="remove a subscription group, and optionally its offsets",
 )
 def _remove(services: GroupServices, request: Request[DeleteSubscriptionGroupRequestHeader]) -> ReplyOperation:
-    return _removed(services, request.fields)
-
-
-def _removed(services: GroupServices, fields: DeleteSubscriptionGroupRequestHeader) -> ReplyOperation:
+    fields = request.fields
     services.groups.remove(fields.group_name)
     if fields.remove_offset or fields.clean_offset:
         for topic in (yield from topics_of(services.offsets, fields.group_name)):

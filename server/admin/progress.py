@@ -89,10 +89,7 @@ def _queue(services: ProgressServices, topic: str, queue_id: int) -> MessageQueu
 def _topic_stats(
     services: ProgressServices, request: Request[headers.GetTopicStatsInfoRequestHeader]
 ) -> ReplyOperation:
-    return _stats_reply(services, request.fields.topic)
-
-
-def _stats_reply(services: ProgressServices, topic: str) -> ReplyOperation:
+    topic = request.fields.topic
     store = services.store
     queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
     least = _least(services, topic, len(queues))
@@ -226,10 +223,7 @@ def _consumed_topic(services: ProgressServices, group: str, topic: str) -> Topic
 def _consumed_by(
     services: ProgressServices, request: Request[headers.QueryTopicConsumeByWhoRequestHeader]
 ) -> ReplyOperation:
-    return _groups_reply(services, request.fields.topic)
-
-
-def _groups_reply(services: ProgressServices, topic: str) -> ReplyOperation:
+    topic = request.fields.topic
     on_line = services.clients.groups_of(topic)
     with_offsets = yield from groups_of(services.offsets, topic)
     groups = tuple(dict.fromkeys([*on_line, *with_offsets]))
@@ -246,10 +240,7 @@ def _groups_reply(services: ProgressServices, topic: str) -> ReplyOperation:
 def _time_span(
     services: ProgressServices, request: Request[headers.QueryConsumeTimeSpanRequestHeader]
 ) -> ReplyOperation:
-    return _spans_reply(services, request.fields.topic, request.fields.group)
-
-
-def _spans_reply(services: ProgressServices, topic: str, group: str) -> ReplyOperation:
+    topic, group = request.fields.topic, request.fields.group
     queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
     least = _least(services, topic, len(queues))
     check_answer(least)

@@ -60,10 +60,7 @@ def _delete_topic(
 def _wipe_write(
     services: NameServerAdminServices, request: Request[headers.WipeWritePermOfBrokerRequestHeader]
 ) -> ReplyOperation:
-    return _wiped(services, request.fields.broker_name)
-
-
-def _wiped(services: NameServerAdminServices, broker: str) -> ReplyOperation:
+    broker = request.fields.broker_name
     count = yield from services.routes.change_permission(broker, lambda perm: perm & ~Permission.WRITE)
     return Reply(fields=headers.WipeWritePermOfBrokerResponseHeader(wipe_topic_count=count))
 
@@ -77,11 +74,7 @@ def _wiped(services: NameServerAdminServices, broker: str) -> ReplyOperation:
 def _add_write(
     services: NameServerAdminServices, request: Request[headers.AddWritePermOfBrokerRequestHeader]
 ) -> ReplyOperation:
-    return _added(services, request.fields.broker_name)
-
-
-def _added(services: NameServerAdminServices, broker: str) -> ReplyOperation:
-    # As Apache: what the topic had besides is lost until the broker registers it again.
+    broker = request.fields.broker_name
     count = yield from services.routes.change_permission(broker, lambda _: Permission.READ | Permission.WRITE)
     return Reply(fields=headers.AddWritePermOfBrokerResponseHeader(add_topic_count=count))
 

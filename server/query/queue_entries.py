@@ -50,10 +50,7 @@ family: Final = RequestRoutes[QueueEntryServices]("queue")
     RequestCode.QUERY_CONSUME_QUEUE, header=QueryConsumeQueueRequestHeader, summary="entries of a consume queue"
 )
 def _entries(services: QueueEntryServices, request: Request[QueryConsumeQueueRequestHeader]) -> ReplyOperation:
-    return _told(services, request.fields)
-
-
-def _told(services: QueueEntryServices, fields: QueryConsumeQueueRequestHeader) -> ReplyOperation:
+    fields = request.fields
     topic, queue_id, store = fields.topic, fields.queue_id, services.store
     end = store.max_offset(topic, queue_id)
     if not end and not _has(services.topics.get(topic), queue_id):
