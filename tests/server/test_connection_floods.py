@@ -6,21 +6,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from bench.processes import cpu_seconds
 from rocketwire.wire.facts.codes import ResponseCode
 from tests.server.connection_flood import PREFACE
-from tests.server.processes import ROOT, Caller, Process, anonymous, process
+from tests.server.processes import ROOT, Caller, Process, anonymous, open_files, process, work_of
 from tests.server.proxy.process import ProxyProcess
 
 RATE = 6000
 SECONDS = 1.0
 WORK = 0.05
-"""Seconds of work that the server does at most before it answers a client that is connected, 97 of 100 times. The clock
-of a busy machine also counts what others do; the processor's time is counted in hundredths."""
+"""Seconds of work that the server does at most before it answers a client that is connected, 97 of 100 times."""
 UNKNOWN = 9999
 """A code that no server knows: Python answers it, in the event loop."""
 MIB = 1 << 20
@@ -39,10 +36,6 @@ def proxy(server: Process) -> Iterator[ProxyProcess]:
     made.stop()
 
 
-def descriptors(pid: int) -> int:
-    return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
-
-
 def check_others_wait_shortly(pid: int, address: str, flooded: str, kind: str) -> None:
     """A client that is connected to an address does not wait while others come to another one and leave at once."""
     memory, most_descriptors, work = anonymous(pid), 0, list[float]()
@@ -54,10 +47,10 @@ def check_others_wait_shortly(pid: int, address: str, flooded: str, kind: str) -
         flood = [sys.executable, "-m", "tests.server.connection_flood", port, str(RATE), str(SECONDS), kind]
         with subprocess.Popen(flood, cwd=ROOT, stdout=subprocess.PIPE, text=True) as flooding:
             while flooding.poll() is None:
-                before = cpu_seconds(pid)
+                before = work_of(pid)
                 assert caller.ask(UNKNOWN).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
-                work.append(cpu_seconds(pid) - before)
-                most_descriptors = max(most_descriptors, descriptors(pid))
+                work.append(work_of(pid) - before)
+                most_descriptors = max(most_descriptors, open_files(pid))
                 time.sleep(0.005)
             assert flooding.stdout is not None
             assert int(flooding.stdout.read()) > RATE * SECONDS / 10

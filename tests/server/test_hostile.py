@@ -6,19 +6,16 @@ import contextlib
 import resource
 import select
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-from bench.processes import cpu_seconds
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 from tests.server.harness import pull_ext, send_ext
-from tests.server.processes import Caller, Process, eventually, process
+from tests.server.processes import Caller, Process, eventually, open_files, process, work_for_others
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -47,45 +44,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-class Honest(threading.Thread):
-    """Sends on and on, and notes how much work the server did until each answer."""
-
-    def __init__(self, server: Process) -> None:
-        super().__init__()
-        self.took: list[float] = []
-        self.stops = threading.Event()
-        self._server = server
-        self._caller = Caller(server.broker, timeout=LONGEST)
-
-    def run(self) -> None:
-        body = bytes(20 * KIB)
-        with self._caller as caller:
-            while not self.stops.is_set():
-                began = cpu_seconds(self._server.pid)
-                assert caller.send("T", body).header.code == 0
-                self.took.append(cpu_seconds(self._server.pid) - began)
-                time.sleep(0.01)
+def send(caller: Caller) -> None:
+    assert caller.send("T", bytes(20 * KIB)).header.code == 0
 
 
 @contextlib.contextmanager
 def answered_meanwhile(server: Process, *, growth: int) -> Iterator[None]:
     """An honest client is answered while the block runs, and the process takes so many bytes more at most."""
-    before = server.anonymous()
-    honest = Honest(server)
-    honest.start()
-    most = before
-    try:
+    before = most = server.anonymous()
+    with work_for_others(server.pid, server.broker, send, pause=0.01) as took:
         yield
         until = time.monotonic() + LONGEST
-        while time.monotonic() < until and len(honest.took) < ANSWERS:
+        while time.monotonic() < until and len(took) < ANSWERS:
             most = max(most, server.anonymous())
             time.sleep(0.02)
         most = max(most, server.anonymous())
-    finally:
-        honest.stops.set()
-        honest.join()
-    assert len(honest.took) >= ANSWERS
-    assert max(honest.took) < PATIENCE
+    assert len(took) >= ANSWERS
+    assert max(took) < PATIENCE
     assert most - before < growth
 
 
@@ -135,7 +110,7 @@ def test_frames_that_never_end(server: Process) -> None:
     with answered_meanwhile(server, growth=3 * IN_FLIGHT), connections(server, 2000) as socks:
         push(socks, part, seconds=4.0, enough=lambda: _many_answered(socks))
         assert eventually(lambda: _many_answered(socks), LONGEST)  # and were told why
-    assert eventually(lambda: _sockets(server) < 50, LONGEST)
+    assert eventually(lambda: open_files(server.pid) < 50, LONGEST)
 
 
 def test_answers_that_are_never_read(server: Process) -> None:
@@ -173,7 +148,3 @@ def _answered(sock: socket.socket) -> bool:
     except OSError:
         return True
     return True
-
-
-def _sockets(server: Process) -> int:
-    return sum(1 for _ in Path(f"/proc/{server.pid}/fd").iterdir())

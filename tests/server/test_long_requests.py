@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import struct
-import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,12 +26,12 @@ from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.facts.codes import FLAG_RESPONSE, MAX_FRAME_LENGTH, RequestCode, ResponseCode
-from rocketwire.wire.frame import Frame, encode_frame
+from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import MAX_HEADER_BYTES, MAX_HEADER_FIELDS, Header
 from rocketwire.wire.json_bounds import MAX_JSON_DEPTH, MAX_JSON_ENTRIES
 from rocketwire.wire.stored_properties import MOST_MESSAGES, MOST_PROPERTIES
 from tests.server.harness import NOW, batch_body, consumer, heartbeat, pull_ext, subscription
-from tests.server.processes import Caller, Process, process
+from tests.server.processes import Caller, Process, process, work_for_others, work_of
 from tests.slowness import within
 
 WAIT = 0.05
@@ -48,7 +47,6 @@ TOPICS = 20_000
 GROUPS = 9_990
 OFFSETS = 500_000
 LAST = 9999  # code and opaque of what is asked behind a request
-LONGEST = 120.0
 READERS: Final = frozenset(
     {
         RequestCode.SEND_MESSAGE,
@@ -110,56 +108,28 @@ def join(member: Caller, client_id: str, group: str) -> None:
     assert answer.header.code == 0
 
 
-def work_of(server: Process) -> float:
-    """Seconds of processor time that the server has had, to the microsecond."""
-    return time.clock_gettime((~server.pid << 3) | 2)  # its clock's number, as clock_getcpuclockid gives it
+def others_wait(
+    server: Process, address: str, *, pause: float = 0.0005
+) -> contextlib.AbstractContextManager[list[float]]:
+    """Ask on and on while the block runs: how much work the server does until each answer."""
+    asked: tuple[int, dict[str, str]] = (RequestCode.GET_KV_CONFIG, {"namespace": "N", "key": "k"})
+    if address == server.broker:
+        asked = (RequestCode.GET_MAX_OFFSET, {"topic": "Wide", "queueId": "0"})
+    return work_for_others(server.pid, address, lambda caller: caller.ask(*asked), pause=pause)
 
 
-class Honest(threading.Thread):
-    """Asks on and on, and notes how much work the server did until each answer."""
+def wait_for(server: Process, address: str, request: bytes) -> float:
+    """How much work the server does before it answers others while it carries out a request.
 
-    def __init__(self, server: Process, address: str) -> None:
-        super().__init__()
-        self.most = 0.0
-        self.stops = threading.Event()
-        self._server = server
-        self._caller = Caller(address, timeout=LONGEST)
-        self._ask = (
-            (RequestCode.GET_MAX_OFFSET, {"topic": "Wide", "queueId": "0"})
-            if address == server.broker
-            else (RequestCode.GET_KV_CONFIG, {"namespace": "N", "key": "k"})
-        )
-
-    def run(self) -> None:
-        with self._caller as caller:
-            while not self.stops.is_set():
-                began = work_of(self._server)
-                caller.write(caller.frame(*self._ask))
-                caller.receive()
-                self.most = max(self.most, work_of(self._server) - began)
-                time.sleep(0.0005)
-
-
-def waited(server: Process, address: str, request: bytes) -> tuple[float, Frame | None]:
-    """How much work the server does before it answers others while it carries out a request, and its first answer.
-
-    What is asked behind it is answered when it is done; None: the connection was closed.
+    What is asked behind it is answered when it is done, or the connection is closed.
     """
-    honest = Honest(server, address)
-    answers: list[Frame] = []
-    with Caller(address, timeout=LONGEST) as caller:
-        honest.start()
-        try:
-            caller.write(request)
-            caller.write(encode_frame(Header(code=LAST, opaque=LAST, version=407), b""))
-            while not answers or answers[-1].header.opaque != LAST:
-                answers.append(caller.receive())
-        except OSError:
-            pass
-        finally:
-            honest.stops.set()
-            honest.join()
-    return honest.most, answers[0] if answers else None
+    opaque = 0
+    with Caller(address) as caller, others_wait(server, address) as took, contextlib.suppress(OSError):
+        caller.write(request)
+        caller.write(encode_frame(Header(code=LAST, opaque=LAST, version=407), b""))
+        while opaque != LAST:
+            opaque = caller.receive().header.opaque
+    return max(took, default=0.0)
 
 
 def many(each: str, count: int) -> str:
@@ -267,11 +237,6 @@ def test_nobody_waits_for_the_largest_request_of_another(server: Process, route:
         assert within(least, WAIT), f"{name}: {least:.3f} s"
 
 
-def wait_for(server: Process, address: str, request: bytes) -> float:
-    """The same without the answer."""
-    return waited(server, address, request)[0]
-
-
 def least_wait(measured: Callable[[], float]) -> float:
     """The shortest of a few measurements, or one that is short enough."""
     least = measured()
@@ -289,36 +254,26 @@ def test_nobody_waits_for_what_clients_answer(server: Process) -> None:
     told = f'{{"messageQueueTable":{{{rows}}}}}'.encode()
 
     def measured() -> float:
-        with Caller(server.broker, timeout=LONGEST) as member, Caller(server.broker, timeout=LONGEST) as asking:
+        with Caller(server.broker) as member, Caller(server.broker) as asking:
             join(member, "m", "G1")
             asking.write(asking.frame(RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, {"group": "G1", "topic": "T"}))
             question = member.receive()
             while question.header.code != RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT:
                 question = member.receive()
-            honest = Honest(server, server.broker)
-            honest.start()
-            try:
+            with others_wait(server, server.broker) as took:
                 member.write(encode_frame(Header(code=0, opaque=question.header.opaque, flag=FLAG_RESPONSE), told))
                 assert bytes(asking.receive().body).count(b"queueId") == MAX_JSON_ENTRIES // 4 - 10
-            finally:
-                honest.stops.set()
-                honest.join()
-        return honest.most
+        return max(took, default=0.0)
 
     assert within(least_wait(measured), WAIT)
 
 
 def waited_while(server: Process, address: str, act: Callable[[], object]) -> float:
     """How much work the server does before it answers others, meanwhile and in the second behind it."""
-    honest = Honest(server, address)
-    honest.start()
-    try:
+    with others_wait(server, address) as took:
         act()
         time.sleep(1)
-    finally:
-        honest.stops.set()
-        honest.join()
-    return honest.most
+    return max(took)
 
 
 @pytest.mark.slow
@@ -342,7 +297,7 @@ def test_nobody_waits_for_many_who_ask_at_once(server: Process) -> None:
                     each.receive()
 
             with contextlib.ExitStack() as stack:
-                asking = [stack.enter_context(Caller(address, timeout=LONGEST)) for _ in range(50)]
+                asking = [stack.enter_context(Caller(address)) for _ in range(50)]
                 return waited_while(server, address, ask)
 
         assert within(least_wait(measured), WAIT)
@@ -353,7 +308,7 @@ def test_nobody_waits_while_the_members_of_many_groups_are_told_of_others(server
     body = ('{"clientID":"c","consumerDataSet":[' + many('{{"groupName":"G{}"}}', MOST_GROUPS) + "]}").encode()
     request = encode_frame(Header(code=RequestCode.HEART_BEAT, opaque=1, version=407), body)
     with contextlib.ExitStack() as stack:
-        members = [stack.enter_context(Caller(server.broker, timeout=LONGEST)) for _ in range(20)]
+        members = [stack.enter_context(Caller(server.broker)) for _ in range(20)]
 
         def join_all(joining: Sequence[Caller]) -> None:
             for each in joining:
@@ -372,7 +327,8 @@ def test_nobody_waits_while_the_members_of_many_groups_are_told_of_others(server
 @pytest.mark.slow
 def test_nobody_waits_for_filters_that_are_made_or_looked_through(server: Process) -> None:
     """Pulls with an expression of their own each wait at one queue; a message with many properties wakes them."""
-    with Caller(server.broker, timeout=LONGEST) as sending, Caller(server.broker, timeout=LONGEST) as pulling:
+    with contextlib.ExitStack() as stack:
+        sending, pulling = (stack.enter_context(Caller(server.broker)) for _ in range(2))
         sending.create_topic("Filtered")
         sending.send("Filtered")
         for number in range(500):
@@ -382,15 +338,12 @@ def test_nobody_waits_for_filters_that_are_made_or_looked_through(server: Proces
             pulling.write(encode_frame(Header(code=RequestCode.PULL_MESSAGE, opaque=1, version=407, ext=ext), b""))
             if number == 0:
                 time.sleep(0.1)
-                honest = Honest(server, server.broker)
-                honest.start()
+                took = stack.enter_context(others_wait(server, server.broker))
         time.sleep(2)
         items = "\x02".join(f"k{number}\x01v" for number in range(4000))
         sending.send("Filtered", properties=items)
         time.sleep(1)
-        honest.stops.set()
-        honest.join()
-    assert within(honest.most, MANY_WAIT)
+    assert within(max(took), MANY_WAIT)
 
 
 @pytest.mark.slow
@@ -414,11 +367,11 @@ def test_what_is_too_large_costs_little(server: Process, code: int) -> None:
     for request in requests:
         found: list[float] = []
         for _ in range(TRIES):
-            began = work_of(server)
-            with Caller(address, timeout=LONGEST) as caller:
+            began = work_of(server.pid)
+            with Caller(address) as caller:
                 caller.write(request)
                 answer = caller.receive().header
-            found.append(work_of(server) - began)
+            found.append(work_of(server.pid) - began)
             assert answer.code == ResponseCode.SYSTEM_BUSY
             assert str(answer.remark).startswith("[REJECTREQUEST]")
         assert within(min(found), REFUSED)

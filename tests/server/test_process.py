@@ -15,11 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.processes import cpu_seconds
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from tests.server.harness import consumer, heartbeat, pull_ext, records, send_ext, subscription
 from tests.server.hurried import EXPIRY_SECONDS
-from tests.server.processes import Caller, Process, eventually, process
+from tests.server.processes import Caller, Process, eventually, open_files, process, work_of
 
 pytestmark = pytest.mark.slow
 
@@ -260,20 +259,16 @@ def test_ten_thousand_idle_connections_cost_little(tmp_path: Path) -> None:
                 idle.append(sock)
                 sock.bind((f"127.0.0.{2 + number // 5000}", 0))
                 sock.connect(("127.0.0.1", server.port))
-            assert eventually(lambda: _open_files(server) > IDLE_CONNECTIONS)
-            worked = cpu_seconds(server.pid)
+            assert eventually(lambda: open_files(server.pid) > IDLE_CONNECTIONS)
+            worked = work_of(server.pid)
             for _ in range(100):
                 assert client.send("T").header.code == 0
-            assert cpu_seconds(server.pid) - worked < 5
+            assert work_of(server.pid) - worked < 5
             each = (server.anonymous() - before) / IDLE_CONNECTIONS
             assert each < 16 * 1024
         finally:
             for sock in idle:
                 sock.close()
-        assert eventually(lambda: _open_files(server) < 100)
+        assert eventually(lambda: open_files(server.pid) < 100)
         assert client.send("T").header.code == 0
         assert server.end()[0] == 0
-
-
-def _open_files(server: Process) -> int:
-    return len(list(Path(f"/proc/{server.pid}/fd").iterdir()))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
-import threading
 import time
 from collections.abc import Iterator
 
@@ -13,10 +11,9 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.settings import SettingCodes
 
-from bench.processes import cpu_seconds
 from rocketwire.wire.addresses import Address, parse_address
 from tests.server.grpc.sdk import SERVICE, receive_request
-from tests.server.processes import Caller, Process, anonymous, eventually, process
+from tests.server.processes import Caller, Process, anonymous, eventually, process, work_for_others
 from tests.server.proxy.process import ProxyProcess
 
 MIB = 1 << 20
@@ -27,7 +24,7 @@ MESSAGES, BODY = 250, 100_000
 EACH = 12 * MIB
 """More than a client is given: 4 MiB of answers and those of one step, and the records of them."""
 WORK = 0.05
-"""Seconds of work before another client is answered, 95 of 100 times. The processor's time is counted in hundredths."""
+"""Seconds of work before another client is answered, 95 of 100 times."""
 
 
 @pytest.fixture(scope="module")
@@ -75,27 +72,8 @@ class Deaf:
         self.sock.sendall(http2.data_to_send())
 
 
-@contextlib.contextmanager
-def work_for_others(pid: int, broker: str) -> Iterator[list[float]]:
-    """How many seconds the process works until it answers another client, again and again."""
-    took: list[float] = []
-    stops = threading.Event()
-
-    def ask() -> None:
-        with Caller(broker) as caller:
-            while not stops.is_set():
-                before = cpu_seconds(pid)
-                assert caller.send("quiet").header.code == 0
-                took.append(cpu_seconds(pid) - before)
-                time.sleep(0.005)
-
-    asking = threading.Thread(target=ask)
-    asking.start()
-    try:
-        yield took
-    finally:
-        stops.set()
-        asking.join()
+def send(caller: Caller) -> None:
+    assert caller.send("quiet").header.code == 0
 
 
 @pytest.mark.slow
@@ -105,7 +83,7 @@ def test_receives_whose_answers_are_not_read(server: Process, proxy: ProxyProces
         (server.pid, server.broker, server.broker) if way == "server" else (proxy.pid, proxy.broker, proxy.names)
     )
     before = anonymous(pid)
-    with work_for_others(pid, broker) as took:
+    with work_for_others(pid, broker, send) as took:
         deaf = [Deaf(parse_address(names), number + 100 * (way == "proxy")) for number in range(CLIENTS)]
         time.sleep(2.0)
         most = anonymous(pid) - before
