@@ -11,8 +11,10 @@ from rocketwire import native
 from rocketwire.wire.connection import RawFrame
 from tests.kernel.net.hub_support import Session
 from tests.kernel.pull.pulls_support import Twins
-from tests.store.support import draft, open_store, small
+from tests.store.support import close_stores, draft, open_store, small, store
 from tools.build_kernel import PRODUCT, ROOT, newer_source
+
+__all__ = ["close_stores", "store"]
 
 if os.environ.get("ROCKETWIRE_KERNEL") == "python":
     collect_ignore_glob = ["*test_*.py"]  # in whatever room
@@ -27,12 +29,11 @@ else:
 
 
 @pytest.fixture
-def twins(tmp_path: Path) -> Iterator[Twins]:
+def twins(tmp_path: Path) -> Twins:
     """Ten messages in the queue 0 of T, with three tags in turn; of `PopEmulation` and its twin."""
-    store = open_store(small(tmp_path, commit_log_file_size=1 << 20, consume_queue_file_size=20_000))
-    store.append([draft(number) for number in range(10)])
-    yield Twins(store)
-    store.close()
+    twins = Twins(open_store(small(tmp_path, commit_log_file_size=1 << 20, consume_queue_file_size=20_000)))
+    twins.store.append([draft(number) for number in range(10)])
+    return twins
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.store.support import Golden
+from tests.store.support import Golden, close_stores, store
+
+__all__ = ["close_stores", "store"]
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,12 @@ import gc
 import json
 import shutil
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.disk.files import FileSystem
@@ -64,8 +67,27 @@ def draft(number: int = 0, *, topic: str = "T", queue_id: int = 0, **changes: An
     return Draft(**values)
 
 
+_opened: list[MessageStore] = []
+
+
 def open_store(settings: StoreSettings, clock: Clock | None = None, files: FileSystem | None = None) -> MessageStore:
-    return MessageStore.open(settings, clock=clock or Clock(), store_host=HOST, files=files)
+    """Open a store, which is closed after the test unless the test does it (`close_stores`)."""
+    _opened[:] = [store for store in _opened if not store._closed]
+    _opened.append(MessageStore.open(settings, clock=clock or Clock(), store_host=HOST, files=files))
+    return _opened[-1]
+
+
+@pytest.fixture(autouse=True)
+def close_stores(tmp_path: Path) -> Iterator[None]:
+    yield
+    while _opened:
+        _opened.pop().close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> MessageStore:
+    """A new store of small files."""
+    return open_store(small(tmp_path))
 
 
 def remove_log_file(store: MessageStore) -> None:
@@ -77,8 +99,9 @@ def remove_log_file(store: MessageStore) -> None:
 
 def kill(store: MessageStore) -> None:
     """Leave the files as a killed process would: only the lock goes."""
-    store._closed = True
-    FileSystem().close(store._presence.lock)
+    if not store._closed:
+        store._closed = True
+        FileSystem().close(store._presence.lock)
 
 
 def bodies(store: MessageStore, topic: str = "T", queue_id: int = 0) -> list[bytes]:

@@ -81,7 +81,6 @@ def test_an_index_that_knows_more_than_the_log_is_made_again(tmp_path: Path) -> 
     kill(store)
     store = open_store(settings(again), clock, again)
     assert [found(store, n) for n in (0, 3, 4, 20, 23)] == [1, 1, 0, 1, 1]
-    store.close()
 
 
 def test_an_index_made_again_is_not_proven_by_the_one_before(tmp_path: Path) -> None:
@@ -105,7 +104,6 @@ def test_an_index_made_again_is_not_proven_by_the_one_before(tmp_path: Path) -> 
     while store.dispatch_index():
         pass
     assert [number for number in range(1000) if found(store, number) != 1] == []
-    store.close()
 
 
 @pytest.mark.parametrize("step", ["open", "map"])
@@ -127,7 +125,6 @@ def test_a_commit_log_file_that_cannot_be_mapped_is_not_made_twice(tmp_path: Pat
     log = store._log.segments
     assert [log[n].start for n in range(len(log))] == [4096 * n for n in range(len(log))]
     assert bodies(store) == [b"body-%d" % n for n in range(-1, taken)]
-    store.close()
 
 
 def test_what_a_failed_sync_lost_is_written_again_by_the_next_start(tmp_path: Path) -> None:
@@ -149,7 +146,6 @@ def test_what_a_failed_sync_lost_is_written_again_by_the_next_start(tmp_path: Pa
     kill(store)
     store = open_store(settings(again), files=again)
     assert bodies(store) == [b"body-%d" % n for n in range(60)]
-    store.close()
 
 
 def test_a_start_that_cannot_write_again_leaves_it_to_the_next(tmp_path: Path) -> None:
@@ -171,7 +167,6 @@ def test_a_start_that_cannot_write_again_leaves_it_to_the_next(tmp_path: Path) -
     store.close()
     store = open_store(settings(again), files=again)
     assert bodies(store) == [b"body-0"]
-    store.close()
 
 
 def test_after_a_kill_the_new_file_of_the_log_is_made_durable(tmp_path: Path) -> None:
@@ -186,7 +181,6 @@ def test_after_a_kill_the_new_file_of_the_log_is_made_durable(tmp_path: Path) ->
     kill(store)
     store = open_store(settings(again), files=again)
     assert bodies(store) == [b"body-0", b"body-1"]
-    store.close()
 
 
 def test_an_index_that_cannot_be_written_refuses_as_the_store_does(tmp_path: Path) -> None:
@@ -201,7 +195,6 @@ def test_an_index_that_cannot_be_written_refuses_as_the_store_does(tmp_path: Pat
     disk.refusing = {}
     assert [found(store, n) for n in range(12)] == [1] * 12
     assert len(disk.names(store.settings.index)) == 2
-    store.close()
 
 
 @pytest.mark.parametrize("step", ["remove", "sync_directory"])
@@ -217,7 +210,6 @@ def test_a_stop_that_cannot_say_it_was_clean_is_an_error_of_the_store(tmp_path: 
     disk.refusing = {}
     store = open_store(settings(disk), files=disk)
     assert bodies(store) == [b"body-0"]
-    store.close()
 
 
 def wide(disk: CrashDisk) -> StoreSettings:
@@ -267,7 +259,6 @@ def test_entries_behind_the_end_of_a_queue_do_not_come_back(tmp_path: Path, page
     store = open_store(wide(again), files=again)
     assert (store.max_offset("T", 0), store.max_offset("T", 1)) == (10, 351)
     assert not any(tail(store))
-    store.close()
 
 
 def test_files_that_recovery_removed_do_not_come_back(tmp_path: Path) -> None:
@@ -304,7 +295,6 @@ def test_what_is_stored_after_the_clock_went_back_is_not_proven_by_the_checkpoin
     kill(store)
     store = open_store(settings(again), clock, again)
     assert bodies(store) == [b"body-0"]
-    store.close()
 
 
 def test_a_flush_after_the_clock_went_back_proves_nothing(tmp_path: Path) -> None:
@@ -329,4 +319,3 @@ def test_a_flush_after_the_clock_went_back_proves_nothing(tmp_path: Path) -> Non
     there = bodies(store)
     assert there == [b"body-%d" % n for n in range(len(there))]
     assert len(there) >= 2
-    store.close()

@@ -90,7 +90,6 @@ def test_a_store_of_apache_opens(version: str, clean: bool, request: pytest.Fixt
         assert {topic for topic, _ in found.keys() - expected.keys()} <= {"GoldenDel"}
     check_queues(golden, store)
     check_records(golden, store)
-    store.close()
 
 
 @pytest.mark.costly
@@ -99,7 +98,6 @@ def test_queries_by_key_give_what_apache_gives(version: str, request: pytest.Fix
     golden: Golden = request.getfixturevalue(version)
     store = open_store(golden.settings(golden.copy(tmp_path)))
     check_queries(golden, store)
-    store.close()
 
 
 def check_queries(golden: Golden, store: MessageStore) -> None:
@@ -157,7 +155,6 @@ def test_consume_queues_and_index_are_made_again_from_the_log_byte_for_byte(
         assert list(tree(root / "index").values()) == list(tree(golden.untouched / "index").values())
     store = open_store(golden.settings(root))
     check_queries(golden, store)
-    store.close()
 
 
 @pytest.mark.parametrize("version", ["golden_497", "golden_550"])

@@ -166,7 +166,6 @@ def test_a_file_goes_when_the_message_behind_it_is_old_enough(tmp_path: Path) ->
     assert remove_log(store, hours(10_000), 72) == len(starts) - 2
     assert store.retention.log_start == starts[-1] == max(s for s in starts if s <= store.max_physical_offset)
     assert remove_log(store, hours(10_000), 72, forcibly=True) == 0
-    store.close()
 
 
 def test_a_file_goes_whatever_its_age_when_it_must(tmp_path: Path) -> None:
@@ -175,11 +174,9 @@ def test_a_file_goes_whatever_its_age_when_it_must(tmp_path: Path) -> None:
     assert remove_log(store, clock.now, 72) == 0
     assert remove_log(store, clock.now, 72, forcibly=True) == 60 * 560 // 4096
     assert numbers(store) == list(range(first_left(store), 60))
-    store.close()
 
 
-def test_a_file_that_is_just_full_stays_though_the_next_one_was_made(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_file_that_is_just_full_stays_though_the_next_one_was_made(store: MessageStore) -> None:
     assert remove_log_or_none(store)
     while store.max_physical_offset % 4096 or not store.max_physical_offset:
         room = 4096 - store.max_physical_offset % 4096 - 8
@@ -188,7 +185,6 @@ def test_a_file_that_is_just_full_stays_though_the_next_one_was_made(tmp_path: P
             store._log._close_current(store._log._current)  # type: ignore[arg-type]  # there is one
     assert len(log_files(store)) == 2
     assert remove_log_or_none(store)
-    store.close()
 
 
 def remove_log_or_none(store: MessageStore) -> bool:
@@ -275,7 +271,6 @@ def test_after_messages_from_the_future_expiry_goes_on(tmp_path: Path) -> None:
     files = len(log_files(store)) - 1
     assert remove_log(store, hours(2), 72) == 0
     assert remove_log(store, hours(1000), 72) == files - 1
-    store.close()
 
 
 @pytest.mark.parametrize("missing", [1, 3])
@@ -293,7 +288,6 @@ def test_the_files_of_a_repaired_store_expire(tmp_path: Path, missing: int) -> N
     assert remove_log(store, hours(third + 72), 72) == 2
     assert remove_log(store, hours(10_000), 72) > 0
     assert len(store._log.segments) == 1
-    store.close()
 
 
 def test_a_head_that_repair_filled_makes_no_file_old(tmp_path: Path) -> None:
@@ -333,7 +327,6 @@ def test_queues_and_index_follow_the_log(tmp_path: Path) -> None:
     assert store.query("T", "k3", 8, 0, hours(100)).records == []
     assert len(store.query("T", "k59", 8, 0, hours(100)).records) == 1
     assert bytes(held) == text  # who was reading goes on
-    store.close()
 
 
 def test_of_a_queue_and_of_the_index_the_newest_file_stays(tmp_path: Path) -> None:
@@ -353,7 +346,6 @@ def test_of_a_queue_and_of_the_index_the_newest_file_stays(tmp_path: Path) -> No
     assert store.append([draft(5, topic="Old")])[0].queue_offset == 10
     assert len(bodies(store, "Old")) == 1
     assert store._files.names(store.settings.index)
-    store.close()
 
 
 def test_what_was_not_indexed_when_it_was_removed_is_passed_over(tmp_path: Path) -> None:
@@ -375,7 +367,6 @@ def test_what_was_not_indexed_when_it_was_removed_is_passed_over(tmp_path: Path)
 def test_nothing_is_left_to_do_in_a_store_without_an_index(tmp_path: Path) -> None:
     store = filled(tmp_path, Clock(), message_index_enable=False)
     assert remove_index(store) == 0
-    store.close()
 
 
 # --- a stop in between ---
@@ -475,7 +466,6 @@ def test_a_flush_of_the_log_goes_on_past_files_that_are_removed_meanwhile(tmp_pa
     store.flush_to(store.max_physical_offset)
     assert files.synced == names[2:-1]
     assert store.flushed_offset == store.max_physical_offset
-    store.close()
 
 
 def assert_removed(store: MessageStore, count: int) -> None:
@@ -499,7 +489,6 @@ def test_a_flush_of_a_queue_goes_on_past_files_that_are_removed_meanwhile(tmp_pa
     queue.flush(set())
     assert files.synced[-len(queue_files(store)) :] == queue_files(store) == names[2:]
     assert queue.dirty_bytes == 0
-    store.close()
 
 
 def test_a_file_that_cannot_be_removed_stays_in_the_log(tmp_path: Path) -> None:
@@ -511,7 +500,6 @@ def test_a_file_that_cannot_be_removed_stays_in_the_log(tmp_path: Path) -> None:
     assert store.retention.log_start == 0
     assert numbers(store) == list(range(60))
     assert remove_log(store, 0, 0, forcibly=True) > 1
-    store.close()
 
 
 # --- what an administrator asks for ---
@@ -564,12 +552,10 @@ def test_whoever_keeps_a_queue_is_told_when_one_goes(tmp_path: Path, monkeypatch
     assert len(told) == 1
     store.retention.remove_queue(queue)
     assert len(told) == 2
-    store.close()
 
 
-def test_queues_of_delays_and_transactions_stay_though_nothing_is_left_of_them(tmp_path: Path) -> None:
+def test_queues_of_delays_and_transactions_stay_though_nothing_is_left_of_them(store: MessageStore) -> None:
     """The broker's own offsets lead into them, and would be taken for those of new messages."""
-    store = open_store(small(tmp_path))
     store.append([draft(0, topic=topic) for topic in (*OWN, "Old")])
     for number in range(60):
         store.append([draft(number, body=bytes(400))])
@@ -577,18 +563,15 @@ def test_queues_of_delays_and_transactions_stay_though_nothing_is_left_of_them(t
     remove_all(store, store.retention.expired_queues())
     assert store.topics() == {*OWN, "T"}
     assert [each.queue_offset for each in store.append([draft(0, topic=topic) for topic in OWN])] == [1, 1, 1]
-    store.close()
 
 
-def test_queues_of_unknown_topics_are_removed_when_asked(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_queues_of_unknown_topics_are_removed_when_asked(store: MessageStore) -> None:
     kept = (*OWN, "%LMQ%light", "T")
     store.append([draft(0, topic=topic) for topic in (*kept, "Unused")])
     store.append([draft(1, topic="Unused", queue_id=3)])
     remove_all(store, store.retention.unused_queues({"T", "Other"}))
     assert store.topics() == set(kept)
     assert store._files.names(store.settings.consume_queues) == sorted(kept)
-    store.close()
 
 
 def test_a_queue_that_was_removed_is_no_more_touched(tmp_path: Path) -> None:
@@ -601,11 +584,9 @@ def test_a_queue_that_was_removed_is_no_more_touched(tmp_path: Path) -> None:
     assert not store.retention.remove_queue_file(queue)
     store.retention.sync_queue(queue)
     assert queue_files(store, "Old") == ["0" * 20]
-    store.close()
 
 
-def test_queues_that_change_while_others_are_removed_are_seen_as_they_are(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_queues_that_change_while_others_are_removed_are_seen_as_they_are(store: MessageStore) -> None:
     store.append([draft(0, topic=topic) for topic in ("A", "B", "C")])
     used: set[str] = set()
     found = store.retention.unused_queues(used)
@@ -616,7 +597,6 @@ def test_queues_that_change_while_others_are_removed_are_seen_as_they_are(tmp_pa
     used.add("C")
     assert list(found) == [None, None]
     assert store.topics() == {"C"}
-    store.close()
 
 
 class Refusing(FileSystem):
@@ -646,7 +626,6 @@ def test_a_queue_that_cannot_be_removed_goes_on_with_what_is_left(tmp_path: Path
     assert (store.min_offset("T", 0), store.max_offset("T", 0)) == (32, 60)
     assert numbers(store) == list(range(32, 60))
     assert store.append([draft(60)])[0].queue_offset == 60
-    store.close()
 
 
 def test_a_queue_file_that_cannot_be_removed_leaves_no_gap(tmp_path: Path) -> None:
@@ -662,7 +641,6 @@ def test_a_queue_file_that_cannot_be_removed_leaves_no_gap(tmp_path: Path) -> No
     files.kept = ""
     remove_queues(store)
     assert queue_files(store) == before[2:]
-    store.close()
 
 
 class FailingOnce(FileSystem):
@@ -688,15 +666,12 @@ def test_a_queue_removed_while_it_is_flushed_fails_no_flush(tmp_path: Path) -> N
     files.meanwhile = lambda: remove_all(store, store.retention.unused_queues({"T"}))
     store._queues.flush(0)
     assert not store._queues.dirty
-    store.close()
 
 
-def test_a_store_that_is_told_to_refuse_says_why(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_store_that_is_told_to_refuse_says_why(store: MessageStore) -> None:
     store.disk_refusal = DiskNearlyFull("CL:  0.91")
     assert store.append([draft(0)]) == []
     assert str(store.append_error) == "CL:  0.91"
     store.disk_refusal = None
     assert len(store.append([draft(0)])) == 1
     assert store.append_error is None
-    store.close()

@@ -73,7 +73,6 @@ def test_an_appended_message_is_read_back_whole(tmp_path: Path) -> None:
     assert message.store_timestamp == START
     assert message.properties == draft(7).properties
     assert store.record_at(0, appended.size) == record
-    store.close()
 
 
 @pytest.mark.parametrize("born", ["10.0.0.1", "2001:db8::1"])
@@ -95,18 +94,15 @@ def test_hosts_of_both_kinds(tmp_path: Path, born: str, stored: str) -> None:
     assert bool(message.sys_flag & SysFlag.STORE_HOST_V6) == (":" in stored)
     assert bodies(store) == [b"body-0", b"body-1", b"body-2", b"body-9"]
     assert store.store_time("T", 0, 1) == START
-    store.close()
 
 
-def test_queues_count_for_themselves(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_queues_count_for_themselves(store: MessageStore) -> None:
     group = [draft(n, topic=f"T{n % 2}", queue_id=n % 3) for n in range(12)]
     offsets = [each.queue_offset for each in store.append(group)]
     assert offsets == [0] * 6 + [1] * 6
     assert store.topics() == {"T0", "T1"}
     assert (store.min_offset("T0", 0), store.max_offset("T0", 0)) == (0, 2)
     assert (store.min_offset("none", 0), store.max_offset("none", 0)) == (0, 0)
-    store.close()
 
 
 def test_prepared_and_rolled_back_messages_get_no_place_in_a_queue(tmp_path: Path) -> None:
@@ -123,17 +119,14 @@ def test_prepared_and_rolled_back_messages_get_no_place_in_a_queue(tmp_path: Pat
     assert bodies(store) == [b"body-0", b"body-3"]
     assert len(store.query("T", "k1", 32, 0, START + 1000).records) == 1
     assert not store.query("T", "k2", 32, 0, START + 1000).records
-    store.close()
 
 
-def test_arrivals_name_the_queues_once_a_group(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_arrivals_name_the_queues_once_a_group(store: MessageStore) -> None:
     seen: list[list[tuple[str, int]]] = []
     store.arrivals.subscribe(lambda keys: seen.append(sorted(keys)))
     store.append([draft(n, queue_id=n % 2) for n in range(6)])
     store.append([draft(sys_flag=SysFlag.TRANSACTION_PREPARED)])
     assert seen == [[("T", 0), ("T", 1)]]
-    store.close()
 
 
 def test_files_roll_over_with_a_blank_and_the_next_is_made_ahead(tmp_path: Path) -> None:
@@ -153,7 +146,6 @@ def test_files_roll_over_with_a_blank_and_the_next_is_made_ahead(tmp_path: Path)
     store = open_store(settings)
     assert len(bodies(store)) == per_file + 2
     assert store.append([draft(1)])[0].queue_offset == per_file + 2
-    store.close()
 
 
 def test_a_record_may_leave_exactly_the_blanks_room(tmp_path: Path) -> None:
@@ -167,11 +159,9 @@ def test_a_record_may_leave_exactly_the_blanks_room(tmp_path: Path) -> None:
     kill(store)
     store = open_store(settings)
     assert store.max_offset("T", 0) == 3
-    store.close()
 
 
-def test_a_record_larger_than_a_file_is_refused_and_harms_nothing(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_record_larger_than_a_file_is_refused_and_harms_nothing(store: MessageStore) -> None:
     results = store.append([draft(0), draft(1, body=bytes(5000)), draft(2)])
     assert len(results) == 1
     refused = store.append_error
@@ -180,15 +170,12 @@ def test_a_record_larger_than_a_file_is_refused_and_harms_nothing(tmp_path: Path
     assert len(store.append([draft(3)])) == 1
     assert why(store) is None
     assert bodies(store) == [b"body-0", b"body-3"]
-    store.close()
 
 
 @pytest.mark.parametrize("topic", ["", "a/b", "..", ".", "x" * 128, "ä" * 64, "x" * 256, "%RETRY%" + "x" * 249])
-def test_a_topic_that_is_no_name_of_a_directory_is_refused(tmp_path: Path, topic: str) -> None:
-    store = open_store(small(tmp_path))
+def test_a_topic_that_is_no_name_of_a_directory_is_refused(store: MessageStore, topic: str) -> None:
     assert len(store.append([draft(0), draft(1, topic=topic)])) == 1
     assert isinstance(store.append_error, TopicUnusable)
-    store.close()
 
 
 @pytest.mark.parametrize("topic", ["x" * 127, "x" + "ä" * 63, "%RETRY%" + "x" * 248, "%DLQ%" + "x" * 250])
@@ -198,7 +185,6 @@ def test_the_longest_topic_of_a_record_is_kept(tmp_path: Path, topic: str) -> No
     kill(store)
     store = open_store(small(tmp_path))
     assert bodies(store, topic) == [b"body-0"]
-    store.close()
 
 
 def test_a_malformed_draft_leaves_the_store_whole(tmp_path: Path) -> None:
@@ -211,11 +197,9 @@ def test_a_malformed_draft_leaves_the_store_whole(tmp_path: Path) -> None:
     kill(store)
     store = open_store(settings)
     assert bodies(store) == [b"body-0", b"body-2"]
-    store.close()
 
 
-def test_a_closed_store_takes_nothing(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_closed_store_takes_nothing(store: MessageStore) -> None:
     store.close()
     store.close()
     assert store.append([draft()]) == []
@@ -223,18 +207,15 @@ def test_a_closed_store_takes_nothing(tmp_path: Path) -> None:
     assert not store.dispatch_index()
 
 
-def test_records_are_found_only_where_they_begin(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_records_are_found_only_where_they_begin(store: MessageStore) -> None:
     size = store.append([draft(0)])[0].size
     assert store.record_at(1) is None
     assert store.record_at(size) is None
     assert store.record_at(-1) is None
     assert store.record_at(1 << 60) is None
-    store.close()
 
 
-def test_a_second_process_is_refused_by_name(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_second_process_is_refused_by_name(tmp_path: Path, store: MessageStore) -> None:
     with pytest.raises(StoreLocked) as refused:
         open_store(small(tmp_path))
     assert str(tmp_path) in str(refused.value)
@@ -264,8 +245,7 @@ def test_a_file_in_the_directorys_place_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["commitlog", "consumequeue/T/0"])
-def test_files_of_another_size_are_refused(tmp_path: Path, part: str) -> None:
-    store = open_store(small(tmp_path))
+def test_files_of_another_size_are_refused(tmp_path: Path, store: MessageStore, part: str) -> None:
     store.append([draft()])
     store.close()
     setting = {"commitlog": "commit_log_file_size", "consumequeue/T/0": "consume_queue_file_size"}[part]
@@ -275,8 +255,7 @@ def test_files_of_another_size_are_refused(tmp_path: Path, part: str) -> None:
     open_store(small(tmp_path)).close()
 
 
-def test_index_files_of_another_size_are_refused(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_index_files_of_another_size_are_refused(tmp_path: Path, store: MessageStore) -> None:
     store.append([draft()])
     store.close()
     with pytest.raises(StoreForeign, match="maxIndexNum"):
@@ -319,8 +298,7 @@ def test_an_error_names_the_file_that_it_is_about(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [f"{100:020d}", f"{8192:020d}"])
-def test_files_that_are_no_part_of_the_row_are_refused(tmp_path: Path, name: str) -> None:
-    store = open_store(small(tmp_path))
+def test_files_that_are_no_part_of_the_row_are_refused(tmp_path: Path, store: MessageStore, name: str) -> None:
     store.append([draft()])
     store.close()
     (tmp_path / "commitlog" / name).write_bytes(bytes(4096))
@@ -369,7 +347,6 @@ def test_the_commit_log_may_be_elsewhere(tmp_path: Path) -> None:
     assert names(tmp_path / "fast" / "log") == [f"{0:020d}"]
     store = open_store(settings)
     assert bodies(store) == [b"body-0"]
-    store.close()
 
 
 def test_schedule_queues_hold_the_time_of_delivery(tmp_path: Path) -> None:
@@ -382,11 +359,9 @@ def test_schedule_queues_hold_the_time_of_delivery(tmp_path: Path) -> None:
     kill(store)
     store = open_store(settings)
     assert store._queues.by_key[topic, 2].entry(0)[2] == START + 10_000
-    store.close()
 
 
-def test_views_outlive_the_store(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_views_outlive_the_store(store: MessageStore) -> None:
     store.append([draft(0)])
     fetched = store.get("T", 0, 0, 32)
     assert fetched.status is FetchStatus.FOUND

@@ -250,10 +250,8 @@ def test_a_flag_that_is_wrong_about_a_host_is_the_twins(tmp_path: Path) -> None:
     check_same(tmp_path / "store", [[draft(0), draft(1, sys_flag=int(SysFlag.BORN_HOST_V6)), draft(2)]])
 
 
-def test_drafts_that_are_no_list_are_the_twins(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_drafts_that_are_no_list_are_the_twins(store: MessageStore) -> None:
     assert len(store.append((draft(0), draft(1)))) == 2
-    store.close()
 
 
 def test_a_batch_of_too_few_is_the_twins(tmp_path: Path) -> None:
@@ -279,8 +277,9 @@ for _name in Draft.__struct_fields__[1:]:
     setattr(Spy, _name, property(attrgetter(f"_original.{_name}")))
 
 
-def test_a_group_becomes_visible_by_its_first_size_and_its_entries_come_last(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_group_becomes_visible_by_its_first_size_and_its_entries_come_last(
+    tmp_path: Path, store: MessageStore
+) -> None:
     log, table = store._log, store._queues
     store.append([draft(0)])
     start = log.position
@@ -305,7 +304,6 @@ def test_a_group_becomes_visible_by_its_first_size_and_its_entries_come_last(tmp
     assert struct.unpack(">qiq", entry)[:2] == results[0][:2]
     assert position == results[-1].physical_offset + results[-1].size
     assert touched == {table.by_key["T", 0]}
-    store.close()
 
 
 @pytest.mark.parametrize("loop", [0, 1], ids=["kernel", "twin"])
@@ -345,13 +343,11 @@ def test_whatever_python_is_asked_for_finds_records_and_entries_visible(
     kill(store)
 
 
-def test_without_a_mapping_all_is_the_twins(tmp_path: Path) -> None:
+def test_without_a_mapping_all_is_the_twins(store: MessageStore) -> None:
     """Files may be no memory: such a buffer is kept, but nothing is written through it."""
-    store = open_store(small(tmp_path))
     store.append([draft(0)])
     results: list[AppendResult] = []
     mapping, store._log.buffer = store._log.buffer, object()  # type: ignore[assignment]  # what the test is about
     store._appender._writers[0]([draft(1)], results, set(), START)
     assert results == []
     store._log.buffer = mapping
-    store.close()

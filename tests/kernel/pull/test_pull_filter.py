@@ -36,7 +36,6 @@ def test_a_filter_is_asked_once_for_the_same_values(tmp_path: Path, monkeypatch:
     twins.pulls.forget()
     twins.serve(pull.frame())
     assert len(asked) == 5 + 50 + 5
-    store.close()
 
 
 def test_filters_do_not_share_what_they_decide(tmp_path: Path) -> None:
@@ -45,7 +44,6 @@ def test_filters_do_not_share_what_they_decide(tmp_path: Path) -> None:
     for expression in ("a > 3", "a <= 3", "a > 3", "a = b", "b > 7 AND b < 9", "a IS NULL"):
         pull = Asking(expression=expression)
         assert twins.serve(pull.frame()) == (twins.python(pull)[1], len(pull.frame()))
-    store.close()
 
 
 def test_more_values_than_are_kept(tmp_path: Path) -> None:
@@ -54,7 +52,6 @@ def test_more_values_than_are_kept(tmp_path: Path) -> None:
     for number in range(30):
         pull = Asking(expression=f"b = {number} OR b = {number}")
         assert twins.serve(pull.frame()) == (twins.python(pull)[1], len(pull.frame()))
-    store.close()
 
 
 @pytest.mark.parametrize("size", [600, 700, 70_000])
@@ -64,7 +61,6 @@ def test_a_long_value_is_asked_about_each_time(tmp_path: Path, size: int) -> Non
     twins = Twins(store)
     pull = Asking(expression="a <> 'y'")
     assert twins.serve(pull.frame()) == (twins.python(pull)[1], len(pull.frame()))
-    store.close()
 
 
 def test_what_a_filter_raises_is_for_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +71,6 @@ def test_what_a_filter_raises_is_for_python(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("tests.kernel.pull.pulls_support.filter_of", lambda _: chosen)
     store = numbered(tmp_path)
     assert Twins(store).serve(Asking().frame()) == (b"", 0)
-    store.close()
 
 
 def test_records_of_another_form_are_for_python(tmp_path: Path) -> None:
@@ -83,7 +78,6 @@ def test_records_of_another_form_are_for_python(tmp_path: Path) -> None:
     twins = Twins(store)
     assert twins.serve(Asking(expression="a > 3").frame()) == (b"", 0)
     assert twins.serve(Asking().frame())[1]
-    store.close()
 
 
 texts_of_properties = st.lists(

@@ -12,7 +12,7 @@ import pytest
 
 from rocketwire.store.store import MessageStore
 from tests.kernel.pull.pulls_support import Asking, Twins, numbered, update
-from tests.store.support import draft, open_store, small
+from tests.store.support import draft
 
 
 def test_a_plan_is_asked_for_once_and_again_when_it_is_forgotten(twins: Twins) -> None:
@@ -106,8 +106,7 @@ def test_more_plans_than_a_table_holds(twins: Twins) -> None:
 
 
 @pytest.mark.costly
-def test_it_keeps_nothing_alive(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_it_keeps_nothing_alive(store: MessageStore) -> None:
     store.append([draft(1)])
     twins = Twins(store)
     twins.serve(Asking().frame() + update())
@@ -116,7 +115,6 @@ def test_it_keeps_nothing_alive(tmp_path: Path) -> None:
     del twins
     gc.collect()
     assert len([each for each in gc.get_objects() if isinstance(each, Twins)]) == before - 1
-    store.close()
 
 
 def leads_back(store: MessageStore, *, forgotten: bool) -> weakref.ref[Any]:
@@ -145,7 +143,6 @@ def test_plans_that_lead_back_to_it_keep_nothing_alive(tmp_path: Path, forgotten
     watched = leads_back(store, forgotten=forgotten)
     gc.collect()
     assert watched() is None
-    store.close()
 
 
 @pytest.mark.parametrize("texts", [(), (((), ()),) * 3, (((b"",) * 5,) * 2, ((b"",) * 5,) * 2, ((b"",) * 5,) * 2)])

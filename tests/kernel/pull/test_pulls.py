@@ -163,7 +163,6 @@ def test_large_records_are_ranges_of_the_log(tmp_path: Path) -> None:
     for queue_id in range(2):
         pull = Asking(queue_id=queue_id)
         assert twins.serve(pull.frame()) == (twins.python(pull)[1], len(pull.frame()))
-    store.close()
 
 
 def test_more_runs_than_there_is_room_for_are_for_python(tmp_path: Path) -> None:
@@ -173,7 +172,6 @@ def test_more_runs_than_there_is_room_for_are_for_python(tmp_path: Path) -> None
     for most, takes in ((128, True), (129, False)):
         pull = Asking(most=most)
         assert bool(twins.serve(pull.frame())[1]) is takes
-    store.close()
 
 
 # --- what is for Python ---
@@ -222,7 +220,6 @@ def test_an_answer_that_no_frame_holds_is_left(tmp_path: Path) -> None:
     short = twins.kernel_pulls(max_frame=5000)
     assert short.serve(None, Asking().frame(), 0) == (b"", 0)
     assert short.serve(None, Asking(most=2).frame(), 0)[1]
-    store.close()
 
 
 # --- offsets ---

@@ -117,7 +117,6 @@ def test_a_long_topic_of_5x_goes_on_in_its_version(tmp_path: Path) -> None:
         assert record is not None
         assert decode_record(record).magic == magic
     assert len(store.query(LONG, "k3", 32, 0, START + 1000).records) == 1
-    store.close()
 
 
 def test_another_long_topic_is_refused_in_a_store_of_5x_too(tmp_path: Path) -> None:
@@ -125,7 +124,6 @@ def test_another_long_topic_is_refused_in_a_store_of_5x_too(tmp_path: Path) -> N
     for topic in ("t" * 128, LONG + "x" * 49):
         assert store.append([draft(1, topic=topic)]) == []
         assert isinstance(store.append_error, TopicUnusable)
-    store.close()
 
 
 _GROUP, _TOPIC = "g" * 90, "t" * 90
@@ -169,9 +167,10 @@ def batch(first: int, count: int, body_size: int = 100) -> list[Draft]:
     return drafts
 
 
-def test_entries_are_written_when_their_records_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_are_written_when_their_records_are_there(
+    tmp_path: Path, store: MessageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A process may be killed between the two."""
-    store = open_store(small(tmp_path))
     store._appender._writers = store._appender._writers[-1:]
     write = CommitLog.write
     ends: list[list[int]] = []
@@ -189,7 +188,6 @@ def test_entries_are_written_when_their_records_are_there(tmp_path: Path, monkey
     assert ends[0] == [0, 0]
     assert ends[-1] == [2, 2]
     assert [store.max_offset("T", queue_id) for queue_id in (0, 1)] == [4, 4]
-    store.close()
 
 
 @pytest.mark.parametrize("spare", [-1, 0, 1])
@@ -209,11 +207,9 @@ def test_a_batch_stands_in_one_file(tmp_path: Path, spare: int) -> None:
     kill(store)
     store = open_store(small(tmp_path))
     assert store.max_offset("T", 0) == 8
-    store.close()
 
 
-def test_single_messages_and_batches_of_one_group_keep_their_order(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_single_messages_and_batches_of_one_group_keep_their_order(store: MessageStore) -> None:
     group = [draft(0), *batch(1, 9), draft(10), *batch(11, 9), *batch(20, 9), draft(29)]
     appended = store.append(group)
     assert [each.queue_offset for each in appended] == list(range(30))
@@ -222,17 +218,14 @@ def test_single_messages_and_batches_of_one_group_keep_their_order(tmp_path: Pat
         assert len({each.physical_offset // FILE for each in places}) == 1
         assert all(before.physical_offset + before.size == after.physical_offset for before, after in pairwise(places))
     assert bodies(store) == [bytes(each.body) for each in group]
-    store.close()
 
 
-def test_a_batch_larger_than_a_file_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_batch_larger_than_a_file_is_refused_before_anything_is_written(store: MessageStore) -> None:
     appended = store.append([draft(0), *batch(1, 40), draft(41)])
     assert len(appended) == 1
     assert isinstance(store.append_error, RecordTooLarge)
     assert store.max_physical_offset == appended[0].size
     assert bodies(store) == [b"body-0"]
-    store.close()
 
 
 @pytest.mark.parametrize("loop", [0, -1], ids=["first", "twin"])
@@ -257,7 +250,6 @@ def test_properties_that_fit_no_record_are_refused(tmp_path: Path, loop: int, at
     assert store.max_physical_offset == before + sum(each.size for each in appended)
     assert len(store.append([draft(5)])) == 1
     assert bodies(store)[-1] == b"body-5"
-    store.close()
 
 
 def test_a_batch_that_finds_no_room_can_be_tried_again(tmp_path: Path) -> None:
@@ -273,7 +265,6 @@ def test_a_batch_that_finds_no_room_can_be_tried_again(tmp_path: Path) -> None:
     assert store.max_offset("T", 0) == before
     disk.room = disk.files_left = None
     assert len(store.append(refused)) == 9
-    store.close()
 
 
 @pytest.mark.parametrize("loop", [0, -1], ids=["first", "twin"])
@@ -291,7 +282,6 @@ def test_a_batch_that_finds_no_room_in_its_queue_is_refused_whole(tmp_path: Path
     assert len(store.append(batch(window - 2, 2))) == 2
     disk.room = None
     assert len(store.append(batch(window, 4))) == 4
-    store.close()
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "2001:db8::1"])
@@ -315,8 +305,7 @@ def parted(number: int, topics: str, **changes: Any) -> list[Draft]:
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "2001:db8::1"])
-def test_what_belongs_together_stands_in_one_file_whatever_its_queues(tmp_path: Path, host: str) -> None:
-    store = open_store(small(tmp_path))
+def test_what_belongs_together_stands_in_one_file_whatever_its_queues(store: MessageStore, host: str) -> None:
     for number in range(60):
         drafts = parted(number * 2, "AB", body=bytes(number), born_host=encode_host(host, 1))
         first, second = store.append(drafts)
@@ -324,7 +313,6 @@ def test_what_belongs_together_stands_in_one_file_whatever_its_queues(tmp_path: 
         assert first.physical_offset + first.size == second.physical_offset
         assert (first.queue_offset, second.queue_offset) == (number, number)
     assert len(bodies(store, "A")) == len(bodies(store, "B")) == 60
-    store.close()
 
 
 @pytest.mark.parametrize("topics", ["AT", "TA"])
@@ -341,11 +329,9 @@ def test_what_belongs_together_is_taken_whole_or_not_at_all(tmp_path: Path, topi
     disk.room = disk.files_left = None
     assert len(store.append(refused)) == 2
     assert (bodies(store), len(bodies(store, "A"))) == ([b"body-0", b"body-%d" % (1 + topics.index("T"))], 1)
-    store.close()
 
 
-def test_the_newest_record_is_the_one_that_ends_the_log(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_the_newest_record_is_the_one_that_ends_the_log(store: MessageStore) -> None:
     assert store.newest_record() is None
     store.append([draft(0, topic="A"), draft(1, topic="B"), draft(2, topic="A")])
     record = store.newest_record()
@@ -353,4 +339,3 @@ def test_the_newest_record_is_the_one_that_ends_the_log(tmp_path: Path) -> None:
     assert decode_record(record).body == b"body-2"
     store.append([draft(3, topic="B", sys_flag=SysFlag.TRANSACTION_PREPARED)])
     assert store.newest_record() is None
-    store.close()

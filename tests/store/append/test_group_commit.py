@@ -234,7 +234,6 @@ def test_intervals_and_pages_are_the_settings(tmp_path: Path, changes: dict[str,
         if store.flushed_offset == store.max_physical_offset:
             flushed.append(passed)
     assert flushed == due
-    store.close()
 
 
 def test_the_checkpoint_claims_only_what_was_flushed(tmp_path: Path) -> None:
@@ -247,7 +246,6 @@ def test_the_checkpoint_claims_only_what_was_flushed(tmp_path: Path) -> None:
     store.append([draft(1)])
     store.flush_to(first.size)
     assert store._checkpoint.commit_log == START
-    store.close()
 
 
 class ClockGoesBack(FileSystem):
@@ -287,7 +285,6 @@ def test_a_flush_proves_nothing_when_the_clock_goes_back_meanwhile(tmp_path: Pat
     store.flush_to(store.max_physical_offset)
     store.checkpoint()
     assert Checkpoint(store.settings.checkpoint, FileSystem()).recover_from == START + 2000
-    store.close()
 
 
 async def test_it_knows_when_those_who_wait_keep_too_much(

@@ -48,7 +48,6 @@ def test_a_full_disk_refuses_and_recovers_when_there_is_room(tmp_path: Path) -> 
     kill(store)
     store = open_store(settings)
     assert bodies(store) == [b"body-%d" % n for n in range(taken + 8)]
-    store.close()
 
 
 @hypothesis_settings(deadline=None, max_examples=60)
@@ -107,7 +106,6 @@ def test_another_error_of_the_disk_is_refused_too(tmp_path: Path) -> None:
     assert isinstance(store.append_error, StoreNotWritable)
     disk.broken = False
     assert len(store.append([draft()])) == 1
-    store.close()
 
 
 def test_after_a_failed_flush_nothing_more_is_taken(tmp_path: Path) -> None:
@@ -134,7 +132,6 @@ def test_after_a_failed_flush_nothing_more_is_taken(tmp_path: Path) -> None:
     assert (tmp_path / "abort").exists()
     store = open_store(settings)
     assert bodies(store) == [b"body-0", b"body-1"]
-    store.close()
 
 
 def test_a_flush_without_descriptors_is_done_later(tmp_path: Path) -> None:
@@ -181,7 +178,6 @@ def test_the_log_being_written_is_flushed_without_a_new_descriptor(tmp_path: Pat
     assert not any(segment.keeps_descriptor for segment in files_of_log)
     store = open_store(small(tmp_path))
     assert bodies(store) == [b"body-%d" % n for n in range(80)]
-    store.close()
 
 
 def test_a_close_that_cannot_flush_leaves_the_abort_file(tmp_path: Path) -> None:
@@ -194,7 +190,6 @@ def test_a_close_that_cannot_flush_leaves_the_abort_file(tmp_path: Path) -> None
     assert (tmp_path / "abort").exists()
     store = open_store(small(tmp_path))
     assert bodies(store) == [b"body-0"]
-    store.close()
 
 
 def test_queues_that_could_not_be_flushed_are_flushed_again(tmp_path: Path) -> None:
@@ -208,7 +203,6 @@ def test_queues_that_could_not_be_flushed_are_flushed_again(tmp_path: Path) -> N
     assert len(store._queues.dirty) == 4
     store._queues.flush(0)
     assert not store._queues.dirty
-    store.close()
 
 
 KILLED = """
@@ -270,4 +264,3 @@ def test_kill_9_under_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
         kill(store)
     store = open_store(settings)
     assert sum(store.max_offset("T", queue_id) for queue_id in range(4)) == acknowledged
-    store.close()

@@ -177,7 +177,6 @@ def test_pages_that_cannot_be_had_are_a_full_disk(tmp_path: Path) -> None:
     store = open_store(small(tmp_path), files=Odd())
     assert store.append([draft()]) == []
     assert isinstance(store.append_error, DiskFull)
-    store.close()
 
 
 def test_populate_does_without_where_the_kernel_cannot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -208,7 +207,6 @@ def test_without_prefaulting_pages_are_touched_by_writing(tmp_path: Path) -> Non
     store = open_store(settings)
     assert bodies(store) == [b"body-%d" % n for n in range(60)] * 2
     assert len(store.query("T", "k7", 32, 0, 1 << 60).records) == 2
-    store.close()
 
 
 def test_reserving_takes_less_when_there_is_less(tmp_path: Path) -> None:
@@ -323,7 +321,6 @@ def test_many_queues_are_mapped_a_few_at_a_time(tmp_path: Path) -> None:
     store = open_store(settings, files=FewMappings())
     assert mapped_queues(tmp_path) < 10
     assert store.topics() == {f"T{n}" for n in range(50)}
-    store.close()
 
 
 def test_where_nothing_says_how_many_mappings_there_may_be_it_is_the_usual_number(

@@ -32,7 +32,6 @@ def test_an_append_to_a_new_queue_waits_for_no_disk(tmp_path: Path) -> None:
     files.synced.clear()
     store.append([draft(1, queue_id=1), draft(2, topic="Other")])
     assert files.synced == []
-    store.close()
 
 
 def test_a_checkpoint_makes_the_directories_of_new_queues_durable(tmp_path: Path) -> None:
@@ -54,4 +53,3 @@ def test_a_checkpoint_makes_the_directories_of_new_queues_durable(tmp_path: Path
     files.synced.clear()
     store.checkpoint()
     assert files.synced.count(f"{tmp_path}/consumequeue") == files.synced.count(f"{tmp_path}/consumequeue/T") == 1
-    store.close()

@@ -81,7 +81,6 @@ def test_nothing_is_appended_while_a_folder_is_gone(tmp_path: Path, what: str) -
     store.close()
     store = open_store(small(tmp_path / "store", **ONE_FILE))
     assert bodies(store) == [b"body-%d" % number for number in range(31)]
-    store.close()
 
 
 def test_an_append_that_meets_it_tells_all_others(tmp_path: Path) -> None:
@@ -129,7 +128,6 @@ def test_a_queue_whose_file_is_gone_takes_nothing_and_the_others_do(tmp_path: Pa
     away.rename(queue)
     assert len(store.append([draft(30)])) == 1
     assert bodies(store) == [b"body-%d" % number for number in range(31)]
-    store.close()
 
 
 def test_no_further_file_is_made_in_a_row_that_lost_one(tmp_path: Path) -> None:
@@ -155,7 +153,6 @@ def test_the_file_made_ahead_is_made_again(tmp_path: Path) -> None:
     max((tmp_path / "store" / "commitlog").iterdir()).unlink()
     assert len(store.append([draft(number) for number in range(30, 60)])) == 30
     assert bodies(store) == [b"body-%d" % number for number in range(60)]
-    store.close()
 
 
 def test_reading_a_file_that_is_gone_names_it(tmp_path: Path) -> None:
@@ -170,7 +167,6 @@ def test_reading_a_file_that_is_gone_names_it(tmp_path: Path) -> None:
     assert not store.path_exists(str(first))
     (tmp_path / "away").rename(first)
     assert store.get("T", 0, 0, 1).count == 1
-    store.close()
 
 
 class NoDescriptors(FileSystem):
@@ -190,7 +186,6 @@ def test_a_file_that_cannot_be_opened_is_told_as_that(tmp_path: Path) -> None:
     with pytest.raises(StoreUnreadable, match=r"/0+ cannot be read: Too many open files"):
         store.get("T", 0, 0, 1)
     files.none_left = False
-    store.close()
 
 
 @pytest.mark.parametrize("what", ["", "commitlog", "consumequeue/T/0"])
@@ -206,7 +201,6 @@ def test_a_flush_says_what_is_gone_and_makes_it_good(tmp_path: Path, what: str) 
     store.flush_to(store.max_physical_offset)
     store.checkpoint()
     assert store.flushed_offset == store.max_physical_offset
-    store.close()
 
 
 def test_each_flush_looks_for_the_file(tmp_path: Path) -> None:
@@ -238,7 +232,6 @@ def test_the_index_waits_for_its_folder(tmp_path: Path) -> None:
     while store.dispatch_index():
         pass
     assert len(store.query("T", "k59", 1, 0, START + 1000).records) == 1
-    store.close()
 
 
 def test_what_guards_the_store_is_made_again(tmp_path: Path) -> None:
@@ -251,7 +244,6 @@ def test_what_guards_the_store_is_made_again(tmp_path: Path) -> None:
         open_store(small(tmp_path))
     store.checkpoint()
     assert (tmp_path / "checkpoint").stat().st_size == 4096
-    store.close()
 
 
 def test_a_store_that_another_process_took_is_lost(tmp_path: Path) -> None:
@@ -306,4 +298,3 @@ def test_a_table_makes_no_folder_again_and_is_written_when_it_is_back(tmp_path: 
         table.rewrite()
     assert TopicTable.open(config / "topics.json", clock=Clock()).names() == ["T", "U"]
     assert OffsetTable.open(config / "consumerOffset.json").query("G", "T", 0) == 5
-    store.close()

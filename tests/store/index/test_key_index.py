@@ -19,15 +19,13 @@ def found(store: MessageStore, key: str, begin: int = 0, end: int = 1 << 60) -> 
     return len(store.query("T", key, 32, begin, end).records)
 
 
-def test_an_empty_store_finds_nothing(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_an_empty_store_finds_nothing(tmp_path: Path, store: MessageStore) -> None:
     assert found(store, "k") == 0
     store.close()
     assert not (tmp_path / "index").exists()
 
 
-def test_a_message_without_keys_makes_the_file_after_a_full_one(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_message_without_keys_makes_the_file_after_a_full_one(tmp_path: Path, store: MessageStore) -> None:
     for n in range(49):
         store.append([draft(n, keys=None)])
     store.dispatch_index()
@@ -35,7 +33,6 @@ def test_a_message_without_keys_makes_the_file_after_a_full_one(tmp_path: Path) 
     store.append([draft(50, keys=None, unique_key=None)])
     store.dispatch_index()
     assert len(list((tmp_path / "index").iterdir())) == 2
-    store.close()
 
 
 def looked_at(settings: StoreSettings) -> int:
@@ -68,7 +65,6 @@ def test_messages_without_keys_are_looked_at_once(tmp_path: Path, keyed: int) ->
     while store.dispatch_index():
         pass
     assert [found(store, f"U{n:07d}") for n in numbers] == [1] * len(numbers)
-    store.close()
 
 
 def test_what_a_full_disk_kept_out_of_the_index_is_no_message_without_keys(tmp_path: Path) -> None:
@@ -83,18 +79,15 @@ def test_what_a_full_disk_kept_out_of_the_index_is_no_message_without_keys(tmp_p
     store.close()
     store = open_store(settings)
     assert [found(store, f"k{n}") for n in range(40)] == [1] * 40
-    store.close()
 
 
-def test_every_key_of_a_message_finds_it(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_every_key_of_a_message_finds_it(store: MessageStore) -> None:
     store.append([draft(1, unique_key="U", keys="a  b ä"), draft(2, unique_key=None, keys=None)])
     assert [found(store, key) for key in ("U", "a", "b", "ä", "", "c")] == [1, 1, 1, 1, 0, 0]
     result = store.query("T", "U", 32, 0, 1 << 60)
     assert (result.index_last_update_timestamp, result.index_last_update_offset) == (START, 0)
     nothing = store.query("T", "none", 32, 0, 1 << 60)
     assert (nothing.records, nothing.index_last_update_timestamp) == ([], 0)
-    store.close()
 
 
 def test_queries_are_bounded_by_time_and_count(tmp_path: Path) -> None:
@@ -107,7 +100,6 @@ def test_queries_are_bounded_by_time_and_count(tmp_path: Path) -> None:
     assert len(store.query("T", "same", 5, 0, 1 << 60).records) == 5
     assert len(store.query("T", "same", 500, 0, 1 << 60).records) == 64
     assert found(store, "same", START + 200_000, START + 300_000) == 0
-    store.close()
 
 
 def test_queries_go_over_many_files(tmp_path: Path) -> None:
@@ -121,7 +113,6 @@ def test_queries_go_over_many_files(tmp_path: Path) -> None:
     names = sorted(path.name for path in (tmp_path / "index").iterdir())
     assert len(names) == 400 // 49 + 1
     assert all(len(name) == 17 for name in names)
-    store.close()
 
 
 def test_files_are_named_by_the_local_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +144,6 @@ def test_full_files_are_flushed_and_kept_after_a_kill(tmp_path: Path) -> None:
     store = open_store(settings, clock)
     assert [path.read_bytes() for path in kept] == before
     assert [found(store, f"k{n}") for n in range(60)] == [1] * 60
-    store.close()
 
 
 def test_too_many_pending_messages_are_read_from_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +152,6 @@ def test_too_many_pending_messages_are_read_from_the_log(tmp_path: Path, monkeyp
     for n in range(0, 48, 4):
         store.append([draft(n + i) for i in range(4)])
     assert [found(store, f"k{n}") for n in range(48)] == [1] * 48
-    store.close()
 
 
 def test_only_what_the_kernel_does_suits_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +181,6 @@ def test_only_what_the_kernel_does_suits_a_thread(tmp_path: Path, monkeypatch: p
     store.close()
     store = open_store(small(tmp_path, message_index_enable=False))
     assert not store.index_suits_thread
-    store.close()
 
 
 def test_without_an_index_nothing_is_found(tmp_path: Path) -> None:
@@ -206,7 +194,6 @@ def test_without_an_index_nothing_is_found(tmp_path: Path) -> None:
     assert not (tmp_path / "index").exists()
     store = open_store(small(tmp_path))
     assert found(store, "k1") == 1
-    store.close()
 
 
 def test_a_full_disk_stops_the_index_not_the_messages(tmp_path: Path) -> None:
@@ -222,7 +209,6 @@ def test_a_full_disk_stops_the_index_not_the_messages(tmp_path: Path) -> None:
     assert len(store.append([draft(40)])) == 1
     disk.files_left = None
     assert [found(store, f"k{n}") for n in range(41)] == [1] * 41
-    store.close()
 
 
 def test_a_clock_that_goes_back_does_not_disorder_the_files(tmp_path: Path) -> None:
@@ -236,7 +222,6 @@ def test_a_clock_that_goes_back_does_not_disorder_the_files(tmp_path: Path) -> N
     store.close()
     store = open_store(small(tmp_path))
     assert [found(store, f"k{n}") for n in range(100)] == [1] * 100
-    store.close()
 
 
 def test_index_files_of_another_size_are_made_again_after_a_kill(tmp_path: Path) -> None:
@@ -246,7 +231,6 @@ def test_index_files_of_another_size_are_made_again_after_a_kill(tmp_path: Path)
     kill(store)
     store = open_store(small(tmp_path, index_entries=77))
     assert [found(store, f"k{n}") for n in range(10)] == [1] * 10
-    store.close()
 
 
 def test_a_query_does_not_wait_for_a_large_backlog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +244,6 @@ def test_a_query_does_not_wait_for_a_large_backlog(tmp_path: Path, monkeypatch: 
     while store.dispatch_index():
         pass
     assert [found(store, f"k{n}") for n in range(120)] == [1] * 120
-    store.close()
 
 
 def test_a_step_reads_as_many_messages_from_the_log_as_it_may(tmp_path: Path) -> None:
@@ -269,4 +252,3 @@ def test_a_step_reads_as_many_messages_from_the_log_as_it_may(tmp_path: Path) ->
     kill(store)
     store = open_store(small(tmp_path))
     assert len(list(iter(lambda: store.dispatch_index(8), False))) == 2
-    store.close()

@@ -49,7 +49,6 @@ def test_bytes_across_two_records_are_in_neither(tmp_path: Path) -> None:
     store.append([draft(0, properties=b"a\x01need"), draft(1)])
     assert found(store, 0, b"need") == [b"body-0"]
     assert found(store, 0, b"need\x00\x00\x00") == []
-    store.close()
 
 
 def test_a_search_begins_where_the_log_does(tmp_path: Path) -> None:
@@ -60,14 +59,12 @@ def test_a_search_begins_where_the_log_does(tmp_path: Path) -> None:
     assert [body[:1] for body in found(store, 0)] == [b"3", b"4", b"5", b"6", b"7"]
     middle = store.retention.log_start + 5
     assert [body[:1] for body in found(store, middle)] == [b"6", b"7"]  # no record begins there: the next file's do
-    store.close()
 
 
 def test_a_file_that_is_gone_is_passed(tmp_path: Path) -> None:
     store = open_store(small(tmp_path / "store"))
     store.append([draft(0, body=b"needle")])
     assert store.scan(5 * 4096 + 100, 9 * 4096, b"needle") == ([], 6 * 4096)
-    store.close()
 
 
 def test_the_file_to_begin_with_for_a_time(tmp_path: Path) -> None:
@@ -79,4 +76,3 @@ def test_the_file_to_begin_with_for_a_time(tmp_path: Path) -> None:
         clock.now += 10
     # Three to a file.
     assert [store.file_before(START + ms) for ms in (-5, 0, 30, 31, 60, 61, 500)] == [0, 0, 0, 4096, 4096, 8192, 8192]
-    store.close()

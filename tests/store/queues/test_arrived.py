@@ -16,8 +16,7 @@ def taken(store: MessageStore) -> dict[str, tuple[int, int]]:
     return {topic: (messages, size) for topic, messages, size in found}
 
 
-def test_what_was_appended_is_counted_once(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_what_was_appended_is_counted_once(store: MessageStore) -> None:
     sizes = [each.size for each in store.append([draft(1), draft(2, topic="U"), draft(3)])]
     assert [store.queues.has_new_counts(topic, 4) for topic in ("T", "U", "V")] == [True, True, False]
     assert taken(store) == {"T": (2, sizes[0] + sizes[2]), "U": (1, sizes[1])}
@@ -25,17 +24,14 @@ def test_what_was_appended_is_counted_once(tmp_path: Path) -> None:
     assert taken(store) == {}
     (more,) = store.append([draft(4)])
     assert taken(store) == {"T": (1, more.size)}
-    store.close()
 
 
-def test_queues_of_a_topic_are_told_each(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_queues_of_a_topic_are_told_each(store: MessageStore) -> None:
     (appended, _) = store.append([draft(1), draft(2, queue_id=3)])
     assert [part for part in store.queues.take_counts() if part] == [[("T", 1, appended.size)] * 2]
     assert not store.queues.has_new_counts("T", 4)
     store.append([draft(2, queue_id=3)])
     assert (store.queues.has_new_counts("T", 3), store.queues.has_new_counts("T", 4)) == (False, True)
-    store.close()
 
 
 def test_what_recovery_enters_does_not_count(tmp_path: Path) -> None:
@@ -46,7 +42,6 @@ def test_what_recovery_enters_does_not_count(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
     assert store.max_offset("T", 0) == 2
     assert taken(store) == {}
-    store.close()
 
 
 @pytest.mark.skipif(native.kernel is None, reason="there is no kernel to compare with")

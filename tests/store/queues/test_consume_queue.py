@@ -10,6 +10,7 @@ import pytest
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import StoreForeign
 from rocketwire.store.layout.consume_queue import AHEAD
+from rocketwire.store.store import MessageStore
 from tests.store.offline.support import verified
 from tests.store.support import Clock, bodies, draft, kill, open_store, small
 
@@ -43,7 +44,6 @@ def test_a_clean_start_maps_each_queue_once(tmp_path: Path) -> None:
     for queue in store.retention.queues():
         assert not store.retention.remove_queue_file(queue)
     assert files.maps == QUEUES
-    store.close()
 
 
 def test_a_clean_start_knows_which_messages_are_gone(tmp_path: Path) -> None:
@@ -71,7 +71,6 @@ def test_a_clean_start_knows_which_messages_are_gone(tmp_path: Path) -> None:
     for queue in store.retention.queues():
         store.retention.remove_queue_file(queue)
         assert queue.min > expected[queue.key][0]
-    store.close()
 
 
 def test_a_queue_file_begins_with_an_entry_that_leads_nowhere(tmp_path: Path) -> None:
@@ -90,7 +89,6 @@ def test_a_queue_file_begins_with_an_entry_that_leads_nowhere(tmp_path: Path) ->
     store.append([draft(EACH)])
     assert file.read_bytes()[:8] != AHEAD[:8]
     assert bodies(store)[-1] == b"body-%d" % EACH
-    store.close()
 
 
 def test_where_the_messages_of_a_queue_stand(tmp_path: Path) -> None:
@@ -103,7 +101,6 @@ def test_where_the_messages_of_a_queue_stand(tmp_path: Path) -> None:
         assert store.place(("T", 0), -1) is store.place(("T", 0), EACH + 3) is None
         store.close()
         store = open_store(settings)
-    store.close()
 
 
 def test_a_queue_that_is_filled_gets_more_room_each_time(tmp_path: Path) -> None:
@@ -120,7 +117,6 @@ def test_a_queue_that_is_filled_gets_more_room_each_time(tmp_path: Path) -> None
     queue.put(0, 100, 0)
     assert -(-queue.limit // 4096) == 156  # what it had reserved; the next time it gets little again
     assert queue._window == 4 * 4096
-    store.close()
 
 
 def test_a_missing_file_in_the_middle_names_its_remedy(tmp_path: Path) -> None:
@@ -139,11 +135,9 @@ def test_a_missing_file_in_the_middle_names_its_remedy(tmp_path: Path) -> None:
         each.unlink()
     store = open_store(small(tmp_path))
     assert bodies(store) == [draft(n).body for n in range(60)]
-    store.close()
 
 
-def test_a_missing_file_of_the_log_names_its_remedy(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_missing_file_of_the_log_names_its_remedy(tmp_path: Path, store: MessageStore) -> None:
     store.append([draft(n) for n in range(120)])
     store.close()
     _, second, *_ = sorted((tmp_path / "commitlog").iterdir())

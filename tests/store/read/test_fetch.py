@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.store.read.fetch import FetchStatus
+from rocketwire.store.store import MessageStore
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import decode_record
 from tests.store.support import draft, open_store, remove_log_file, small
@@ -21,7 +22,6 @@ def test_adjacent_records_come_in_one_view(tmp_path: Path) -> None:
     assert len(fetched.chunks[0]) == fetched.size
     assert (fetched.min_offset, fetched.max_offset) == (0, 10)
     assert not fetched.is_far_behind
-    store.close()
 
 
 def test_records_between_others_come_one_by_one(tmp_path: Path) -> None:
@@ -31,11 +31,9 @@ def test_records_between_others_come_one_by_one(tmp_path: Path) -> None:
     assert (fetched.count, fetched.next_offset) == (6, 6)
     assert len(fetched.chunks) == 3
     assert [decode_record(chunk).body for chunk in fetched.chunks] == [b"body-2", b"body-6", b"body-10"]
-    store.close()
 
 
-def test_records_of_two_files_are_not_one_view(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_records_of_two_files_are_not_one_view(store: MessageStore) -> None:
     store.append([draft(n) for n in range(32)])
     offset = 0
     while (fetched := store.get("T", 0, offset, 32)).status is FetchStatus.FOUND:
@@ -43,7 +41,6 @@ def test_records_of_two_files_are_not_one_view(tmp_path: Path) -> None:
             assert len(chunk) < 4096
         offset = fetched.next_offset
     assert offset == 32
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -55,22 +52,18 @@ def test_records_of_two_files_are_not_one_view(tmp_path: Path) -> None:
         (2, FetchStatus.FOUND, 3),
     ],
 )
-def test_offsets_outside_the_queue(tmp_path: Path, offset: int, status: FetchStatus, following: int) -> None:
-    store = open_store(small(tmp_path))
+def test_offsets_outside_the_queue(store: MessageStore, offset: int, status: FetchStatus, following: int) -> None:
     store.append([draft(n) for n in range(3)])
     fetched = store.get("T", 0, offset, 32)
     assert (fetched.status, fetched.next_offset) == (status, following)
     assert (fetched.min_offset, fetched.max_offset) == (0, 3)
-    store.close()
 
 
 @pytest.mark.parametrize("offset", [0, 5, -1])
-def test_an_unknown_queue_has_no_message(tmp_path: Path, offset: int) -> None:
-    store = open_store(small(tmp_path))
+def test_an_unknown_queue_has_no_message(store: MessageStore, offset: int) -> None:
     fetched = store.get("none", 0, offset, 32)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.NO_MESSAGE_IN_QUEUE, 0)
     assert (fetched.chunks, fetched.count, fetched.size) == ([], 0, 0)
-    store.close()
 
 
 def test_counts_and_bytes_are_limited_but_one_message_always_comes(tmp_path: Path) -> None:
@@ -81,7 +74,6 @@ def test_counts_and_bytes_are_limited_but_one_message_always_comes(tmp_path: Pat
     assert store.get("T", 0, 0, 32, 1).count == 1
     assert store.get("T", 0, 0, 32, 3 * size).count == 3
     assert store.get("T", 0, 0, 32, 4 * size - 1).count == 3
-    store.close()
 
 
 def test_messages_far_behind_come_in_smaller_answers(tmp_path: Path) -> None:
@@ -92,7 +84,6 @@ def test_messages_far_behind_come_in_smaller_answers(tmp_path: Path) -> None:
     assert fetched.count == 8
     assert fetched.is_far_behind
     assert len(fetched.chunks) == 1
-    store.close()
 
 
 def test_a_filter_goes_on_behind_what_it_scanned(tmp_path: Path) -> None:
@@ -105,18 +96,15 @@ def test_a_filter_goes_on_behind_what_it_scanned(tmp_path: Path) -> None:
     assert fetched.next_offset == 11
     nothing = store.get("T", 0, 5, 4, None, lambda code: code == 1)
     assert (nothing.status, nothing.next_offset) == (FetchStatus.NO_MATCHED_MESSAGE, 90)
-    store.close()
 
 
 @pytest.mark.parametrize(
     ("tags_code", "count"), [(-(1 << 31), 0), (-(1 << 31) - 1, 1), (-(1 << 63), 1), (7, 0), (1 << 40, 0)]
 )
-def test_a_filter_lets_an_address_in_the_extension_pass(tmp_path: Path, tags_code: int, count: int) -> None:
-    store = open_store(small(tmp_path))
+def test_a_filter_lets_an_address_in_the_extension_pass(store: MessageStore, tags_code: int, count: int) -> None:
     store.append([draft(0, tags_code=tags_code)])
     fetched = store.get("T", 0, 0, 32, accept=lambda _: False)
     assert (fetched.count, fetched.next_offset) == (count, 1)
-    store.close()
 
 
 def test_a_filter_looks_at_800_entries_and_no_further_than_a_file(tmp_path: Path) -> None:
@@ -126,42 +114,34 @@ def test_a_filter_looks_at_800_entries_and_no_further_than_a_file(tmp_path: Path
     assert (never.status, never.next_offset) == (FetchStatus.NO_MATCHED_MESSAGE, 800)
     assert store.get("T", 0, 850, 32, None, lambda code: False).next_offset == 900
     assert store.get("T", 0, 900, 32, None, lambda code: False).next_offset == 1000
-    store.close()
 
 
-def test_messages_whose_file_is_gone_are_passed_over(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_messages_whose_file_is_gone_are_passed_over(store: MessageStore) -> None:
     places = [each.physical_offset for each in store.append([draft(n, body=bytes(400)) for n in range(16)])]
     remove_log_file(store)
     fetched = store.get("T", 0, 2, 1)
     first = next(n for n, place in enumerate(places) if place >= 4096)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.FOUND, first + 1)
     assert decode_record(fetched.chunks[0]).queue_offset == first
-    store.close()
 
 
-def test_when_nothing_is_left_the_answer_is_was_removing(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_when_nothing_is_left_the_answer_is_was_removing(store: MessageStore) -> None:
     store.append([draft(n) for n in range(16)])
     assert store.max_physical_offset < 4096
     store.append([draft(n, topic="Other", body=bytes(400)) for n in range(16)])
     remove_log_file(store)
     fetched = store.get("T", 0, 2, 1)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.MESSAGE_WAS_REMOVING, 16)
-    store.close()
 
 
-def test_an_entry_file_that_is_gone_sends_the_reader_to_the_next(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_an_entry_file_that_is_gone_sends_the_reader_to_the_next(store: MessageStore) -> None:
     store.append([draft(n) for n in range(40)])
     store._queues.by_key["T", 0]._segments.remove_first()
     fetched = store.get("T", 0, 3, 32)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.OFFSET_FOUND_NULL, 16)
-    store.close()
 
 
-def test_entries_out_of_order_are_read_one_by_one(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_entries_out_of_order_are_read_one_by_one(store: MessageStore) -> None:
     places = store.append([draft(n) for n in range(4)])
     queue = store._queues.by_key["T", 0]
     queue.put(places[1].physical_offset, places[1].size, 0)
@@ -169,11 +149,9 @@ def test_entries_out_of_order_are_read_one_by_one(tmp_path: Path) -> None:
     queue.put(places[3].physical_offset, places[3].size, 0)
     fetched = store.get("T", 0, 4, 32)
     assert [decode_record(chunk).body for chunk in fetched.chunks] == [b"body-1", b"body-0", b"body-3"]
-    store.close()
 
 
-def test_messages_are_chosen_by_their_properties(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_messages_are_chosen_by_their_properties(store: MessageStore) -> None:
     store.append([draft(n) for n in range(32)])
     asked: list[bytes] = []
 
@@ -187,11 +165,9 @@ def test_messages_are_chosen_by_their_properties(tmp_path: Path) -> None:
     assert [decode_record(chunk).body for chunk in fetched.chunks] == [b"body-1", b"body-4", b"body-7"]
     assert asked == [draft(n).properties for n in range(8)]
     assert fetched.size == sum(map(len, fetched.chunks))
-    store.close()
 
 
-def test_the_tag_decides_before_the_properties(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_the_tag_decides_before_the_properties(store: MessageStore) -> None:
     store.append([draft(n) for n in range(9)])
     asked: list[bytes] = []
 
@@ -203,7 +179,6 @@ def test_the_tag_decides_before_the_properties(tmp_path: Path) -> None:
     fetched = store.get("T", 0, 0, 32, accept=accept, matches=matches)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.NO_MATCHED_MESSAGE, 9)
     assert asked == [draft(n).properties for n in (2, 5, 8)]
-    store.close()
 
 
 def test_one_call_asks_for_a_bounded_number_of_messages(tmp_path: Path) -> None:
@@ -211,7 +186,6 @@ def test_one_call_asks_for_a_bounded_number_of_messages(tmp_path: Path) -> None:
     store.append([draft(n) for n in range(2000)])
     fetched = store.get("T", 0, 0, 32, matches=lambda _: False)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.NO_MATCHED_MESSAGE, 800)
-    store.close()
 
 
 @pytest.mark.parametrize("log_file_size", [1 << 20, 4096])
@@ -229,7 +203,6 @@ def test_one_call_goes_through_a_bounded_amount_of_property_text(tmp_path: Path,
     assert following(100_000) == 100
     fetched = store.get("T", 0, 80, 32, matches=lambda _: True, most_text=500)
     assert (fetched.status, fetched.count, fetched.next_offset) == (FetchStatus.FOUND, 6, 86)
-    store.close()
 
 
 @pytest.mark.parametrize("log_file_size", [1 << 20, 4096])
@@ -247,11 +220,9 @@ def test_chosen_messages_side_by_side_come_in_one_view(tmp_path: Path, log_file_
         offset = fetched.next_offset
     everything = b"".join(taken)
     assert [b"body-%d\x01T" % n in everything for n in range(100)] == [n % 3 != 2 for n in range(100)]
-    store.close()
 
 
-def test_messages_that_are_gone_are_not_asked_for(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_messages_that_are_gone_are_not_asked_for(store: MessageStore) -> None:
     places = [each.physical_offset for each in store.append([draft(n, body=bytes(400)) for n in range(16)])]
     remove_log_file(store)
     first = next(n for n, place in enumerate(places) if place >= 4096)
@@ -264,4 +235,3 @@ def test_messages_that_are_gone_are_not_asked_for(tmp_path: Path) -> None:
     fetched = store.get("T", 0, 2, 1, matches=matches)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.NO_MATCHED_MESSAGE, 16)
     assert asked == [draft(n).properties for n in range(first, 16)]
-    store.close()

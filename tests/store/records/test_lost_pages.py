@@ -46,4 +46,3 @@ def test_what_comes_behind_is_kept_over_a_kill(tmp_path: Path, text: bytes, shif
     kill(store)
     store = open_store(settings)
     assert bodies(store) == [bytes(shift), b"behind"]
-    store.close()

@@ -88,7 +88,6 @@ def test_a_longer_topic_of_5x_is_recovered(tmp_path: Path) -> None:
     (tmp_path / "abort").touch()
     store = open_store(small(tmp_path))
     assert bodies(store, topic) == [b"kept"]
-    store.close()
 
 
 def test_after_a_kill_everything_is_there(tmp_path: Path) -> None:
@@ -190,7 +189,6 @@ def test_a_deleted_topic_does_not_come_back_at_a_clean_start(tmp_path: Path, how
         table.persist()
     store = open_store(settings)
     assert store.topics() == {"Kept"}
-    store.close()
 
 
 def test_a_topic_made_again_is_no_queue_that_lost_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +203,6 @@ def test_a_topic_made_again_is_no_queue_that_lost_entries(tmp_path: Path, monkey
     store = open_store(settings)
     assert store.recovered.start > 0
     assert bodies(store) == [b"body-%d" % n for n in range(30, 35)]
-    store.close()
 
 
 @pytest.mark.parametrize("queues", [True, False])
@@ -217,7 +214,6 @@ def test_a_clean_start_reads_no_more_than_three_files(tmp_path: Path, queues: bo
         shutil.rmtree(tmp_path / "consumequeue")
     store = open_store(settings)
     assert store.recovered.start == (int(files[-3].name) if queues else 0)
-    store.close()
 
 
 def test_a_queue_that_lost_old_entries_is_made_again(tmp_path: Path) -> None:
@@ -240,7 +236,6 @@ def test_a_queue_that_lost_old_entries_is_made_again(tmp_path: Path) -> None:
     store = open_store(settings)
     assert bodies(store) == [b"body-%d" % n for n in range(60)]
     assert store.recovered.start == 0
-    store.close()
 
 
 @pytest.mark.parametrize("loss", ["zeros", "removed"])
@@ -263,7 +258,6 @@ def test_one_of_two_queues_that_lost_old_entries_is_made_again(tmp_path: Path, l
     assert store.recovered.start == 0
     assert bodies(store, queue_id=0) == expected(80, 0)
     assert bodies(store, queue_id=1) == expected(80, 1)
-    store.close()
 
 
 def test_recovery_starts_at_the_checkpoint(tmp_path: Path) -> None:
@@ -282,7 +276,6 @@ def test_recovery_starts_at_the_checkpoint(tmp_path: Path) -> None:
     assert store.recovered.start == 4096
     assert store.recovered.records == 35
     assert bodies(store) == [b"body-%d" % n for n in range(65)]
-    store.close()
 
 
 @pytest.mark.parametrize("part", ["commitlog", "consumequeue/T/0", "index"])
@@ -304,7 +297,6 @@ def test_without_a_log_the_queues_go(tmp_path: Path) -> None:
     assert store.topics() == set()
     assert list((tmp_path / "consumequeue").iterdir()) == []
     assert store.append([draft(0)])[0] == (0, store.max_physical_offset, 0)
-    store.close()
 
 
 def test_a_clean_start_cuts_queues_that_know_more_than_the_log(tmp_path: Path) -> None:
@@ -336,7 +328,6 @@ def test_leftovers_behind_a_cut_do_not_come_back(tmp_path: Path) -> None:
     kill(store)
     store = open_store(settings)
     assert bodies(store) == [b"body-%d" % n for n in (100, 101, 102, 103, 104, 200)]
-    store.close()
 
 
 def test_a_page_that_never_reached_the_disk_is_noticed(tmp_path: Path) -> None:
@@ -354,7 +345,6 @@ def test_a_page_that_never_reached_the_disk_is_noticed(tmp_path: Path) -> None:
         file.write(bytes(4096))
     store = open_store(settings)
     assert bodies(store) == [b"body-0"]
-    store.close()
 
 
 def test_properties_may_hold_zeros_and_be_absent(tmp_path: Path) -> None:
@@ -364,7 +354,6 @@ def test_properties_may_hold_zeros_and_be_absent(tmp_path: Path) -> None:
     kill(store)
     store = open_store(settings)
     assert bodies(store) == [b"body-0", b"body-1", b""]
-    store.close()
 
 
 @pytest.mark.parametrize("properties", [b"p\x01" + bytes(9000) + b"\x02TAGS\x01x", b"p\x01v\0", bytes(3)])
@@ -385,7 +374,6 @@ def test_properties_of_zeros_are_no_lost_pages_after_a_clean_stop(
     shutil.rmtree(tmp_path / "index")
     store = open_store(settings)
     assert last or len(store.query("T", "k3", 32, 0, START + 1000).records) == 1
-    store.close()
 
 
 def test_topics_of_batch_queues_get_no_queue(tmp_path: Path) -> None:
@@ -410,7 +398,6 @@ def test_topics_of_batch_queues_get_no_queue(tmp_path: Path) -> None:
     assert store.append([draft(0, topic="Batches")]) == []
     assert str(store.append_error) == "'Batches' cannot be a topic: its queues are 5.x's of batches (CQType BatchCQ)"
     assert store.append([draft(0, topic="Nothing")])
-    store.close()
 
 
 def test_a_batch_topic_is_no_reason_to_make_everything_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -423,7 +410,6 @@ def test_a_batch_topic_is_no_reason_to_make_everything_again(tmp_path: Path, mon
     shutil.move(tmp_path / "consumequeue" / "Batches", tmp_path / "batchconsumequeue" / "Batches")
     store = open_store(settings)
     assert store.recovered.start > 0
-    store.close()
 
 
 def put_queue_offsets_up(root: Path, results: list[AppendResult], first: int, by: int) -> None:
@@ -525,7 +511,6 @@ def test_files_of_blanks_at_the_end_are_no_reason_to_read_everything(tmp_path: P
     store = open_store(settings)
     assert store.recovered.start > 0
     assert store.recovered.end == int(newest.name) + 4 * 4096
-    store.close()
 
 
 def test_a_last_record_that_is_cut_says_nothing_of_times(tmp_path: Path) -> None:
@@ -538,7 +523,6 @@ def test_a_last_record_that_is_cut_says_nothing_of_times(tmp_path: Path) -> None
     damage(tmp_path, last.physical_offset + last.size - 3, bytes(3))
     store = open_store(settings, clock)
     assert (store.recovered.records, store.recovered.last_timestamp) == (1, START)
-    store.close()
 
 
 def test_properties_are_taken_out_of_the_log_a_few_at_once(tmp_path: Path) -> None:
@@ -554,7 +538,6 @@ def test_properties_are_taken_out_of_the_log_a_few_at_once(tmp_path: Path) -> No
         store = open_store(settings)
     queue = store._queues.by_key["T", 0]
     assert [queue.entry(n)[2] for n in range(40)] == expected_codes
-    store.close()
 
 
 def test_a_topic_made_again_has_the_queue_of_its_last_life(tmp_path: Path) -> None:
@@ -573,7 +556,6 @@ def test_a_topic_made_again_has_the_queue_of_its_last_life(tmp_path: Path) -> No
     kill(store)
     store = open_store(settings)
     assert bodies(store) == [b"body-%d" % n for n in range(30, 35)]
-    store.close()
 
 
 def test_a_queue_whose_old_messages_are_gone_starts_above_zero(tmp_path: Path) -> None:
@@ -591,7 +573,6 @@ def test_a_queue_whose_old_messages_are_gone_starts_above_zero(tmp_path: Path) -
     store.close()
     store = open_store(settings)
     assert store.min_offset("T", 0) == (first + 1) // 2
-    store.close()
 
 
 def test_after_a_clean_stop_only_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -615,7 +596,6 @@ def test_after_a_clean_stop_only_the_end_is_read(tmp_path: Path, monkeypatch: py
     store = open_store(settings)
     assert bodies(store, queue_id=0) == expected(200, 0)
     assert bodies(store, queue_id=1) == expected(200, 1)
-    store.close()
 
 
 def test_entries_that_no_record_explains_are_not_made(tmp_path: Path) -> None:
@@ -638,7 +618,6 @@ def test_entries_that_no_record_explains_are_not_made(tmp_path: Path) -> None:
     assert queue.entry(2) == queue.entry(3) == queue.entry(4)
     assert store.get("T", 0, 2, 1).next_offset == 3
     assert store._queues.by_key["T", 0].entry(4)[0] == results[4].physical_offset
-    store.close()
 
 
 def test_the_last_record_may_break_off_in_its_properties(tmp_path: Path) -> None:

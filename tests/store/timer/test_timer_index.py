@@ -16,19 +16,19 @@ from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.timer_check import FILE_SIZE
 from rocketwire.store.layout.timer_log import UNIT_SIZE, blank
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
+from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.check import TimerCheckpoint, TimerCheckpointExtension, decode_checkpoint, encode_checkpoint
 from rocketwire.store.timer.timer_index import TimerIndex
 from rocketwire.store.timer.units import TimerRecord, slot_of
 from rocketwire.store.timer.wheel import TimerWheel
 from tests.store.crash_disk import CrashDisk
-from tests.store.support import START, kill, open_store, small
+from tests.store.support import START, kill
 from tests.store.timer.timers import HASH, Timers
 
 NOW = START - START % 1000
 
 
-def test_what_is_put_waits_in_its_slot_until_it_is_settled(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_what_is_put_waits_in_its_slot_until_it_is_settled(tmp_path: Path, store: MessageStore) -> None:
     index = TimerIndex.open(store.settings, store, FileSystem(), now=NOW + 5)
     assert list(index.recovery()) == []
     assert not (tmp_path / "timerlog").exists()
@@ -48,7 +48,6 @@ def test_what_is_put_waits_in_its_slot_until_it_is_settled(tmp_path: Path) -> No
     index.save(snapshot)
     assert index.snapshot() is None
     index.close()
-    store.close()
 
 
 @pytest.fixture

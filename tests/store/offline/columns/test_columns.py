@@ -62,7 +62,6 @@ def test_the_log_grows_and_a_kill_leaves_the_older_state(tmp_path: Path) -> None
             assert made(root, cache).rows == 60
             assert len(list(cache.glob("segment-*"))) == len(made(root, cache).segments)
             same(root, cache)
-    store.close()
 
 
 def filled(root: Path, count: int = 30, **changes: Any) -> None:
@@ -161,7 +160,6 @@ def test_many_short_extensions_leave_few_segments(tmp_path: Path) -> None:
         assert len(made(root, cache, rows=8).segments) <= 4
     same(root, cache)
     assert max(segment.rows for segment in made(root, cache).segments) <= 8
-    store.close()
 
 
 def test_segments_know_where_the_log_is_damaged(tmp_path: Path) -> None:

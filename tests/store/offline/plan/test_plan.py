@@ -23,6 +23,7 @@ from rocketwire.store.offline.read.directory import QueueFiles, StoreDirectory, 
 from rocketwire.store.offline.read.queues import QueueReader
 from rocketwire.store.offline.read.scan import ReadProblem
 from rocketwire.store.offline.read.selected import SelectedMessage
+from rocketwire.store.store import MessageStore
 from rocketwire.wire.compression import decompress
 from tests.store.support import START, Clock, Golden, descriptors, draft, kill, open_store, small
 
@@ -230,9 +231,8 @@ def test_an_entry_that_leads_elsewhere_is_told(tmp_path: Path) -> None:
     assert not any(trouble.gone for trouble in troubles)
 
 
-def test_entries_that_were_lost_are_told_and_those_behind_them_followed(tmp_path: Path) -> None:
+def test_entries_that_were_lost_are_told_and_those_behind_them_followed(tmp_path: Path, store: MessageStore) -> None:
     """A page of the queue's newest file is zeroed: its end is behind it all the same."""
-    store = open_store(small(tmp_path))
     places = [each.physical_offset for each in store.append([draft(number) for number in range(30)])]
     store.close()
     with (tmp_path / "consumequeue/T/0" / f"{320:020d}").open("r+b") as file:
@@ -260,8 +260,7 @@ def test_an_entry_whose_record_is_not_there_yet_is_passed_over_in_a_store_in_use
         assert len(troubles) == count, state
 
 
-def test_messages_of_a_file_removed_meanwhile_are_passed_over(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_messages_of_a_file_removed_meanwhile_are_passed_over(tmp_path: Path, store: MessageStore) -> None:
     written = [each.physical_offset for each in store.append([draft(n) for n in range(80)])]
     while store.dispatch_index():
         pass
@@ -288,9 +287,8 @@ def everything_id(directory: StoreDirectory) -> str:
     return "7F00000100002A9F" + f"{133:016X}"
 
 
-def test_a_message_of_several_queues_is_found_in_each(tmp_path: Path) -> None:
+def test_a_message_of_several_queues_is_found_in_each(tmp_path: Path, store: MessageStore) -> None:
     """5.x's light queues: entries of `%LMQ%x` lead to messages that keep the topic they were sent to."""
-    store = open_store(small(tmp_path))
     appended = store.append([draft(number) for number in range(4)])
     store.close()
     queue = tmp_path / "consumequeue" / "%LMQ%x" / "0"
@@ -301,8 +299,7 @@ def test_a_message_of_several_queues_is_found_in_each(tmp_path: Path) -> None:
     assert (how, found, troubles) == (SearchQueues, [appended[1].physical_offset, appended[3].physical_offset], [])
 
 
-def test_a_key_leads_to_no_message_of_a_removed_file_or_another_place(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_key_leads_to_no_message_of_a_removed_file_or_another_place(tmp_path: Path, store: MessageStore) -> None:
     written = [each.physical_offset for each in store.append([draft(n) for n in range(80)])]
     store.close()
     # As if the log had begun again: what the index finds first is not there any more.
@@ -346,8 +343,7 @@ def test_nothing_is_wanted_of_an_empty_store(tmp_path: Path) -> None:
         assert list(find(directory, wanted, lambda _: None)) == []
 
 
-def test_a_damaged_record_is_no_message_of_its_id(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_damaged_record_is_no_message_of_its_id(tmp_path: Path, store: MessageStore) -> None:
     store.append([draft(number) for number in range(4)])
     store.close()
     directory = discover(str(tmp_path))
@@ -389,8 +385,9 @@ def test_queue_files_may_be_removed_while_a_time_is_looked_for(
     kill(store)
 
 
-def test_a_key_is_looked_for_in_the_topics_of_queues_when_the_table_is_damaged(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_key_is_looked_for_in_the_topics_of_queues_when_the_table_is_damaged(
+    tmp_path: Path, store: MessageStore
+) -> None:
     written = [each.physical_offset for each in store.append([draft(n) for n in range(8)])]
     store.close()
     (tmp_path / "config").mkdir(exist_ok=True)

@@ -12,6 +12,7 @@ import pytest
 from rocketwire.store.offline.plan.overview import StoreCounts, TimerSummary, overview
 from rocketwire.store.offline.plan.summary import group_lags, log_summary, queue_summaries
 from rocketwire.store.offline.read.directory import StoreState, discover
+from rocketwire.store.store import MessageStore
 from tests.store.offline.timers import NOW, made
 from tests.store.support import START, Clock, Golden, draft, kill, open_store, small
 
@@ -130,8 +131,7 @@ def test_everything_that_cannot_be_read_is_told(golden_550: Golden, tmp_path: Pa
     assert [trouble.physical_offset for trouble in found.log.troubles] == [1247636]
 
 
-def test_a_live_store_may_lose_files_while_it_is_looked_at(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_live_store_may_lose_files_while_it_is_looked_at(tmp_path: Path, store: MessageStore) -> None:
     store.append([draft(number) for number in range(60)])
     directory = discover(str(tmp_path))
     (tmp_path / "commitlog" / f"{0:020d}").unlink()
@@ -143,8 +143,7 @@ def test_a_live_store_may_lose_files_while_it_is_looked_at(tmp_path: Path) -> No
     kill(store)
 
 
-def test_an_index_file_that_a_live_store_removes_is_no_problem(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_an_index_file_that_a_live_store_removes_is_no_problem(tmp_path: Path, store: MessageStore) -> None:
     store.append([draft(number) for number in range(60)])
     while store.dispatch_index():
         pass
@@ -173,8 +172,7 @@ def test_after_a_crash_the_end_is_found_before_a_lost_tail(tmp_path: Path) -> No
     assert START < log.last_store_time < clock.now
 
 
-def test_a_newest_message_that_is_damaged_is_told(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_newest_message_that_is_damaged_is_told(tmp_path: Path, store: MessageStore) -> None:
     places = [each.physical_offset for each in store.append([draft(number) for number in range(5)])]
     store.close()
     with (tmp_path / "commitlog" / f"{0:020d}").open("r+b") as file:

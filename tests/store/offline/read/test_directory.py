@@ -14,6 +14,7 @@ from rocketwire.store.disk.input_files import entries
 from rocketwire.store.errors import StoreForeign, StoreUnreadable
 from rocketwire.store.offline.read import file_system
 from rocketwire.store.offline.read.directory import StoreState, discover
+from rocketwire.store.store import MessageStore
 from tests.store.support import Golden, draft, kill, open_store, small
 
 
@@ -54,8 +55,7 @@ def test_a_slash_behind_the_name_changes_nothing(golden_497: Golden) -> None:
     assert discover(f"{golden_497.untouched}//") == discover(str(golden_497.untouched))
 
 
-def test_a_store_in_use_is_live_and_stays_untouched(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_a_store_in_use_is_live_and_stays_untouched(tmp_path: Path, store: MessageStore) -> None:
     store.append([draft()])
     before = entries(str(tmp_path))
     assert discover(str(tmp_path)).state is StoreState.LIVE

@@ -221,4 +221,3 @@ def test_a_growing_log_is_read_as_far_as_it_comes(tmp_path: Path) -> None:
         store.append([draft(1), draft(2)])
         (more,) = opened.blocks(first.next)
         assert len(more.records.size) == 2
-    store.close()

@@ -9,7 +9,8 @@ from rocketwire.store.layout.consume_queue import AHEAD, ENTRY_SIZE, ENTRY_STRUC
 from rocketwire.store.offline.read.directory import QueueFiles, discover
 from rocketwire.store.offline.read.opening import FileGone
 from rocketwire.store.offline.read.queues import QueueReader
-from tests.store.support import Golden, draft, open_store, small
+from rocketwire.store.store import MessageStore
+from tests.store.support import Golden, draft
 
 
 def all_entries(queue: QueueReader, most: int = 7) -> list[tuple[int, int, int]]:
@@ -157,12 +158,10 @@ def test_old_files_may_be_removed_meanwhile(tmp_path: Path) -> None:
         assert (queue.min, queue.end) == (0, 0)
 
 
-def test_what_is_appended_later_is_not_seen(tmp_path: Path) -> None:
-    store = open_store(small(tmp_path))
+def test_what_is_appended_later_is_not_seen(tmp_path: Path, store: MessageStore) -> None:
     store.append([draft(number) for number in range(5)])
     (files,) = discover(str(tmp_path)).queues
     with QueueReader(files) as queue:
         store.append([draft(number) for number in range(40)])
         assert queue.end == 5
         assert len(all_entries(queue)) == 5
-    store.close()

@@ -310,7 +310,6 @@ def test_everything_else_is_made_again_or_copied(copied: Path, tmp_path: Path) -
         small(tmp_path / "new", index_slots=5_000_000, index_entries=20_000_000, consume_queue_file_size=6_000_000)
     )
     assert bodies(store, "T", 0)
-    store.close()
 
 
 def test_after_a_crash_whole_records_behind_a_torn_one_are_kept(tmp_path: Path) -> None:
