@@ -4,15 +4,14 @@ import re
 
 import pytest
 
-from rocketwire.compat.clients.adapter import Engine
-from rocketwire.compat.clients.java.build import SOURCES
+from rocketwire.compat.clients.adapter import Adapter, Engine
 from rocketwire.compat.clients.registry import adapters
-from rocketwire.compat.clients.sdk.java.adapter import JavaSdk
 from rocketwire.compat.scenario import FEATURES, WHAT_IT_TAKES, Need, Scenario, TwoOfOneId, catalogue, modules, scenario
 
 SCENARIOS = list(catalogue().values())
-JAVA = [path for folder in (SOURCES, JavaSdk.folder / "sources") for path in folder.rglob("*.java")]
-PROGRAMS = {path.stem for path in JAVA} | {"PublishBatch"}
+PROGRAMS = {program for each in adapters().values() for program in each.programs}
+OF_TESTS = {"Collect", "GroupMembers", "Join", "LeaveAll", "SendNumbered", "SendThrough"}
+"""Programs of the Java client that only tests of this repository run."""
 
 
 @pytest.mark.parametrize("each", SCENARIOS, ids=lambda each: each.id)
@@ -47,7 +46,7 @@ def test_each_need_says_what_it_takes() -> None:
 
 def test_an_id_is_given_once() -> None:
     first = SCENARIOS[0]
-    again = scenario(id=first.id, feature=first.feature, proves=first.proves, source=first.source)
+    again = scenario(id=first.id, proves=first.proves, source=first.source)
     with pytest.raises(TwoOfOneId, match=re.escape(first.id)):
         again(first.run)
 
@@ -62,9 +61,20 @@ def test_scenarios_come_in_the_order_of_their_features() -> None:
 def test_a_client_declares_what_a_report_needs(client: object) -> None:
     adapter = adapters()[client.id]  # type: ignore[attr-defined]
     assert all((adapter.name, adapter.version, adapter.language))
-    assert adapter.programs <= PROGRAMS
     assert adapter.engines
     assert adapter.engines <= set(Engine)
+
+
+@pytest.mark.parametrize("client", adapters().values(), ids=lambda client: client.id)
+def test_each_program_of_a_client_is_used_by_a_scenario_that_it_runs(client: Adapter) -> None:
+    runs = [each for each in SCENARIOS if each.id not in client.lacks and set(each.programs) <= client.programs]
+    assert client.programs - OF_TESTS - {"Timers"} <= {program for each in runs for program in each.programs}
+
+
+@pytest.mark.parametrize("client", adapters().values(), ids=lambda client: client.id)
+def test_a_client_lacks_scenarios_that_there_are_and_says_why(client: Adapter) -> None:
+    assert client.lacks.keys() <= catalogue().keys()
+    assert all(client.lacks.values())
 
 
 def test_what_a_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,28 +7,20 @@ command line.
 from __future__ import annotations
 
 import os
-import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from rocketwire.compat.clients import sources
 from rocketwire.compat.clients.adapter import Adapter, Engine, Security
 from rocketwire.compat.clients.java import build
-from rocketwire.compat.clients.java.adapter import JVM_FLAGS, RUNNER
+from rocketwire.compat.clients.java.adapter import JVM_FLAGS, RUNNER, programs_of
 from rocketwire.compat.environment import artifacts, cache
 
-_COMMON: Final = ("Runner", "Request", "Lines", "Out", "Scenario", "Bodies", "Messages", "Inbox", "Clients")
+_COMMON: Final = ("Runner", "Request", "Lines", "Out", "Bodies", "Messages", "Inbox", "Clients")
 _SHIMS: Final = ("Shim", "TraceShim")
-_PROGRAM: Final = re.compile(r"^public final class (\w+) implements Scenario\b", re.MULTILINE)
 _COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
-
-
-def programs_of(files: Iterable[Path]) -> frozenset[str]:
-    """The names of the programs among Java sources."""
-    texts = (path.read_text("utf-8") for path in files)
-    return frozenset(match[1] for text in texts if (match := _PROGRAM.search(text)))
 
 
 class MavenClient(Adapter):

@@ -5,15 +5,19 @@ import java.io.PrintStream;
 import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /**
  * A command of the official tool, as `mqadmin` runs it: its output line by line, and what it writes to the standard error, without the
  * frames of stacks.
  */
-public final class Mqadmin implements Scenario {
-    @Override
-    public void run(Request in, Out out) throws Exception {
+final class Mqadmin {
+    private Mqadmin() {
+    }
+
+    public static void mqadmin(Request in, Out out) throws Exception {
         System.setProperty("rocketmq.namesrv.addr", in.text("namesrv"));
         ByteArrayOutputStream printed = new ByteArrayOutputStream();
         ByteArrayOutputStream errors = new ByteArrayOutputStream();
@@ -45,6 +49,13 @@ public final class Mqadmin implements Scenario {
             }
         }
         err0.print(new String(errors.toByteArray(), StandardCharsets.UTF_8));
+    }
+
+    /** Starts a producer that stays until the JVM ends: it is connected to the topic's brokers once it has sent one message. */
+    public static void stayProducer(Request in, Out out) throws Exception {
+        DefaultMQProducer producer = Clients.producer(in);
+        out.sent(producer.send(new Message(in.text("topic"), "stay".getBytes(StandardCharsets.UTF_8))));
+        producer.getDefaultMQProducerImpl().getmQClientFactory().sendHeartbeatToAllBrokerWithLock();
     }
 
     /** Has the tool make its commands again: they keep clients that have been shut down. */

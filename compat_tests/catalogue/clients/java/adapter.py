@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Final
 
 from rocketwire.compat.clients.adapter import Adapter, Engine, Security
@@ -25,7 +26,7 @@ RUNNER: Final = "compat.Runner"
 _INSIDE: Final = "/opt/compat"
 _JAVA_OPTIONS: Final = "JAVA_TOOL_OPTIONS"
 _ACL_JARS: Final = "ACL_JARS"
-_PROGRAM: Final = re.compile(r"^public final class (\w+) implements Scenario\b", re.MULTILINE)
+_PROGRAM: Final = re.compile(r"^    public static void (\w+)\(Request in, Out out\) throws Exception", re.MULTILINE)
 _WITH_LITE: Final = "4.6"
 _CONTAINERS: Final = {Engine.PODMAN: PODMAN, Engine.DOCKER: DOCKER}
 
@@ -86,5 +87,10 @@ class JavaClient(Adapter):
 def _programs(version: str) -> frozenset[str]:
     """The names of the programs that are compiled for a version (sources/compile.sh)."""
     folders = ("common",) if version < _WITH_LITE else ("common", "lite")
-    sources = (path.read_text("utf-8") for folder in folders for path in (build.SOURCES / folder).glob("*.java"))
-    return frozenset(match[1] for source in sources if (match := _PROGRAM.search(source)))
+    return programs_of(path for folder in folders for path in (build.SOURCES / folder).glob("*.java"))
+
+
+def programs_of(files: Iterable[Path]) -> frozenset[str]:
+    """The names of the programs among Java sources: their methods, each with a capital."""
+    methods = (name for path in files for name in _PROGRAM.findall(path.read_text("utf-8")))
+    return frozenset(f"{name[0].upper()}{name[1:]}" for name in methods)

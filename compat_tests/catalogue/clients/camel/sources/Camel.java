@@ -2,7 +2,6 @@ package compat;
 
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.camel.Message;
@@ -27,10 +26,6 @@ final class Camel {
     static void received(Out out, Message message) throws Exception {
         byte[] body = message.getBody(byte[].class);
         Map<String, Object> headers = message.getHeaders();
-        StringBuilder hex = new StringBuilder();
-        for (byte b : MessageDigest.getInstance("SHA-256").digest(body)) {
-            hex.append(String.format("%02x", b));
-        }
         out.event("received").put("by", "push").put("topic", headers.get(RocketMQConstants.TOPIC))
             .put("broker", headers.get(RocketMQConstants.BROKER_NAME)).put("queueId", headers.get(RocketMQConstants.QUEUE_ID))
             .put("queueOffset", headers.get(RocketMQConstants.QUEUE_OFFSET)).put("msgId", headers.get(RocketMQConstants.MSG_ID))
@@ -41,7 +36,7 @@ final class Camel {
             .put("physicalOffset", headers.get(RocketMQConstants.COMMIT_LOG_OFFSET))
             .put("storeSize", headers.get(RocketMQConstants.STORE_SIZE))
             .put("reconsumeTimes", headers.get(RocketMQConstants.RECONSUME_TIMES)).put("length", body.length)
-            .put("sha256", hex.toString()).put("text", body.length <= 4096 ? new String(body, StandardCharsets.UTF_8) : null)
+            .put("sha256", Lines.sha256(body)).put("text", body.length <= Lines.SHORT_BODY ? new String(body, StandardCharsets.UTF_8) : null)
             .put("at", System.currentTimeMillis()).print();
     }
 }

@@ -7,9 +7,7 @@ import io.openmessaging.MessagingAccessPoint;
 import io.openmessaging.OMS;
 import io.openmessaging.OMSBuiltinKeys;
 import io.openmessaging.producer.Producer;
-import io.openmessaging.producer.SendResult;
 import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -54,20 +52,12 @@ final class Oms {
         return all;
     }
 
-    void sent(SendResult result) {
-        out.event("sent").put("msgId", result.messageId()).print();
-    }
-
     void received(String by, Message message) throws Exception {
         byte[] body = ((BytesMessage) message).getBody(byte[].class);
         KeyValue headers = message.sysHeaders();
         Map<String, String> properties = new TreeMap<>();
         for (String name : message.userHeaders().keySet()) {
             properties.put(name, message.userHeaders().getString(name));
-        }
-        StringBuilder hex = new StringBuilder();
-        for (byte b : MessageDigest.getInstance("SHA-256").digest(body)) {
-            hex.append(String.format("%02x", b));
         }
         out.event("received").put("by", by).put("topic", headers.getString(Message.BuiltinKeys.DESTINATION))
             .put("msgId", headers.getString(Message.BuiltinKeys.MESSAGE_ID)).put("tags", properties.get("TAGS"))
@@ -76,7 +66,7 @@ final class Oms {
             .put("storeTimestamp", headers.getLong(Message.BuiltinKeys.STORE_TIMESTAMP))
             .put("bornHost", headers.getString(Message.BuiltinKeys.BORN_HOST))
             .put("storeHost", headers.getString(Message.BuiltinKeys.STORE_HOST)).put("length", body.length)
-            .put("sha256", hex.toString()).put("text", body.length <= 4096 ? new String(body, StandardCharsets.UTF_8) : null)
+            .put("sha256", Lines.sha256(body)).put("text", body.length <= Lines.SHORT_BODY ? new String(body, StandardCharsets.UTF_8) : null)
             .put("at", System.currentTimeMillis()).print();
         received.incrementAndGet();
     }

@@ -9,11 +9,12 @@ from typing import Final
 
 from rocketwire.compat.clients.adapter import Security
 from rocketwire.compat.clients.java import build
-from rocketwire.compat.clients.maven import MavenClient, programs_of
+from rocketwire.compat.clients.java.adapter import programs_of
+from rocketwire.compat.clients.maven import MavenClient
 from rocketwire.compat.environment import artifacts
 
 VERSIONS: Final = ("5.0.7", "5.2.0")
-_COMMON: Final = ("Runner", "Request", "Lines", "Scenario", "Bodies")
+_COMMON: Final = ("Runner", "Request", "Lines", "Bodies")
 _WITH_RECALL: Final = "5.0.8"
 
 

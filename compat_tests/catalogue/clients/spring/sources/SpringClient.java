@@ -90,16 +90,10 @@ final class SpringClient implements AutoCloseable {
         return context.getBean(RocketMQTemplate.class);
     }
 
-    /** Ends the application; a 5.x client's last 3 s, when it has left its brokers, are left to themselves. */
     @Override
     public void close() {
-        Thread leaving = new Thread(context::close, "leaving");
-        leaving.start();
         try {
-            long end = System.currentTimeMillis() + 1000L * Clients.LONG;
-            while (leaving.isAlive() && !Clients.hasLeft(leaving) && System.currentTimeMillis() < end) {
-                leaving.join(10);
-            }
+            Clients.leave(context::close);
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
         }

@@ -55,11 +55,11 @@ final class Wishes {
     }
 
     /** Prints the client's exception that the template hides behind its own. */
-    static void refused(Out out, String name, Throwable problem) {
+    static void refused(Out out, Throwable problem) {
         Throwable cause = problem;
         while (cause.getCause() != null && !(cause instanceof MQBrokerException) && !(cause instanceof MQClientException)) {
             cause = cause.getCause();
         }
-        out.failure(name, cause instanceof MQBrokerException || cause instanceof MQClientException ? cause : problem);
+        out.failure("refused", cause instanceof MQBrokerException || cause instanceof MQClientException ? cause : problem);
     }
 }

@@ -5,9 +5,9 @@ import java.net.URL;
 import java.net.URLClassLoader;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import org.apache.rocketmq.client.ClientConfig;
@@ -92,6 +92,69 @@ public final class Clients {
         }
     }
 
+    /** What a program does with a client. */
+    interface Use<C> {
+        void with(C client) throws Exception;
+    }
+
+    static void producing(Request in, Use<DefaultMQProducer> use) throws Exception {
+        DefaultMQProducer producer = producer(in);
+        try {
+            use.with(producer);
+        } finally {
+            leave(producer::shutdown);
+        }
+    }
+
+    /** Waits until the topic has so many messages, or the seconds are over. */
+    static void awaitStored(DefaultMQProducer producer, Request in, long all) throws Exception {
+        long end = System.currentTimeMillis() + 1000L * in.number("wait", Clients.LONG);
+        while (stored(producer, in) < all && System.currentTimeMillis() < end) {
+            Thread.sleep(20);
+        }
+    }
+
+    /** How many messages the topic has. */
+    static long stored(DefaultMQProducer producer, Request in) throws Exception {
+        long count = 0;
+        for (MessageQueue queue : producer.fetchPublishMessageQueues(in.text("topic"))) {
+            count += producer.maxOffset(queue);
+        }
+        return count;
+    }
+
+    static void pulling(Request in, Use<DefaultMQPullConsumer> use) throws Exception {
+        DefaultMQPullConsumer consumer = pull(in);
+        try {
+            use.with(consumer);
+        } finally {
+            leave(consumer::shutdown);
+        }
+    }
+
+    /** Starts a push consumer that has its listener, and has it leave in the end. */
+    static void consuming(DefaultMQPushConsumer consumer, Use<DefaultMQPushConsumer> use) throws Exception {
+        consumer.start();
+        try {
+            use.with(consumer);
+        } finally {
+            leave(consumer::shutdown);
+        }
+    }
+
+    static void leaveAll(Iterable<DefaultMQPushConsumer> consumers) throws InterruptedException {
+        for (DefaultMQPushConsumer consumer : consumers) {
+            leave(consumer::shutdown);
+        }
+    }
+
+    /** A push consumer of the topic, with the tags of `expression` if the request has one. */
+    static DefaultMQPushConsumer subscribed(Request in) throws Exception {
+        DefaultMQPushConsumer consumer = push(in);
+        consumer.subscribe(in.text("topic"), in.text("expression", "*"));
+        return consumer;
+    }
+
     public static DefaultMQPushConsumer push(Request in) throws Exception {
         DefaultMQPushConsumer consumer = own(
             new DefaultMQPushConsumer(in.text("group"), signer(in), new AllocateMessageQueueAveragely()), in);
@@ -132,8 +195,8 @@ public final class Clients {
             .anyMatch(at -> at.getClassName().endsWith(".MQClientInstance") && at.getMethodName().equals("shutdown"));
     }
 
-    /** The topic's queues, by broker and number. */
-    public static List<MessageQueue> queues(Set<MessageQueue> queues) {
+    /** A topic's queues, by broker and number. */
+    public static List<MessageQueue> queues(Collection<MessageQueue> queues) {
         List<MessageQueue> sorted = new ArrayList<>(queues);
         sorted.sort(Comparator.comparing(MessageQueue::getBrokerName).thenComparing(MessageQueue::getQueueId));
         return sorted;

@@ -15,11 +15,14 @@ import org.apache.rocketmq.common.message.MessageQueue;
  * Consumers of one group join and leave: a; a and b; a, b and c; b and c; c. After each change the queues are waited for
  * until each is held by exactly one consumer and every consumer has its share; then one round of messages goes to every queue.
  */
-public final class GroupChanges implements Scenario {
+final class GroupChanges {
     private final Map<String, DefaultMQPushConsumer> members = new LinkedHashMap<>();
 
-    @Override
-    public void run(Request in, Out out) throws Exception {
+    public static void groupChanges(Request in, Out out) throws Exception {
+        new GroupChanges().run(in, out);
+    }
+
+    private void run(Request in, Out out) throws Exception {
         Inbox inbox = new Inbox(out);
         DefaultMQProducer producer = Clients.producer(in);
         int sent = 0;
@@ -49,15 +52,12 @@ public final class GroupChanges implements Scenario {
             out.event("total").put("sent", sent).put("received", inbox.count()).print();
         } finally {
             Clients.leave(producer::shutdown);
-            for (DefaultMQPushConsumer consumer : members.values()) {
-                Clients.leave(consumer::shutdown);
-            }
+            Clients.leaveAll(members.values());
         }
     }
 
     private static DefaultMQPushConsumer join(Request in, Inbox inbox, String name) throws Exception {
-        DefaultMQPushConsumer consumer = Clients.push(in);
-        consumer.subscribe(in.text("topic"), "*");
+        DefaultMQPushConsumer consumer = Clients.subscribed(in);
         consumer.registerMessageListener(inbox.listener(name));
         consumer.start();
         return consumer;

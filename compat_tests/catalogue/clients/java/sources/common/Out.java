@@ -31,6 +31,12 @@ public final class Out extends Lines {
         message("received", message).put("by", by).put("at", System.currentTimeMillis()).print();
     }
 
+    public void received(String by, Iterable<MessageExt> messages) throws Exception {
+        for (MessageExt message : messages) {
+            received(by, message);
+        }
+    }
+
     public Event message(String name, MessageExt message) throws Exception {
         byte[] body = message.getBody();
         return event(name).put("topic", message.getTopic()).put("queueId", message.getQueueId())

@@ -13,17 +13,16 @@ import org.apache.rocketmq.common.message.Message;
  * A waiting push consumer is sent messages to be delivered later. Those whose numbers stand in `recall` are recalled by their
  * handles; the unique keys of those in `cancel` are cancelled by a message that carries the same time and TIMER_DEL_UNIQKEY.
  */
-public final class Timers implements Scenario {
-    @Override
-    public void run(Request in, Out out) throws Exception {
-        DefaultMQPushConsumer consumer = Clients.push(in);
+final class Timers {
+    private Timers() {
+    }
+
+    public static void timers(Request in, Out out) throws Exception {
+        DefaultMQPushConsumer consumer = Clients.subscribed(in);
         Inbox inbox = new Inbox(out);
         String topic = in.text("topic");
-        consumer.subscribe(topic, in.text("expression", "*"));
         consumer.registerMessageListener(inbox.listener("push"));
-        consumer.start();
-        DefaultMQProducer producer = Clients.producer(in);
-        try {
+        Clients.consuming(consumer, started -> Clients.producing(in, producer -> {
             List<Messages.Wanted> all = Messages.of(in);
             List<SendResult> sent = new ArrayList<>();
             for (Messages.Wanted wanted : all) {
@@ -36,10 +35,7 @@ public final class Timers implements Scenario {
                 cancel(producer, all.get(Integer.parseInt(number)), out);
             }
             inbox.await(in);
-        } finally {
-            Clients.leave(producer::shutdown);
-            Clients.leave(consumer::shutdown);
-        }
+        }));
     }
 
     private static SendResult send(DefaultMQProducer producer, Messages.Wanted wanted, Out out) throws Exception {

@@ -22,7 +22,7 @@ import org.apache.rocketmq.common.message.MessageExt;
  * Prints when a listener begins and ends a message, in the order in which that happened. Of each key every `failing`th message
  * is suspended at the first attempt.
  */
-public final class OrderedGroup implements Scenario {
+final class OrderedGroup {
     private static final long LONGEST = 120_000;
     private final Map<String, DefaultMQPushConsumer> members = new LinkedHashMap<>();
     private final Set<String> failed = ConcurrentHashMap.newKeySet();
@@ -31,8 +31,11 @@ public final class OrderedGroup implements Scenario {
     private volatile int sent;
     private volatile boolean wasAway;
 
-    @Override
-    public void run(Request in, Out out) throws Exception {
+    public static void orderedGroup(Request in, Out out) throws Exception {
+        new OrderedGroup().run(in, out);
+    }
+
+    private void run(Request in, Out out) throws Exception {
         DefaultMQProducer producer = Clients.producer(in);
         producer.setSendMsgTimeout(3_000);
         Thread sender = new Thread(() -> send(producer, in, out), "sender");
@@ -54,18 +57,15 @@ public final class OrderedGroup implements Scenario {
         } finally {
             sending = false;
             Clients.leave(producer::shutdown);
-            for (DefaultMQPushConsumer consumer : members.values()) {
-                Clients.leave(consumer::shutdown);
-            }
+            Clients.leaveAll(members.values());
         }
     }
 
     private void apply(String change, Request in, Out out) throws Exception {
         String name = change.substring(1);
         if (change.startsWith("+")) {
-            DefaultMQPushConsumer consumer = Clients.push(in);
+            DefaultMQPushConsumer consumer = Clients.subscribed(in);
             consumer.setAwaitTerminationMillisWhenShutdown(5_000); // else it gives its locks back while a listener still runs
-            consumer.subscribe(in.text("topic"), "*");
             consumer.registerMessageListener(
                 (MessageListenerOrderly) (messages, context) -> take(name, messages.get(0), context, in, out));
             consumer.start();

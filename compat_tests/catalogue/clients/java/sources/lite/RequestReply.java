@@ -21,16 +21,17 @@ import org.apache.rocketmq.common.message.MessageQueue;
  * A producer asks, a consumer replies: in turn by topic, queue and selector, then all at once with callbacks, then one question
  * that nobody answers, and one reply to somebody who is not there. The reply to a question is "re: " and its text, `repeat` times.
  */
-public final class RequestReply implements Scenario {
+final class RequestReply {
     private static final int LONG = 60_000;
     private static final String SILENCE = "silence";
 
-    @Override
-    public void run(Request in, Out out) throws Exception {
+    private RequestReply() {
+    }
+
+    public static void requestReply(Request in, Out out) throws Exception {
         DefaultMQProducer replier = Clients.producer(in);
         DefaultMQProducer asker = Clients.producer(in);
-        DefaultMQPushConsumer consumer = Clients.push(in);
-        consumer.subscribe(in.text("topic"), "*");
+        DefaultMQPushConsumer consumer = Clients.subscribed(in);
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
             messages.forEach(message -> reply(replier, message, in.number("repeat", 1), out));
             return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
@@ -54,7 +55,7 @@ public final class RequestReply implements Scenario {
     }
 
     private static void inTurn(DefaultMQProducer asker, Request in, Out out) throws Exception {
-        List<MessageQueue> queues = Clients.queues(new java.util.HashSet<>(asker.fetchPublishMessageQueues(in.text("topic"))));
+        List<MessageQueue> queues = Clients.queues(asker.fetchPublishMessageQueues(in.text("topic")));
         print(out, asker.request(message(in, "by topic"), LONG));
         print(out, asker.request(message(in, "by queue"), queues.get(1), LONG));
         print(out, asker.request(message(in, "by selector"), (all, message, number) -> all.get((Integer) number), 2, LONG));
