@@ -14,6 +14,7 @@ import pytest
 
 from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.case import Case, NotPossible
+from rocketwire.compat.clients.adapter import Adapter
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.clients.registry import adapters
 from rocketwire.compat.endpoint import Access, Facts
@@ -108,6 +109,32 @@ def sdk_cases(only: str = "", chosen: Sequence[str] = ("*",)) -> list[object]:
         if any(fnmatchcase(each.id, glob) for glob in chosen)
         if set(each.programs) <= adapters()[client].programs
     ]
+
+
+def program_cases() -> list[object]:
+    """For each client of 4.x but the Java one a few scenarios that use all of its programs."""
+    return [
+        pytest.param(catalogue()[each], client.id, id=f"{each}-{client.id}")
+        for client in adapters().values()
+        if not client.grpc and not client.id.startswith("java-")
+        for each in _covering(client)
+    ]
+
+
+def _covering(client: Adapter) -> list[str]:
+    """Ids of scenarios that use all programs of a client, and that the endpoint `swift` offers."""
+    runs = [
+        each
+        for each in catalogue().values()
+        if set(each.programs) <= client.programs and each.id not in client.lacks and not each.clients
+        if endpoint_of(each) in {"swift", "endpoint"}
+    ]
+    found: list[str] = []
+    left = set(client.programs)
+    while gains := {each.id: len(left & set(each.programs)) for each in runs if left & set(each.programs)}:
+        found.append(max(gains, key=gains.__getitem__))
+        left -= set(catalogue()[found[-1]].programs)
+    return found
 
 
 _KNOWN: Final[list[tuple[Endpoint, Facts]]] = []

@@ -1,4 +1,4 @@
-"""Scenarios of the catalogue with clients of 5.x, run beside each other: each waits most of its time."""
+"""Scenarios of the catalogue that run beside each other: each waits most of its time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketwire.compat.endpoint import Access
 from rocketwire.compat.engine.plan import Task, not_offered
 from rocketwire.compat.engine.probe import probe
 from rocketwire.compat.engine.run import Run, Settings
-from rocketwire.compat.results import Result, Side
+from rocketwire.compat.results import Outcome, Result, Side
 from rocketwire.compat.scenario import Scenario
 
 Results: TypeAlias = Mapping[tuple[str, str], Result]
@@ -48,3 +48,10 @@ def results_of(
     run = Run(settings=settings, tasks=tasks) if prefix is None else Run(settings=settings, tasks=tasks, prefix=prefix)
     found = run.run(lambda _: None)
     return {(each.scenario, each.client): each for each in found}
+
+
+def assert_passed(result: Result, target: str = "rocketwire") -> None:
+    """The scenario passed, at its first attempt or at a later one. What Apache does not offer is skipped."""
+    if result.outcome is Outcome.NOT_OFFERED and target != "rocketwire":
+        pytest.skip(result.reason)
+    assert result.outcome in {Outcome.PASS, Outcome.FLAKY}, result.reason or result.attempts[-1].error

@@ -6,15 +6,12 @@ looks at one result.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from compat_tests.cases import sdk_cases
 from compat_tests.endpoints import Rocketwire
-from compat_tests.sdk_runs import Results, params_of, results_of
+from compat_tests.sdk_runs import Results, assert_passed, params_of, results_of
 from rocketwire.compat.brokers.endpoint import ApacheProxy
-from rocketwire.compat.results import Outcome, Result
 from rocketwire.compat.scenario import Scenario
 
 _JOBS = 6
@@ -28,18 +25,5 @@ def results(request: pytest.FixtureRequest, swift_grpc: Rocketwire | ApacheProxy
 
 
 @pytest.mark.parametrize(("scenario", "client"), sdk_cases())
-def test_scenario(scenario: Scenario, client: str, results: Results, only_offered: Callable[[Result], None]) -> None:
-    result = results[scenario.id, client]
-    only_offered(result)
-    assert result.outcome in {Outcome.PASS, Outcome.FLAKY}, result.attempts[-1].error
-
-
-@pytest.fixture
-def only_offered(target: str) -> Callable[[Result], None]:
-    """Skip what Apache does not offer; rocketwire offers all."""
-
-    def look(result: Result) -> None:
-        if result.outcome is Outcome.NOT_OFFERED and target != "rocketwire":
-            pytest.skip(result.reason)
-
-    return look
+def test_scenario(scenario: Scenario, client: str, results: Results, target: str) -> None:
+    assert_passed(results[scenario.id, client], target)

@@ -97,7 +97,6 @@ class Scenario:
 
     Attributes:
         id: `FEATURE.NAME`; it never changes once published.
-        feature: A key of `FEATURES`.
         proves: What a client may rely on if it passes: one sentence.
         source: Where that claim comes from: a class of Apache's sources, a page of its documents.
         run: The function.
@@ -111,17 +110,21 @@ class Scenario:
     """
 
     id: str
-    feature: str
     proves: str
     source: str
     run: Callable[[Case], None]
     needs: tuple[Need, ...] = ()
     programs: tuple[str, ...] = ()
     background: tuple[str, ...] = ()
-    limit: float = 60.0
+    limit: float = 90.0
     environment: Mapping[str, str] = field(default_factory=dict)
     ours_only: bool = False
     clients: tuple[str, ...] = ()
+
+    @property
+    def feature(self) -> str:
+        """A key of `FEATURES`: the first part of the id."""
+        return self.id.partition(".")[0]
 
     @property
     def grpc(self) -> bool:
@@ -139,13 +142,12 @@ class TwoOfOneId(Exception):
 def scenario(
     *,
     id: str,  # noqa: A002 - what it is called everywhere
-    feature: str,
     proves: str,
     source: str,
     needs: tuple[Need, ...] = (),
     programs: tuple[str, ...] = (),
     background: tuple[str, ...] = (),
-    limit: float = 60.0,
+    limit: float = 90.0,
     environment: Mapping[str, str] | None = None,
     ours_only: bool = False,
     clients: tuple[str, ...] = (),
@@ -161,7 +163,6 @@ def scenario(
             raise TwoOfOneId(id)
         _FOUND[id] = Scenario(
             id=id,
-            feature=feature,
             proves=proves,
             source=source,
             run=run,

@@ -42,7 +42,7 @@ class Adapter(ABC):
         engines: Where it can run.
         grpc: Whether it speaks gRPC, as clients of 5.x do; else it speaks remoting. Requests carry `endpoints`.
         secures: What it can do for endpoints that demand it. With ACL, requests carry `accessKey` and `secretKey`.
-        lacks: Ids of scenarios whose programs it offers, and which it still cannot run; each with the reason, one line.
+        lacks: Ids of scenarios that it cannot run for other reasons than a missing program; each with the reason.
     """
 
     id: str

@@ -77,10 +77,10 @@ def not_offered(
         return f"it is about {', '.join(scenario.clients)}"
     if adapter.grpc and not facts.access.grpc:
         return "the endpoint has nothing for clients of 5.x (--grpc)"
-    if lacking := [program for program in scenario.programs if program not in adapter.programs]:
-        return f"the client does not offer {', '.join(lacking)}"
     if reason := adapter.lacks.get(scenario.id):
         return f"the client lacks it: {reason}"
+    if lacking := [program for program in scenario.programs if program not in adapter.programs]:
+        return f"the client does not offer {', '.join(lacking)}"
     in_place = frozenset() if helper is None else helper.programs
     if lacking := [each for each in scenario.background if each not in adapter.programs | in_place]:
         return f"neither the client nor a helping one offers {', '.join(lacking)}"

@@ -270,22 +270,6 @@ def _program(name: str) -> str:
     return found
 
 
-def go_program(source: Path) -> Path:
-    """The executable built from the one Go file `source` with the Go client GO_MODULE at exactly GO_VERSION.
-
-    Built again when the source is newer. Raises ArtifactError with the compiler's first complaint.
-    """
-    module = go_module()
-    binary = module / source.stem
-    with locked("go-build"):
-        if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
-            folder = module / "src" / source.stem
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source, folder / "main.go")
-            run([go(), "build", "-o", binary, f"./src/{source.stem}"], cwd=module, env=go_environment())
-    return binary
-
-
 def go_module() -> Path:
     """The Go module that requires the client, its dependencies fetched and built. Raises ArtifactError."""
     return cached(f"go/client-{GO_VERSION}-json-{GO_JSON[0].rpartition(' ')[2]}", _go_module)

@@ -44,7 +44,6 @@ def _consumed(
 
 @scenario(
     id="batch.default-concurrent",
-    feature="batch",
     proves="By default a pull brings 32 messages, and a concurrent listener gets them together.",
     source=_SOURCE,
     needs=(Need.SHORT_PULLS,),
@@ -58,7 +57,6 @@ def default_concurrent(case: Case) -> None:
 
 @scenario(
     id="batch.default-orderly",
-    feature="batch",
     proves="An orderly listener gets together what several pulls have brought.",
     source=_SOURCE,
     needs=(Need.SHORT_PULLS,),
@@ -72,7 +70,6 @@ def default_orderly(case: Case) -> None:
 
 @scenario(
     id="batch.one-concurrent",
-    feature="batch",
     proves="A concurrent listener that takes one message at once gets one.",
     source=_SOURCE,
     programs=_PROGRAMS,
@@ -84,7 +81,6 @@ def one_concurrent(case: Case) -> None:
 
 @scenario(
     id="batch.one-orderly",
-    feature="batch",
     proves="An orderly listener that takes one message at once gets one.",
     source=_SOURCE,
     programs=_PROGRAMS,
@@ -96,7 +92,6 @@ def one_orderly(case: Case) -> None:
 
 @scenario(
     id="batch.most",
-    feature="batch",
     proves="Where the broker allows it, a pull brings 1024 messages, and a listener gets them together.",
     source=_SOURCE,
     needs=(Need.LONG_PULLS,),

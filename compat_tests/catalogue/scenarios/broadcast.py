@@ -11,7 +11,6 @@ from rocketwire.compat.scenario import scenario
 
 @scenario(
     id="broadcast.to-all",
-    feature="broadcast",
     proves="Each of two broadcasting consumers of one group gets every message once.",
     source="Apache 4.9, MessageModel.BROADCASTING; rocketmq.apache.org, Push Consumer",
     programs=("PushBroadcast",),

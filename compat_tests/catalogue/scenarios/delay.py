@@ -23,7 +23,6 @@ def lateness(event: Event, delay: int) -> int:
 
 @scenario(
     id="delay.levels",
-    feature="delay",
     proves="Under load each level comes in its time and its order, with tag and keys; it is found by its keys.",
     source=_SOURCE,
     needs=(Need.SHORT_DELAYS,),
@@ -65,12 +64,10 @@ def levels(case: Case) -> None:
 
 @scenario(
     id="delay.first-levels",
-    feature="delay",
     proves="Messages of the first levels, up to 10 s, come when they are due, each once.",
     source=_SOURCE,
     needs=(Need.DELAYS_KNOWN,),
     programs=("SendSync", "PushConcurrent"),
-    limit=90,
 )
 def first_levels(case: Case) -> None:
     topic = case.topic(1, name="Delayed")
@@ -87,7 +84,6 @@ def first_levels(case: Case) -> None:
 
 @scenario(
     id="delay.by-tag",
-    feature="delay",
     proves="A filter by tag sees delayed messages as others.",
     source="Apache 4.9, ScheduleMessageService.messageTimeup and MessageExtBrokerInner.tagsString2tagsCode",
     needs=(Need.DELAYS_KNOWN,),

@@ -78,7 +78,6 @@ def pushed(
 
 @scenario(
     id="filter.sql-operators",
-    feature="filter",
     proves="SQL92 expressions of many kinds let through what they should, of messages that arrive at held pulls.",
     source=_SQL,
     needs=(Need.SQL,),
@@ -91,7 +90,6 @@ def sql_operators(case: Case) -> None:
 
 @scenario(
     id="filter.sql-stored",
-    feature="filter",
     proves="Stored messages are filtered by SQL92 as arriving ones are, for push, lite pull and pull consumers.",
     source=_SQL,
     needs=(Need.SQL,),
@@ -112,7 +110,6 @@ def sql_stored(case: Case) -> None:
 
 @scenario(
     id="filter.sql-refused",
-    feature="filter",
     proves="A consumer with a wrong expression is refused at its start with code 23, and told what is wrong.",
     source="Apache 4.9, ClientManageProcessor.checkClientConfig",
     needs=(Need.SQL,),
@@ -130,7 +127,6 @@ def sql_refused(case: Case) -> None:
 
 @scenario(
     id="filter.sql-functions",
-    feature="filter",
     proves="CONTAINS, STARTSWITH and ENDSWITH of 5.x filter as they say.",
     source="Apache 5.5, SelectorParser and UnaryExpression; rocketmq.apache.org, Message Filtering",
     needs=(Need.SQL,),
@@ -152,7 +148,6 @@ def sql_functions(case: Case) -> None:
 
 @scenario(
     id="filter.tags-of-one-hash-code",
-    feature="filter",
     proves="Of tags with one hash code a consumer gets the one that it names.",
     source="Apache 4.9, DefaultMessageFilter and PullAPIWrapper.processPullResult",
     programs=("PushConcurrent",),

@@ -11,7 +11,6 @@ from rocketwire.compat.scenario import Need, scenario
 
 @scenario(
     id="group.join-and-leave",
-    feature="group",
     proves="Three consumers of a group that join and leave share all queues at once, and no message comes twice.",
     source="Apache 4.9, ConsumerManager, DefaultConsumerIdsChangeListener and AllocateMessageQueueAveragely",
     needs=(Need.ONE_BROKER,),

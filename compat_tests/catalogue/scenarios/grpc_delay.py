@@ -17,12 +17,10 @@ _DAYS: Final = 366 * 86_400_000  # ms
 
 @scenario(
     id="grpc-delay.delivered-then",
-    feature="grpc-delay",
     proves="A message is delivered at its delivery time, not before; that of the past at once.",
     source=_SOURCE,
     needs=(Need.TIMER,),
     programs=("Publish", *PUSH),
-    limit=90,
 )
 def delivered_then(case: Case) -> None:
     topic, group = case.topic(2, kind="DELAY"), case.consumers()
@@ -41,7 +39,6 @@ def delivered_then(case: Case) -> None:
 
 @scenario(
     id="grpc-delay.too-far",
-    feature="grpc-delay",
     proves="A delivery time beyond what the endpoint allows is refused.",
     source="Apache 5.5, SendMessageActivity.fillDelayMessageProperty: code 40012",
     needs=(Need.TIMER,),
@@ -57,12 +54,10 @@ def too_far(case: Case) -> None:
 
 @scenario(
     id="grpc-delay.recalled",
-    feature="grpc-delay",
     proves="A recalled message is not delivered, others are; a handle that is none is refused.",
     source="Apache 5.5, RecallMessageProcessor of the broker",
     needs=(Need.TIMER, Need.RECALL),
     programs=("Publish", "Recall", *SIMPLE),
-    limit=90,
 )
 def recalled(case: Case) -> None:
     topic, group = case.topic(1, kind="DELAY"), case.consumers()

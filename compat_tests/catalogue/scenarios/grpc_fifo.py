@@ -30,7 +30,6 @@ def _by_group(received: Iterable[Event]) -> dict[str, list[str]]:
 
 @scenario(
     id="grpc-fifo.one-queue",
-    feature="grpc-fifo",
     proves="The messages of a message group are in one queue, in the order in which they were sent.",
     source="Apache 5.5, SendMessageActivity.SendMessageQueueSelector: the queue by the group's hash",
     programs=("Publish",),
@@ -47,11 +46,9 @@ def one_queue(case: Case) -> None:
 
 @scenario(
     id="grpc-fifo.push-in-order",
-    feature="grpc-fifo",
     proves="A push consumer of an ordered group gets the messages of each message group in order, each once.",
     source=_SOURCE,
     programs=("Publish", *PUSH),
-    limit=90,
 )
 def push_in_order(case: Case) -> None:
     topic, group = case.topic(2, kind="FIFO"), case.consumers(orderly=True)
@@ -63,7 +60,6 @@ def push_in_order(case: Case) -> None:
 
 @scenario(
     id="grpc-fifo.failing-keeps-order",
-    feature="grpc-fifo",
     proves="A message that fails comes again before the next of its message group; other groups go on.",
     source=_SOURCE,
     programs=("Publish", *PUSH),
@@ -84,7 +80,6 @@ def failing_keeps_order(case: Case) -> None:
 
 @scenario(
     id="grpc-fifo.given-up",
-    feature="grpc-fifo",
     proves="A message that failed as often as its group allows becomes a dead letter, and its group goes on.",
     source="Apache 5.5, ForwardMessageToDLQActivity of the proxy",
     programs=("Publish", *PUSH),
@@ -105,7 +100,6 @@ def given_up(case: Case) -> None:
 
 @scenario(
     id="grpc-fifo.simple-waits-for-acknowledgement",
-    feature="grpc-fifo",
     proves="An ordered group gets nothing more of a queue until what it received is acknowledged, or comes again.",
     source=_SOURCE,
     programs=("Publish", *SIMPLE, "Ack"),
@@ -131,11 +125,9 @@ def simple_waits(case: Case) -> None:
 
 @scenario(
     id="grpc-fifo.simple-woken",
-    feature="grpc-fifo",
     proves="A receive of an ordered group that waits is answered as soon as a message comes to any queue.",
     source="Apache 5.5, ReceiveMessageActivity.ReceiveMessageQueueSelector: a receive is for all queues of a broker",
     programs=SIMPLE,
-    limit=90,
 )
 def simple_woken(case: Case) -> None:
     topic, group = case.topic(4, kind="FIFO"), case.consumers(orderly=True)

@@ -19,11 +19,9 @@ _MESSAGES: Final = [
 
 @scenario(
     id="grpc-filter.tags",
-    feature="grpc-filter",
     proves="A consumer gets the messages with the tags that it names, and no others.",
     source=_SOURCE,
     programs=("Publish", *SIMPLE, *PUSH),
-    limit=90,
 )
 def tags(case: Case) -> None:
     topic = case.topic(2, kind="NORMAL")
@@ -37,12 +35,10 @@ def tags(case: Case) -> None:
 
 @scenario(
     id="grpc-filter.sql",
-    feature="grpc-filter",
     proves="A consumer gets the messages whose tag and properties its SQL expression accepts, and no others.",
     source=_SOURCE,
     needs=(Need.SQL,),
     programs=("Publish", *SIMPLE, *PUSH),
-    limit=90,
 )
 def sql(case: Case) -> None:
     topic = case.topic(2, kind="NORMAL")
@@ -57,11 +53,9 @@ def sql(case: Case) -> None:
 
 @scenario(
     id="grpc-filter.comes-again",
-    feature="grpc-filter",
     proves="A failed message of a filtered consumer comes again, though others are between.",
     source="Apache 5.5, PopMessageProcessor: the retry topic has a filter of its own",
     programs=("Publish", *PUSH),
-    limit=90,
 )
 def is_redelivered(case: Case) -> None:
     topic, group = case.topic(1, kind="NORMAL"), case.consumers()

@@ -18,13 +18,11 @@ _SOURCE: Final = "rocketmq.apache.org, Version Features: 5.x serves clients of 4
 
 @scenario(
     id="grpc-mixed.sent-by-4",
-    feature="grpc-mixed",
     proves="What a client of 4.x sends, a client of 5.x receives: tag, keys, properties, order, delay level.",
     source=_SOURCE,
     needs=(Need.DELAYS_KNOWN,),
     programs=SIMPLE,
     background=("SendSync", "SendToQueue"),
-    limit=90,
 )
 def sent_by_4(case: Case) -> None:
     topic, group = case.topic(1), case.consumers()
@@ -49,7 +47,6 @@ def sent_by_4(case: Case) -> None:
 
 @scenario(
     id="grpc-mixed.sent-in-transaction-by-4",
-    feature="grpc-mixed",
     proves="A client of 5.x receives what a client of 4.x committed, at once or when it was asked, and nothing else.",
     source=_SOURCE,
     needs=(Need.SHORT_TRANSACTIONS,),
@@ -75,13 +72,11 @@ def sent_in_transaction_by_4(case: Case) -> None:
 
 @scenario(
     id="grpc-mixed.received-by-4",
-    feature="grpc-mixed",
     proves="What a client of 5.x sends, a push consumer of 4.x receives: tag, keys, properties; timed ones when due.",
     source=_SOURCE,
     needs=(Need.TIMER,),
     programs=("Publish",),
     background=("PushConcurrent",),
-    limit=90,
 )
 def received_by_4(case: Case) -> None:
     topic, later = case.topic(2, kind="NORMAL"), case.topic(1, kind="DELAY")
@@ -100,13 +95,11 @@ def received_by_4(case: Case) -> None:
 
 @scenario(
     id="grpc-mixed.filtered-by-sql",
-    feature="grpc-mixed",
     proves="An SQL expression accepts the same messages of clients of 4.x and of 5.x, for consumers of both.",
     source=_SOURCE,
     needs=(Need.SQL,),
     programs=("Publish", *SIMPLE),
     background=("SendSync", "PushSql"),
-    limit=90,
 )
 def filtered_by_sql(case: Case) -> None:
     topic = case.topic(2, kind="NORMAL")
@@ -128,12 +121,10 @@ def filtered_by_sql(case: Case) -> None:
 
 @scenario(
     id="grpc-mixed.ordered-by-4",
-    feature="grpc-mixed",
     proves="A message group of 5.x is in order for an orderly consumer of 4.x.",
     source=_SOURCE,
     programs=("Publish",),
     background=("PushOrderly",),
-    limit=90,
 )
 def ordered_by_4(case: Case) -> None:
     topic = case.topic(2, kind="FIFO")
@@ -147,7 +138,6 @@ def ordered_by_4(case: Case) -> None:
 
 @scenario(
     id="grpc-mixed.transaction-checked-by-4",
-    feature="grpc-mixed",
     proves="A transaction of 5.x whose producer is gone is asked of a producer of 4.x, whose group is the topic.",
     source="Apache 5.5, ClientActivity: a producer of 5.x is of the producer group of its topic's name",
     needs=(Need.SHORT_TRANSACTIONS,),
@@ -165,7 +155,6 @@ def transaction_checked_by_4(case: Case) -> None:
 
 @scenario(
     id="grpc-mixed.transaction-checked-by-5",
-    feature="grpc-mixed",
     proves="A transaction of 4.x whose producer is gone is asked of a producer of 5.x, if its group is the topic.",
     source="Apache 5.5, ClientActivity: a producer of 5.x is of the producer group of its topic's name",
     needs=(Need.SHORT_TRANSACTIONS,),
@@ -185,7 +174,6 @@ def transaction_checked_by_5(case: Case) -> None:
 
 @scenario(
     id="grpc-mixed.dead-letter",
-    feature="grpc-mixed",
     proves="A client of 4.x consumes the dead letters of a group of 5.x.",
     source=_SOURCE,
     programs=("Publish", *PUSH),
@@ -207,12 +195,10 @@ def dead_letter(case: Case) -> None:
 
 @scenario(
     id="grpc-mixed.one-group",
-    feature="grpc-mixed",
     proves="A group goes on in 5.x where it stopped in 4.x: what it consumed there does not come again.",
     source=_SOURCE,
     programs=("Publish", *SIMPLE),
     background=("PushConcurrent",),
-    limit=90,
 )
 def one_group(case: Case) -> None:
     topic, group = case.topic(1, kind="NORMAL"), case.consumers()

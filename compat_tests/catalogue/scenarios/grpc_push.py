@@ -20,11 +20,9 @@ _BACK_OFF: Final = (1.0, 5.0)  # seconds
 
 @scenario(
     id="grpc-push.each-once",
-    feature="grpc-push",
     proves="A push consumer's listener gets each message whole and once, those that were there and new ones.",
     source=_SOURCE,
     programs=("Publish", *PUSH),
-    limit=90,
 )
 def each_once(case: Case) -> None:
     topic, group = case.topic(4, kind="NORMAL"), case.consumers()
@@ -43,7 +41,6 @@ def each_once(case: Case) -> None:
 
 @scenario(
     id="grpc-push.woken",
-    feature="grpc-push",
     proves="A message reaches the listener of a push consumer that waits within a moment.",
     source="Apache 5.5, PopLongPollingService of the broker",
     programs=PUSH,
@@ -60,11 +57,9 @@ def woken(case: Case) -> None:
 
 @scenario(
     id="grpc-push.comes-again",
-    feature="grpc-push",
     proves="A message whose listener fails or throws comes again after a while, and is counted; others do not.",
     source=_RETRY,
     programs=("Publish", *PUSH),
-    limit=90,
 )
 def is_redelivered(case: Case) -> None:
     topic, group = case.topic(1, kind="NORMAL"), case.consumers()
@@ -91,11 +86,9 @@ def is_redelivered(case: Case) -> None:
 
 @scenario(
     id="grpc-push.back-off",
-    feature="grpc-push",
     proves="A message that fails again and again comes after 1 s at first, then after 5 s.",
     source=_RETRY,
     programs=("Publish", *PUSH),
-    limit=90,
 )
 def back_off(case: Case) -> None:
     topic, group = case.topic(1, kind="NORMAL"), case.consumers()
@@ -109,7 +102,6 @@ def back_off(case: Case) -> None:
 
 @scenario(
     id="grpc-push.dead-letter",
-    feature="grpc-push",
     proves="A message that failed as often as its group allows becomes a dead letter; it does not come again.",
     source="rocketmq.apache.org, Consumption Retry: maximum retries; Apache 5.5, ReceiveMessageResponseStreamWriter",
     programs=("Publish", *PUSH),

@@ -17,7 +17,6 @@ _MANY: Final = 200
 
 @scenario(
     id="grpc-send.normal",
-    feature="grpc-send",
     proves="A message is stored whole: body, tag, keys and properties, under the id that the answer tells.",
     source=_SOURCE,
     programs=("Publish",),
@@ -44,11 +43,9 @@ def normal(case: Case) -> None:
 
 @scenario(
     id="grpc-send.sizes",
-    feature="grpc-send",
     proves="Bodies up to nearly 4 MiB are stored as they were, whether the client compresses them or not.",
     source="Apache 5.5, ProxyConfig.maxMessageSize: 4 MiB",
     programs=("Publish",),
-    limit=90,
 )
 def sizes(case: Case) -> None:
     topic = case.topic(1, kind="NORMAL")
@@ -67,7 +64,6 @@ def sizes(case: Case) -> None:
 
 @scenario(
     id="grpc-send.too-long",
-    feature="grpc-send",
     proves="A body beyond 4 MiB is refused, by the client or by the endpoint, and not stored.",
     source="Apache 5.5, GrpcValidator.validateMessageBodySize: code 41301",
     programs=("Publish",),
@@ -82,11 +78,9 @@ def too_long(case: Case) -> None:
 
 @scenario(
     id="grpc-send.many-at-once",
-    feature="grpc-send",
     proves="Many messages that wait for their answers at once on one connection are stored once each.",
     source=_SOURCE,
     programs=("Publish",),
-    limit=90,
 )
 def many_at_once(case: Case) -> None:
     topic = case.topic(4, kind="NORMAL")
@@ -99,7 +93,6 @@ def many_at_once(case: Case) -> None:
 
 @scenario(
     id="grpc-send.batch",
-    feature="grpc-send",
     proves="The messages of a batch are stored in one queue, in their order, each whole.",
     source="Apache 5.5, SendMessageActivity.buildMessage of several messages",
     programs=("PublishBatch",),
@@ -119,7 +112,6 @@ def batch(case: Case) -> None:
 
 @scenario(
     id="grpc-send.of-each-type",
-    feature="grpc-send",
     proves="A topic takes messages of its own type; the properties that 4.x's clients read say which it is.",
     source="Apache 5.5, SendMessageActivity.buildMessageProperty and TopicMessageTypeValidator",
     programs=("Publish",),
@@ -137,7 +129,6 @@ def of_each_type(case: Case) -> None:
 
 @scenario(
     id="grpc-send.other-type-refused",
-    feature="grpc-send",
     proves="A message of another type than its topic's is refused, by the client or by the endpoint.",
     source="Apache 5.5, TopicMessageTypeValidator: code 40014",
     programs=("Publish",),
@@ -161,7 +152,6 @@ def other_type_refused(case: Case) -> None:
 
 @scenario(
     id="grpc-send.missing-topic",
-    feature="grpc-send",
     proves="A topic that is not there is not created: its messages are refused.",
     source="Apache 5.5, RouteActivity: code 40402",
     programs=("Publish",),

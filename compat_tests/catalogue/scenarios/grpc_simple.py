@@ -15,11 +15,9 @@ _MANY: Final = 100
 
 @scenario(
     id="grpc-simple.acknowledged",
-    feature="grpc-simple",
     proves="A simple consumer receives each message whole and once; what it acknowledged does not come again.",
     source=_SOURCE,
     programs=("Publish", *SIMPLE, "Ack"),
-    limit=90,
 )
 def acknowledged(case: Case) -> None:
     topic, group = case.topic(4, kind="NORMAL"), case.consumers()
@@ -39,7 +37,6 @@ def acknowledged(case: Case) -> None:
 
 @scenario(
     id="grpc-simple.comes-again",
-    feature="grpc-simple",
     proves="A message that is not acknowledged comes again after its invisible time, not before, and is counted.",
     source=_SOURCE,
     programs=("Publish", *SIMPLE, "Ack"),
@@ -63,7 +60,6 @@ def is_redelivered(case: Case) -> None:
 
 @scenario(
     id="grpc-simple.invisible-time-changed",
-    feature="grpc-simple",
     proves="A changed invisible time counts from then on: a shorter and a longer one, one after the other.",
     source="Apache 5.5, ChangeInvisibleDurationActivity of the proxy",
     programs=("Publish", *SIMPLE, "Ack", "ChangeInvisible"),
@@ -90,12 +86,10 @@ def invisible_time_changed(case: Case) -> None:
 
 @scenario(
     id="grpc-simple.changed-in-a-batch",
-    feature="grpc-simple",
     proves="After a change of its invisible time a message is acknowledged or changed, also if others came with it.",
     source="docs/delivery.md; Apache 5.5 takes no acknowledgement of a changed one that was not the first of its batch",
     ours_only=True,
     programs=("Publish", *SIMPLE, "Ack", "ChangeInvisible"),
-    limit=90,
 )
 def changed_in_a_batch(case: Case) -> None:
     topic, group = case.topic(1, kind="NORMAL"), case.consumers()
@@ -114,11 +108,9 @@ def changed_in_a_batch(case: Case) -> None:
 
 @scenario(
     id="grpc-simple.late-acknowledgement",
-    feature="grpc-simple",
     proves="An acknowledgement after the invisible time is refused, and the message comes again.",
     source="Apache 5.5, AckMessageActivity of the proxy: code 40013",
     programs=("Publish", *SIMPLE, "Ack", "ChangeInvisible"),
-    limit=90,
 )
 def late_acknowledgement(case: Case) -> None:
     topic, group = case.topic(1, kind="NORMAL"), case.consumers()
@@ -135,11 +127,9 @@ def late_acknowledgement(case: Case) -> None:
 
 @scenario(
     id="grpc-simple.many",
-    feature="grpc-simple",
     proves="Many messages come in batches, each once, from all queues of a topic.",
     source=_SOURCE,
     programs=("Publish", *SIMPLE),
-    limit=90,
 )
 def many(case: Case) -> None:
     topic, group = case.topic(4, kind="NORMAL"), case.consumers()
@@ -153,11 +143,9 @@ def many(case: Case) -> None:
 
 @scenario(
     id="grpc-simple.shared",
-    feature="grpc-simple",
     proves="Two consumers of a group share its messages; another group gets all of them again.",
     source="rocketmq.apache.org, Load Balancing for Consumers: SimpleConsumer, by message",
     programs=("Publish", *SIMPLE),
-    limit=90,
 )
 def shared(case: Case) -> None:
     topic, group, other = case.topic(1, kind="NORMAL"), case.consumers(), case.consumers()
@@ -175,11 +163,9 @@ def shared(case: Case) -> None:
 
 @scenario(
     id="grpc-simple.woken",
-    feature="grpc-simple",
     proves="A receive that waits is answered as soon as a message comes.",
     source="Apache 5.5, PopLongPollingService of the broker",
     programs=SIMPLE,
-    limit=90,
 )
 def woken(case: Case) -> None:
     topic, group = case.topic(2, kind="NORMAL"), case.consumers()

@@ -20,11 +20,9 @@ def _plan(keys: str) -> Outgoing:
 
 @scenario(
     id="grpc-transaction.at-once",
-    feature="grpc-transaction",
     proves="What a producer commits at once is delivered, under the id that it was told; what it rolls back is not.",
     source=_SOURCE,
     programs=("PublishInTransaction", *SIMPLE),
-    limit=90,
 )
 def at_once(case: Case) -> None:
     topic, group = case.topic(2, kind="TRANSACTION"), case.consumers()
@@ -41,7 +39,6 @@ def at_once(case: Case) -> None:
 
 @scenario(
     id="grpc-transaction.checked",
-    feature="grpc-transaction",
     proves="A producer that has not decided is asked again, as often as it says nothing, and its answer counts.",
     source="Apache 5.5, TransactionalMessageServiceImpl; RecoverOrphanedTransactionCommand of the telemetry stream",
     needs=(Need.SHORT_TRANSACTIONS,),
@@ -63,7 +60,6 @@ def checked(case: Case) -> None:
 
 @scenario(
     id="grpc-transaction.another-producer",
-    feature="grpc-transaction",
     proves="Once a producer is gone, another one of its topic is asked.",
     source="Apache 5.5, ProducerManager.getAvailableChannel of the broker",
     needs=(Need.SHORT_TRANSACTIONS,),

@@ -17,7 +17,6 @@ EVERYTHING: Final = EARLY | LATE | NEW
 
 @scenario(
     id="offset.queues-and-times",
-    feature="offset",
     proves="First and last offset, offset by time, earliest store time; one client's stored offset is another's.",
     source="Apache 4.9, AdminBrokerProcessor and ConsumerManageProcessor",
     programs=("PullAll", "PullOffsets"),
@@ -54,7 +53,6 @@ def _begun(case: Case, *wanted: set[str]) -> list[set[str]]:
 
 @scenario(
     id="offset.begin-in-old-queue",
-    feature="offset",
     proves="In a queue whose messages are old, a new group begins where its consumer says: first, last or at a time.",
     source="Apache 4.9, ConsumerManageProcessor.queryConsumerOffset and RebalancePushImpl.computePullFromWhere",
     needs=(Need.AGED_QUEUES,),
@@ -68,7 +66,6 @@ def begin_in_old_queue(case: Case) -> None:
 
 @scenario(
     id="offset.begin-in-young-queue",
-    feature="offset",
     proves="While a queue's first message counts as in memory, a new group begins with it, whatever its consumer says.",
     source="Apache 4.9, ConsumerManageProcessor.queryConsumerOffset",
     needs=(Need.YOUNG_QUEUES,),

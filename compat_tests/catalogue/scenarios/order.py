@@ -27,7 +27,6 @@ _ORDERLY: Final = (
 
 @scenario(
     id="order.one-at-a-time",
-    feature="order",
     proves="An orderly consumer gets each queue's messages in their order, one at a time.",
     source=_ORDERLY,
     programs=("PushOrderly",),
@@ -50,7 +49,6 @@ def one_at_a_time(case: Case) -> None:
 
 @scenario(
     id="order.queues-handed-on",
-    feature="order",
     proves="A second orderly consumer gets the locks that the first gave back when it left.",
     source=_ORDERLY,
     programs=("PushOrderly",),
@@ -69,7 +67,6 @@ def queues_handed_on(case: Case) -> None:
 
 @scenario(
     id="order.join-and-leave",
-    feature="order",
     proves="Order is kept for each key while orderly consumers fail messages, join and leave; none is passed over.",
     source=_ORDERLY,
     needs=(Need.ONE_BROKER,),

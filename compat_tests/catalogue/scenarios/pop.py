@@ -37,7 +37,6 @@ def pops(case: Case, topic: str, group: str, *, share: int = 0) -> None:
 
 @scenario(
     id="pop.push-consumer",
-    feature="pop",
     proves="A push consumer whose group pops gets each message once; the next consumer of the group gets none of them.",
     source=_SOURCE,
     needs=(Need.POP,),
@@ -62,7 +61,6 @@ def push_consumer(case: Case) -> None:
 
 @scenario(
     id="pop.shared-queues",
-    feature="pop",
     proves="With popShareQueueNum a lone push consumer gets the messages of all queues.",
     source=_SOURCE,
     needs=(Need.POP,),
@@ -85,7 +83,6 @@ def shared_queues(case: Case) -> None:
 
 @scenario(
     id="pop.fails-and-comes-again",
-    feature="pop",
     proves="A message that a popping consumer fails comes again after 10 s, counted as a second try, with its topic.",
     source=_SOURCE,
     needs=(Need.POP,),
@@ -115,7 +112,6 @@ def fails_and_comes_again(case: Case) -> None:
 
 @scenario(
     id="pop.orderly-pulls",
-    feature="pop",
     proves="An orderly push consumer pulls, though its group pops, and gets each queue's messages in their order.",
     source="Apache 5.5, RebalancePushImpl.clientRebalance",
     needs=(Need.POP,),
@@ -139,7 +135,6 @@ def orderly_pulls(case: Case) -> None:
 
 @scenario(
     id="pop.pulls-by-default",
-    feature="pop",
     proves="A push consumer that leaves its queues to the broker pulls them where nobody set another mode.",
     source=_SOURCE,
     needs=(Need.POP,),

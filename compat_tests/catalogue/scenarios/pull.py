@@ -19,7 +19,6 @@ def _needs_lite_pull(case: Case) -> None:
 
 @scenario(
     id="pull.lite-subscribe",
-    feature="pull",
     proves="A lite pull consumer that subscribes gets every message once.",
     source=_LITE,
     programs=("LiteSubscribe",),
@@ -36,7 +35,6 @@ def lite_subscribe(case: Case) -> None:
 
 @scenario(
     id="pull.lite-goes-on",
-    feature="pull",
     proves="A lite pull consumer goes on where its group committed, and gets the tags that it asks for.",
     source=_LITE,
     programs=("LiteSubscribe",),
@@ -58,7 +56,6 @@ def lite_goes_on(case: Case) -> None:
 
 @scenario(
     id="pull.lite-assign",
-    feature="pull",
     proves="A lite pull consumer reads queues that it chooses, seeks in them, and commits its offset.",
     source=_LITE,
     programs=("LiteAssign",),
@@ -82,7 +79,6 @@ def lite_assign(case: Case) -> None:
 
 @scenario(
     id="pull.in-order",
-    feature="pull",
     proves="Pulls read a queue in its order, 32 messages at a time, and say where the next one begins.",
     source=_OLD,
     programs=("PullAll",),
@@ -106,7 +102,6 @@ def in_order(case: Case) -> None:
 
 @scenario(
     id="pull.by-tag",
-    feature="pull",
     proves="The broker leaves other tags out of a pull, and moves the next offset past them.",
     source=f"{_OLD}; rocketmq.apache.org, Message Filtering",
     programs=("PullAll",),
@@ -124,7 +119,6 @@ def by_tag(case: Case) -> None:
 
 @scenario(
     id="pull.past-the-ends",
-    feature="pull",
     proves="A pull past a queue's end is sent back to it; pulls inside it bring what is there.",
     source=_OLD,
     programs=("PullAt",),
@@ -148,7 +142,6 @@ def past_the_ends(case: Case) -> None:
 
 @scenario(
     id="pull.block-if-not-found",
-    feature="pull",
     proves="At a queue's end the broker holds a pull: as long as asked, or until a message comes.",
     source="Apache 4.9, PullRequestHoldService",
     programs=("PullBlocking",),

@@ -14,7 +14,6 @@ _PUSH: Final = "Apache 4.9, DefaultMQPushConsumerImpl; rocketmq.apache.org, Push
 
 @scenario(
     id="push.concurrent",
-    feature="push",
     proves="A push consumer with a concurrent listener gets every message once, whole.",
     source=_PUSH,
     programs=("PushConcurrent",),
@@ -37,7 +36,6 @@ def concurrent(case: Case) -> None:
 
 @scenario(
     id="push.large-bodies",
-    feature="push",
     proves="Bodies that fill more than one pull's answer come among small and compressed ones.",
     source="Apache 4.9, MessageStoreConfig.maxTransferBytesOnMessageInMemory",
     programs=("PushConcurrent",),
@@ -56,7 +54,6 @@ def large_bodies(case: Case) -> None:
 
 @scenario(
     id="push.tags",
-    feature="push",
     proves="A push consumer gets the messages of the tags that it names, and no others.",
     source="Apache 4.9, FilterAPI and DefaultMessageFilter; rocketmq.apache.org, Message Filtering",
     programs=("PushConcurrent",),
@@ -73,7 +70,6 @@ def tags(case: Case) -> None:
 
 @scenario(
     id="push.woken",
-    feature="push",
     proves="A held pull is answered when a message arrives, not when its 15 s are over.",
     source="Apache 4.9, PullRequestHoldService.notifyMessageArriving",
     programs=("PushWhileSending",),

@@ -14,7 +14,6 @@ _QUERY: Final = "Apache 4.9, QueryMessageProcessor, IndexService and MQAdminImpl
 
 @scenario(
     id="query.by-key-and-ids",
-    feature="query",
     proves="A message is found by each of its keys, by its unique key and by its offset message id, whole.",
     source=_QUERY,
     programs=("Query",),
@@ -45,7 +44,6 @@ def by_key_and_ids(case: Case) -> None:
 
 @scenario(
     id="query.no-more-than-asked",
-    feature="query",
     proves="Of many messages with a key as many come as were asked for, the newest.",
     source=_QUERY,
     programs=("Query",),
@@ -63,7 +61,6 @@ def no_more_than_asked(case: Case) -> None:
 
 @scenario(
     id="query.missing-key",
-    feature="query",
     proves="A key that nobody sent is answered as missing.",
     source=_QUERY,
     programs=("QueryMissing",),
@@ -78,7 +75,6 @@ def missing_key(case: Case) -> None:
 
 @scenario(
     id="query.missing-id",
-    feature="query",
     proves="An offset message id past the log finds nothing.",
     source="Apache 4.9, QueryMessageProcessor.viewMessageById",
     programs=("Query",),

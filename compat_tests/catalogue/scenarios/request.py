@@ -14,7 +14,6 @@ REPEAT: Final = 400  # so long that the client compresses it
 
 @scenario(
     id="request.replies",
-    feature="request",
     proves="Each request gets its reply, late and lost ones their errors; replies are stored where their answers say.",
     source="Apache 4.9, ReplyMessageProcessor and RequestFutureHolder; rocketmq.apache.org, Request-Reply",
     needs=(Need.ONE_BROKER,),

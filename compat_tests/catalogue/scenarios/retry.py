@@ -44,7 +44,6 @@ def tries(received: Iterable[Event], body: str) -> list[Event]:
 
 @scenario(
     id="retry.comes-again",
-    feature="retry",
     proves="A failed message comes again, each try counted, with topic, id, tag and keys; at last it is a dead letter.",
     source=_RETRY,
     needs=(Need.SHORT_DELAYS,),
@@ -93,13 +92,11 @@ def is_redelivered(case: Case) -> None:
 
 @scenario(
     id="retry.first-try",
-    feature="retry",
     proves="A message that a consumer fails once comes again after the third delay level, counted as a second try.",
     source=_RETRY,
     needs=(Need.DELAYS_KNOWN, Need.QUICK_RETRY),
     programs=("PushFailing",),
     background=("SendSync",),
-    limit=90,
 )
 def first_try(case: Case) -> None:
     topic, group = _known(case)
@@ -116,7 +113,6 @@ def first_try(case: Case) -> None:
 
 @scenario(
     id="retry.dead-letters-found",
-    feature="retry",
     proves="Dead letters are found by their key and both ids; sent again they are messages like others.",
     source=f"{_RETRY}; rocketmq.apache.org, Dead-letter Message",
     needs=(Need.SHORT_DELAYS,),
@@ -194,13 +190,11 @@ def _orderly(case: Case, suspend: int, least: int) -> None:
 
 @scenario(
     id="retry.orderly",
-    feature="retry",
     proves="A message that an orderly consumer fails holds its queue up and comes again, until it is a dead letter.",
     source="Apache 4.9, ConsumeMessageOrderlyService.processConsumeResult",
     needs=(Need.SHORT_DELAYS,),  # a dead letter comes after the delay of its last try
     programs=("PushFailing", "PushConcurrent"),
     background=("SendSync",),
-    limit=90,
 )
 def orderly(case: Case) -> None:
     _orderly(case, 300, 300)
@@ -208,13 +202,11 @@ def orderly(case: Case) -> None:
 
 @scenario(
     id="retry.orderly-at-least-10-ms",
-    feature="retry",
     proves="An orderly consumer waits at least 10 ms before it tries a failed message again.",
     source="Apache 4.9, ConsumeMessageOrderlyService.submitConsumeRequestLater",
     needs=(Need.SHORT_DELAYS,),  # a dead letter comes after the delay of its last try
     programs=("PushFailing", "PushConcurrent"),
     background=("SendSync",),
-    limit=90,
 )
 def orderly_at_least_10_ms(case: Case) -> None:
     _orderly(case, 1, 10)
@@ -222,7 +214,6 @@ def orderly_at_least_10_ms(case: Case) -> None:
 
 @scenario(
     id="retry.not-of-broadcast",
-    feature="retry",
     proves="A broadcast message that a consumer fails is not tried again.",
     source="Apache 4.9, ConsumeMessageConcurrentlyService.processConsumeResult",
     needs=(Need.SHORT_DELAYS,),

@@ -26,7 +26,6 @@ def assert_acknowledged(sent: list[Event], received: list[Event]) -> None:
 
 @scenario(
     id="send.sync",
-    feature="send",
     proves="A message sent synchronously is stored where the answer says, with body, tags, keys, flag and properties.",
     source=f"{_SEND}; rocketmq.apache.org, Simple Message Example",
     programs=("SendSync",),
@@ -55,7 +54,6 @@ def sync(case: Case) -> None:
 
 @scenario(
     id="send.async",
-    feature="send",
     proves="Asynchronous sends are all answered, and stored where the answers say.",
     source=f"{_SEND}; rocketmq.apache.org, Simple Message Example",
     programs=("SendAsync",),
@@ -73,7 +71,6 @@ def asynchronous(case: Case) -> None:
 
 @scenario(
     id="send.one-way",
-    feature="send",
     proves="Messages sent one way, without an answer, are stored.",
     source=f"{_SEND}; rocketmq.apache.org, Simple Message Example",
     programs=("SendOneway",),
@@ -87,7 +84,6 @@ def one_way(case: Case) -> None:
 
 @scenario(
     id="send.batch",
-    feature="send",
     proves="A batch goes to one queue in its order, and the answer lists the ids of all its messages.",
     source=f"{_SEND}; rocketmq.apache.org, Batch Message Sending",
     programs=("SendBatch",),
@@ -108,7 +104,6 @@ def batch(case: Case) -> None:
 
 @scenario(
     id="send.to-queue",
-    feature="send",
     proves="A message sent to a queue goes there, in the order of the sends.",
     source=_SEND,
     programs=("SendToQueue",),
@@ -125,7 +120,6 @@ def to_queue(case: Case) -> None:
 
 @scenario(
     id="send.to-missing-queue",
-    feature="send",
     proves="A message for a queue that the topic lacks is refused with code 1, and the queue is named.",
     source="Apache 4.9, AbstractSendMessageProcessor.msgCheck",
     programs=("SendToQueue",),
@@ -140,7 +134,6 @@ def to_missing_queue(case: Case) -> None:
 
 @scenario(
     id="send.by-selector",
-    feature="send",
     proves="Messages that a selector sends to one queue stay in the order of the sends.",
     source=f"{_SEND}; rocketmq.apache.org, Ordered Message Sending",
     programs=("SendBySelector",),
@@ -156,7 +149,6 @@ def by_selector(case: Case) -> None:
 
 @scenario(
     id="send.body-sizes",
-    feature="send",
     proves="Bodies from 1 byte to the limit of 4 MiB come back as they were sent.",
     source="Apache 4.9, MessageStoreConfig.maxMessageSize",
     programs=("SendSync",),
@@ -176,7 +168,6 @@ def body_sizes(case: Case) -> None:
 
 @scenario(
     id="send.too-long-for-client",
-    feature="send",
     proves="The client itself refuses a body over 4 MiB with code 13, and sends nothing.",
     source="Apache 4.9, Validators.checkMessage",
     programs=("SendSync",),
@@ -190,7 +181,6 @@ def too_long_for_client(case: Case) -> None:
 
 @scenario(
     id="send.too-long-for-broker",
-    feature="send",
     proves="The broker refuses a body over 4 MiB with code 13, names the limit, and goes on serving.",
     source="Apache 4.9, AbstractSendMessageProcessor and MessageStoreConfig.maxMessageSize",
     programs=("SendSync",),
@@ -209,7 +199,6 @@ def too_long_for_broker(case: Case) -> None:
 
 @scenario(
     id="send.compressed",
-    feature="send",
     proves="A body that the client compresses, above 4 KiB, is stored compressed and read as it was.",
     source="Apache 4.9, DefaultMQProducerImpl.tryToCompressMessage",
     programs=("SendSync",),
@@ -225,7 +214,6 @@ def compressed(case: Case) -> None:
 
 @scenario(
     id="send.auto-created-topic",
-    feature="send",
     proves="The first message to a new topic creates it with the four queues that clients ask for.",
     source="Apache 4.9, TopicConfigManager.createTopicInSendMessageMethod",
     needs=(Need.AUTO_CREATE_TOPIC, Need.ONE_BROKER),
@@ -246,7 +234,6 @@ def _refused(case: Case, topic: str) -> None:
 
 @scenario(
     id="send.to-delay-topic",
-    feature="send",
     proves="Nobody may send to the topic of the delay levels.",
     source="Apache 4.9, TopicValidator.isNotAllowedSendTopic",
     programs=("SendSync",),
@@ -257,7 +244,6 @@ def to_delay_topic(case: Case) -> None:
 
 @scenario(
     id="send.to-half-topic",
-    feature="send",
     proves="Nobody may send to the topic of half messages.",
     source="Apache 4.9, TopicValidator.isNotAllowedSendTopic",
     programs=("SendSync",),

@@ -62,7 +62,6 @@ def assert_on_time(event: Event, late: int) -> None:
 
 @scenario(
     id="timer.every-way",
-    feature="timer",
     proves="Messages come at the times that 5.x clients set in every way; times too far are refused; recalls work.",
     source=_SOURCE,
     needs=(Need.TIMER, Need.RECALL),
@@ -132,7 +131,6 @@ def every_way(case: Case) -> None:
 
 @scenario(
     id="timer.of-4-x",
-    feature="timer",
     proves="A 4.x client's messages with a delivery time come then; a delay level besides wins.",
     source=f"{_SOURCE}; help.aliyun.com, Scheduled and delayed messages (__STARTDELIVERTIME)",
     needs=(Need.TIMER, Need.DELAYS_KNOWN),

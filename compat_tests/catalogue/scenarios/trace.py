@@ -30,13 +30,11 @@ def reports_of(case: Case, message_id: str, kinds: set[str]) -> list[list[str]]:
 
 @scenario(
     id="trace.send-and-consume",
-    feature="trace",
     proves="The send and the consumption of a traced message are found in the trace topic by its id.",
     source="Apache 4.9, AsyncTraceDispatcher and TraceDataEncoder; rocketmq.apache.org, Message Trace",
     needs=(Need.TRACE,),
     programs=("Traced",),
     background=("Query",),
-    limit=90,
 )
 def send_and_consume(case: Case) -> None:
     topic, group, producers = case.topic(1, name="Traced"), case.group(), case.group("producers")

@@ -39,7 +39,6 @@ def texts(found: list[Event]) -> list[str]:
 
 @scenario(
     id="transaction.at-once",
-    feature="transaction",
     proves="What a producer commits at once is delivered, what it rolls back is not.",
     source=_SOURCE,
     programs=("SendInTransaction",),
@@ -54,7 +53,6 @@ def at_once(case: Case) -> None:
 
 @scenario(
     id="transaction.every-outcome",
-    feature="transaction",
     proves="Each message has the outcome that its producer says, at once or at a back-check; the rest is given up.",
     source=_SOURCE,
     needs=(Need.SHORT_TRANSACTIONS, Need.ONE_BROKER),
@@ -144,12 +142,10 @@ def _given_up(case: Case, message_id: str) -> Event:
 
 @scenario(
     id="transaction.checked",
-    feature="transaction",
     proves="A producer that has not decided is asked again, and its answer counts.",
     source=_SOURCE,
     needs=(Need.SHORT_TRANSACTIONS,),
     programs=("SendInTransaction",),
-    limit=90,
 )
 def checked(case: Case) -> None:
     topic = case.topic(1, name="Transactions")
@@ -162,12 +158,10 @@ def checked(case: Case) -> None:
 
 @scenario(
     id="transaction.another-producer",
-    feature="transaction",
     proves="Once a producer is gone, another one of its group is asked.",
     source="Apache 4.9, AbstractTransactionalMessageCheckListener and ProducerManager.getAvailableChannel",
     needs=(Need.SHORT_TRANSACTIONS,),
     programs=("SendInTransaction",),
-    limit=90,
 )
 def another_producer(case: Case) -> None:
     topic, producers = case.topic(1, name="Transactions"), case.group("producers")

@@ -18,7 +18,6 @@ TYPES: Final = (*SENT, "TRANSACTION")
 
 @scenario(
     id="type.mismatch-refused",
-    feature="type",
     proves="A message of another type than its topic's is refused with code 13, and both types are named.",
     source="Apache 5.5, TopicMessageTypeValidator of its proxy, whose rule rocketwire's broker keeps; docs/delivery.md",
     ours_only=True,
@@ -40,7 +39,6 @@ def mismatch_refused(case: Case) -> None:
 
 @scenario(
     id="type.not-checked",
-    feature="type",
     proves="A topic without a message type takes messages of every kind.",
     source="Apache 4.9, SendMessageProcessor: it knows no types",
     programs=("SendSync", "SendInTransaction", "SendBatch"),

@@ -52,5 +52,5 @@ def facts(product: Product = Product.APACHE, version: str = "4.9.7", **offers: b
 
 
 def made(run: Callable[[Case], object], id_: str = "send.made", **more: object) -> Scenario:
-    settings = {"feature": "send", "proves": "It is made for a test.", "source": "this test", "limit": 20.0, **more}
+    settings = {"proves": "It is made for a test.", "source": "this test", "limit": 20.0, **more}
     return Scenario(id=id_, run=run, **settings)  # type: ignore[arg-type]

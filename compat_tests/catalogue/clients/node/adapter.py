@@ -30,13 +30,11 @@ class NodeClient(Adapter):
     programs = frozenset(
         {
             "SendSync",
-            "SendThrough",
             "SendAsync",
             "PushConcurrent",
             "PushBroadcast",
             "PushFailing",
             "PushSql",
-            "PushDelayed",
             "PushWhileSending",
         }
     )

@@ -13,7 +13,6 @@ from rocketwire.compat.clients.python.request import Request
 from rocketwire.remoting import (
     Begin,
     Later,
-    Message,
     Producer,
     PullConsumer,
     PushConsumer,
@@ -89,22 +88,13 @@ def _consuming(request: Request, handler: Handler, *, group: str = "", sql: str 
         yield
 
 
-def _send_in_turn(request: Request, producer: Producer, refusal: str = "refused") -> None:
-    for wanted in request.messages():
-        try:
-            told.sent(producer.send(wanted.message))
-        except RemotingError as refused:
-            told.failure(refusal, refused)
-
-
 def _send_sync(request: Request) -> None:
     with _producer(request) as producer:
-        _send_in_turn(request, producer)
-
-
-def _send_through(request: Request) -> None:
-    with _producer(request) as producer:
-        _send_in_turn(request, producer, "failed")
+        for wanted in request.messages():
+            try:
+                told.sent(producer.send(wanted.message))
+            except RemotingError as refused:
+                told.failure("refused", refused)
 
 
 def _send_one_way(request: Request) -> None:
@@ -205,29 +195,6 @@ def _push_sql(request: Request) -> None:
             inbox.await_all(request)
 
 
-def _push_delayed(request: Request) -> None:
-    """Delayed messages to a waiting consumer, while others go to the topic `busy` all the time."""
-    inbox = Inbox()
-    over = threading.Event()
-    busy: list[int] = []
-    with _producer(request) as producer, _consuming(request, inbox.handler("push")):
-        other = threading.Thread(target=_keep_busy, args=(request, producer, over, busy))
-        other.start()
-        try:
-            _send_in_turn(request, producer)
-            inbox.await_all(request)
-        finally:
-            over.set()
-            other.join()
-    told.event("busy", sent=len(busy))
-
-
-def _keep_busy(request: Request, producer: Producer, over: threading.Event, busy: list[int]) -> None:
-    plain = Message(request.text("busy"), b"plain" * 50)
-    while not over.is_set():
-        busy.append(producer.send(plain).queue_offset)
-
-
 def _push_while_sending(request: Request) -> None:
     """Messages to a waiting consumer, one at a time: how long each took from the send to the handler."""
     inbox = Inbox()
@@ -247,7 +214,6 @@ def _push_while_sending(request: Request) -> None:
 
 PROGRAMS: Final[Mapping[str, Callable[[Request], None]]] = {
     "SendSync": _send_sync,
-    "SendThrough": _send_through,
     "SendOneway": _send_one_way,
     "SendToQueue": _send_to_queue,
     "SendBatch": _send_batch,
@@ -255,6 +221,5 @@ PROGRAMS: Final[Mapping[str, Callable[[Request], None]]] = {
     "PushConcurrent": _push_concurrent,
     "PushFailing": _push_failing,
     "PushSql": _push_sql,
-    "PushDelayed": _push_delayed,
     "PushWhileSending": _push_while_sending,
 }

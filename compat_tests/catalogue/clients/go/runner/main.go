@@ -14,15 +14,13 @@ import (
 
 // What the client can do, by the names that all clients' programs have.
 var programs = map[string]func(in request){
+	"DeleteTopic":       deleteTopic,
 	"SendSync":          sendSync,
-	"SendThrough":       sendSync,
 	"SendAsync":         sendAsync,
 	"SendOneway":        sendOneway,
 	"SendBySelector":    sendBySelector,
 	"SendToQueue":       sendToQueue,
-	"SendBatch":         sendBatch,
 	"SendInTransaction": sendInTransaction,
-	"Route":             route,
 	"PullAll":           pullAll,
 	"PullAt":            pullAt,
 	"PushConcurrent":    pushConcurrent,
@@ -30,7 +28,6 @@ var programs = map[string]func(in request){
 	"PushBroadcast":     pushBroadcast,
 	"PushFailing":       pushFailing,
 	"PushSql":           pushSQL,
-	"PushDelayed":       pushDelayed,
 	"PushWhileSending":  pushWhileSending,
 	"Traced":            traced,
 }

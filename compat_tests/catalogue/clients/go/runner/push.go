@@ -87,39 +87,6 @@ func pushSQL(in request) {
 	box.await(in)
 }
 
-// pushDelayed sends delayed messages to a waiting consumer, while others go to the topic `busy` all the time.
-func pushDelayed(in request) {
-	box := &inbox{}
-	to := pushConsumer(in, in.text("group"))
-	selector := consumer.MessageSelector{Type: consumer.TAG, Expression: in.textOr("expression", "*")}
-	subscribed(to, in.text("topic"), selector, box.listener("push"))
-	defer to.Shutdown()
-	over := make(chan struct{})
-	busy := make(chan int)
-	go keepBusy(in, over, busy)
-	sendSync(in)
-	box.await(in)
-	close(over)
-	print(event{"event": "busy", "sent": <-busy})
-}
-
-func keepBusy(in request, over <-chan struct{}, busy chan<- int) {
-	from := startedProducer(in)
-	defer from.Shutdown()
-	for count := 0; ; {
-		select {
-		case <-over:
-			busy <- count
-			return
-		default:
-			plain := primitive.NewMessage(in.text("busy"), make([]byte, 250))
-			if _, err := from.SendSync(context.Background(), plain); err == nil {
-				count++
-			}
-		}
-	}
-}
-
 // pushWhileSending sends messages to a waiting consumer one at a time: prints how long each took to the listener.
 func pushWhileSending(in request) {
 	box := &inbox{}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/apache/rocketmq-client-go/v2/admin"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 	"github.com/apache/rocketmq-client-go/v2/producer"
 )
@@ -108,22 +109,13 @@ func sendToQueue(in request) {
 	}
 }
 
-// sendBatch sends all messages as one batch; a refusal is printed.
-func sendBatch(in request) {
-	from := startedProducer(in)
-	defer from.Shutdown()
-	var batch []*primitive.Message
-	for _, each := range messages(in) {
-		batch = append(batch, each.message)
+// deleteTopic deletes a topic with the admin client, which looks at no answer's code, at the `broker` addresses.
+func deleteTopic(in request) {
+	tool, err := admin.NewAdmin(admin.WithResolver(resolver(in)))
+	check(err)
+	defer tool.Close()
+	for _, broker := range in.all("broker") {
+		deleted := tool.DeleteTopic(context.Background(), admin.WithTopicDelete(in.text("topic")), admin.WithBrokerAddrDelete(broker))
+		check(deleted)
 	}
-	answered(from.SendSync(context.Background(), batch...))
-}
-
-// route prints the queues that a producer finds for a topic.
-func route(in request) {
-	names := []string{}
-	for _, queue := range queuesOf(in, in.text("topic")) {
-		names = append(names, queueName(queue))
-	}
-	print(event{"event": "route", "queues": names})
 }

@@ -28,7 +28,7 @@ exports.PushBroadcast = async request => {
     consuming(request, both('b'), '*', taking(inbox, 'b'), () =>
       producing(request, async producer => {
         for (const message of all) {
-          await sendOne(producer, message, 'refused');
+          await sendOne(producer, message);
         }
         await inbox.awaitCount(2 * all.length, LONG, 300);
       })));
@@ -80,37 +80,6 @@ exports.PushSql = async request => {
   await start(request.all('sql'), 0);
 };
 
-/** A waiting consumer is sent delayed messages, while others go to the topic `busy` all the time. */
-exports.PushDelayed = async request => {
-  const inbox = new Inbox();
-  let over = false;
-  let busy = 0;
-  await consuming(request, {}, request.text('expression', '*'), taking(inbox, 'push'), () =>
-    producing(request, async producer => {
-      const keepBusy = (async () => {
-        while (!over) {
-          const [ plain ] = messages(plainFor(request));
-          await producer.send(plain);
-          busy++;
-        }
-      })();
-      try {
-        for (const message of messages(request)) {
-          await sendOne(producer, message, 'refused');
-        }
-        await inbox.await(request);
-      } finally {
-        over = true;
-        await keepBusy;
-      }
-    }));
-  out.print({ event: 'busy', sent: busy });
-};
-
-function plainFor(request) {
-  return { text: () => request.text('busy'), all: () => [ 'body=plain&repeat=50' ] };
-}
-
 /** A waiting consumer is sent messages one at a time: prints how long each took from the send to the handler. */
 exports.PushWhileSending = async request => {
   const inbox = new Inbox();
@@ -122,7 +91,7 @@ exports.PushWhileSending = async request => {
     await sleep(request.number('idle', 1500)); // the pulls are held by the broker by now
     const all = messages(request);
     for (let i = 0; i < all.length; i++) {
-      await sendOne(producer, all[i], 'refused');
+      await sendOne(producer, all[i]);
       await inbox.awaitCount(i + 1, LONG, 0);
     }
     await inbox.awaitCount(all.length, 1, 100);
