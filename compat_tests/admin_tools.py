@@ -1,7 +1,6 @@
-"""Apache's administration tools, in a JVM of the host: the commands of `mqadmin`, and 4.9.7's DefaultMQAdminExt.
+"""Apache's administration tools, in a JVM of the host: the commands of `mqadmin`.
 
-The server's jars hold the tools and the client too; so all scenarios run there, and those of `java/mqadmin` besides;
-with 4.9.7 those of `java/tools` too.
+The server's jars hold the tools and the client too; so all programs run there, and those of `java/mqadmin` besides.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from rocketwire.compat.clients.java.adapter import JVM_FLAGS
 from rocketwire.compat.environment import artifacts, cache, image
 
 VERSION: Final = "4.9.7"
-_SOURCES: Final = {"4.9.7": ("common", "v4", "mqadmin", "tools"), "5.5.0": ("common", "v5", "mqadmin")}
+_SOURCES: Final = {"4.9.7": ("common", "v4", "mqadmin"), "5.5.0": ("common", "v5", "mqadmin")}
 VERSIONS: Final = tuple(_SOURCES)
 _OWN: Final = Path(__file__).parent / "java"
 # Without it 5.x's logback tells of itself on the standard output.

@@ -12,8 +12,6 @@ import time
 from collections.abc import Callable
 from typing import IO, Any, Final, NamedTuple, Self
 
-from rocketwire.compat.brokers.endpoint import Endpoint
-
 WITHIN: Final = 120.0
 
 
@@ -30,19 +28,19 @@ class Ran(NamedTuple):
 
 
 class Rocketwire:
-    """The command line, told one name server."""
+    """The command line with the address of a name server, of a kind of brokers."""
 
-    def __init__(self, endpoint: Endpoint, kind: str) -> None:
-        self.endpoint = endpoint
+    def __init__(self, namesrv: str, kind: str = "rocketwire") -> None:
+        self.namesrv = namesrv
         self.kind = kind
 
     def __call__(self, *arguments: object, given: bytes = b"") -> Ran:
-        program = [sys.executable, "-m", "rocketwire", *map(str, arguments), "--namesrv", self.endpoint.namesrv]
+        program = [sys.executable, "-m", "rocketwire", *map(str, arguments), "--namesrv", self.namesrv]
         ran = subprocess.run(program, input=given, capture_output=True, check=False, timeout=240)
         return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
 
     def started(self, *arguments: object) -> Running:
-        return Running([*map(str, arguments), "--namesrv", self.endpoint.namesrv])
+        return Running([*map(str, arguments), "--namesrv", self.namesrv])
 
 
 class Running:

@@ -7,8 +7,7 @@ import json
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -222,11 +221,3 @@ def create_topic(address: str, topic: str) -> None:
     """Make a topic with `QUEUES` queues on a broker."""
     with BlockingConnection("broker", parse_address(address)) as broker:
         put_topic(broker, TopicConfig(topic_name=topic, read_queue_nums=QUEUES, write_queue_nums=QUEUES))
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until it is so."""
-    end = time.monotonic() + READY_WITHIN
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -115,14 +114,6 @@ def assert_kept(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
 def kept(entry: Mapping[str, Any], after: Mapping[str, Any] | None) -> bool:
     """Whether all fields of an entry are as they were."""
     return after is not None and {**after, **entry} == after
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Return once it is so."""
-    end = time.monotonic() + 120
-    while not is_so():
-        assert time.monotonic() < end, "not within 120 s"
-        time.sleep(0.1)
 
 
 def deliveries(view: View, unique_key: str) -> int:

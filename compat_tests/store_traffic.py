@@ -19,6 +19,7 @@ from typing import Final
 from compat_tests.remoting import Answer, Ask, Connection
 from compat_tests.store_view import GET_MAX_OFFSET, Queue, View
 from compat_tests.stored import Stored
+from compat_tests.waiting import wait_until
 from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.names import AUTO_CREATE_TOPIC, SCHEDULE_TOPIC
 
@@ -155,10 +156,11 @@ def send_timed(connection: Connection, topic: str, messages: Mapping[str, Mappin
 
 def _wait_for(connection: Connection, queue: Queue, offset: int) -> None:
     """Return once the queue has the message: Apache's broker fills its queues behind the log."""
-    end = time.monotonic() + _DISPATCHED_WITHIN
-    while int(connection.ask(GET_MAX_OFFSET, {"topic": queue[0], "queueId": queue[1]}).fields["offset"]) <= offset:
-        assert time.monotonic() < end, f"{queue} does not get its message {offset}"
-        time.sleep(0.01)
+    wait_until(
+        lambda: int(connection.ask(GET_MAX_OFFSET, {"topic": queue[0], "queueId": queue[1]}).fields["offset"]) > offset,
+        f"{queue} does not get its message {offset}",
+        within=_DISPATCHED_WITHIN,
+    )
 
 
 def _kind(topic: str, name: str, number: int, queues: int, *, queue: int | None = None) -> _Message:

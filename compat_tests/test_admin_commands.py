@@ -10,7 +10,6 @@ import contextlib
 import io
 import json
 import tempfile
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, Final
 import pytest
 
 from compat_tests.endpoints import TARGETS
+from compat_tests.waiting import wait_until
 from rocketwire.cli import main
 from rocketwire.cli.waiting import waits
 from rocketwire.compat.brokers.endpoint import Endpoint, running
@@ -108,10 +108,11 @@ def join(scene: Scene) -> None:
 
 def await_commits(scene: Scene) -> None:
     """Wait until the consumer's offsets are those behind all messages: it commits them one-way."""
-    end = time.monotonic() + 60
-    while [each["offset"] for each in scene.run("offset show live --topic Orders --json").out] != [EACH] * QUEUES:
-        assert time.monotonic() < end, "the consumer has not committed its offsets"
-        time.sleep(0.1)
+    wait_until(
+        lambda: [each["offset"] for each in scene.run("offset show live --topic Orders --json").out] == [EACH] * QUEUES,
+        "the consumer has not committed its offsets",
+        within=60,
+    )
 
 
 def take_again(scene: Scene) -> None:

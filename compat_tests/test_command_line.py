@@ -9,15 +9,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import pytest
 
+from compat_tests.commands import Ran, Rocketwire
 from compat_tests.remoting import Connection
 from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.clients.client import Client, Clients, events
@@ -32,23 +31,9 @@ GET_CONSUMER_CONNECTIONS: Final = 203
 NOT_FOUND: Final = 22
 
 
-class Ran(NamedTuple):
-    """A command that ended."""
-
-    code: int
-    out: bytes
-    err: str
-
-    @property
-    def objects(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
 def command(*arguments: object, namesrv: str) -> Ran:
     """`rocketwire` in a process of its own."""
-    program = [sys.executable, "-m", "rocketwire", *map(str, arguments), "--namesrv", namesrv]
-    ran = subprocess.run(program, capture_output=True, check=False, timeout=240)
-    return Ran(ran.returncode, ran.stdout, ran.stderr.decode())
+    return Rocketwire(namesrv)(*arguments)
 
 
 @pytest.fixture
@@ -104,7 +89,7 @@ def test_a_group_s_members_are_compared(
 ) -> None:
     first, second = two_topics
     nobody = command("group", "check", group, namesrv=endpoint.namesrv)
-    assert (nobody.code, nobody.out) == (1, b"")
+    assert (nobody.code, nobody.out) == (1, "")
     # Another test's group may be near.
     assert nobody.err.startswith(f"rocketwire: group {group}: no consumer of that group is on line")
 
@@ -122,8 +107,8 @@ def test_a_group_s_members_are_compared(
     members({"three": [(first, "B || A")]})
     written = command("group", "check", group, namesrv=endpoint.namesrv)
     assert (written.code, written.err) == (0, "")
-    assert "yes, written differently" in written.out.decode()
-    assert written.out.decode().splitlines()[-1] == f"group {group}: 3 members, agree"
+    assert "yes, written differently" in written.out
+    assert written.out.splitlines()[-1] == f"group {group}: 3 members, agree"
 
     members({"four": [(first, "A || C"), (second, "*")]})
     disagree = command("group", "check", "--json", namesrv=endpoint.namesrv)
@@ -146,7 +131,7 @@ def test_a_group_s_members_are_compared(
     assert_newest_served(endpoint, group, first)
     text = command("group", "check", group, namesrv=endpoint.namesrv)
     assert text.code == 1
-    assert text.out.decode().splitlines()[-1] == f"group {group}: 4 members, disagree on {first}, {second}"
+    assert text.out.splitlines()[-1] == f"group {group}: 4 members, disagree on {first}, {second}"
 
 
 def traced(message_id: str, namesrv: str, *, until: int) -> dict[str, Any]:
@@ -189,7 +174,7 @@ def test_traces_of_official_clients(
     assert consumed[1]["time"] - consumed[0]["time"] >= RETRY_MS - 100
     assert traced(sent[1]["offsetMsgId"], swift.namesrv, until=2) == found
     text = command("trace", "show", sent[1]["msgId"], namesrv=swift.namesrv)
-    lines = text.out.decode().splitlines()
+    lines = text.out.splitlines()
     assert lines[0] == f"message {sent[1]['msgId']}, topic {topic}, tag Later, keys k2"
     assert len(lines) == len(found["events"]) + 2
     assert lines[-1].endswith("success  retry 1")
@@ -198,7 +183,7 @@ def test_traces_of_official_clients(
 def test_a_mistyped_topic_is_answered_with_the_nearest(endpoint: Endpoint, two_topics: tuple[str, str]) -> None:
     topic, _ = two_topics
     ran = command("message", "export", "--topic", topic.swapcase(), namesrv=endpoint.namesrv)
-    assert (ran.code, ran.out) == (1, b"")
+    assert (ran.code, ran.out) == (1, "")
     assert ran.err.endswith(f" knows no such topic; did you mean {topic}?\n")
 
 
@@ -226,7 +211,7 @@ def test_messages_are_exported(official: Client, endpoint: Endpoint, two_topics:
     assert by_id[sent[-1]["msgId"]]["body"] is None
 
     rows = command("message", "export", "--topic", topic, "--format", "csv", "--queue", 2, namesrv=endpoint.namesrv)
-    table = list(csv.DictReader(io.StringIO(rows.out.decode(), newline="")))
+    table = list(csv.DictReader(io.StringIO(rows.out, newline="")))
     second = [one for one in exported if one["queue_id"] == 2]
     assert [(row["message_id"], row["body"], row["keys"]) for row in table] == [
         (one["message_id"], one["body"], " ".join(one["keys"])) for one in second
@@ -243,7 +228,7 @@ def test_messages_are_exported(official: Client, endpoint: Endpoint, two_topics:
         assert (part.code, part.objects) == (0, expected)
 
     nothing = command("message", "export", "--topic", empty, namesrv=endpoint.namesrv)
-    assert (nothing.code, nothing.out) == (0, b"")
+    assert (nothing.code, nothing.out) == (0, "")
     assert nothing.err == f"rocketwire: 0 messages of {empty} exported\n"
     with Connection(endpoint.broker) as broker:
         for name in (group, "TOOLS_CONSUMER"):

@@ -20,6 +20,7 @@ from compat_tests.shared_store import POPPING, SIZES, SharedStore
 from compat_tests.store_traffic import Load, commit, create_topic, send_all_kinds
 from compat_tests.store_view import GET_MAX_OFFSET, PULL_MESSAGE, QUERY_MESSAGE, look
 from compat_tests.stored import records
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.apache import ApacheNameServer
 
 SEND_MESSAGE_V2: Final = 310
@@ -337,10 +338,10 @@ def test_a_queue_with_an_extension_is_filtered_by_the_client(tmp_path: Path, nam
 
 def wait_for_queue(connection: Connection, count: int) -> None:
     """Return once the queue has so many messages: Apache's broker fills it behind the log."""
-    end = time.monotonic() + WITHIN
-    while connection.ask(GET_MAX_OFFSET, {"topic": TOPIC, "queueId": 0}).fields["offset"] != str(count):
-        assert time.monotonic() < end, f"the queue does not get its {count} messages"
-        time.sleep(0.01)
+    wait_until(
+        lambda: connection.ask(GET_MAX_OFFSET, {"topic": TOPIC, "queueId": 0}).fields["offset"] == str(count),
+        f"the queue does not get its {count} messages",
+    )
 
 
 def numbers(connection: Connection, tag: str) -> list[int]:

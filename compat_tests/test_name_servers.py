@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from compat_tests.readme import ROOT
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.apache import COMMIT_LOG_FILE_SIZE, ApacheBroker, ApacheNameServer
 from rocketwire.compat.brokers.ports import free_ports
 from rocketwire.compat.brokers.processes import READY_WITHIN, Process
@@ -45,9 +46,9 @@ class Servers:
         place = ("--broker", f"127.0.0.1:{broker_a}", "--store", folder / "a", "--grpc", "none")
         self.ours = self._started("--namesrv", "none", "--register", both, *place, *sizes)
         port = free_ports()[1]
-        theirs = ApacheBroker(folder / "b", namesrv=both, port=port, name="broker-b", registers=False)
-        theirs.start()
-        stack.callback(theirs.stop)
+        self.theirs = ApacheBroker(folder / "b", namesrv=both, port=port, name="broker-b", registers=False)
+        self.theirs.start()
+        stack.callback(self.theirs.stop)
         self.brokers = [f"127.0.0.1:{broker_a}", f"127.0.0.1:{port}"]
         for name_server in self.names:
             self.wait_for(name_server, {"broker-a", "broker-b"}, within=READY_WITHIN)
@@ -83,7 +84,7 @@ def servers(tmp_path: Path) -> Iterator[Servers]:
         yield Servers(tmp_path, stack)
 
 
-def test_both_brokers_have_a_topic_by_either_name_server_until_one_is_killed(
+def test_both_brokers_have_a_topic_by_either_name_server_until_it_is_killed_or_stops(
     servers: Servers, clients: Clients, unique: Callable[[str], str]
 ) -> None:
     topic = unique("Both")
@@ -93,10 +94,7 @@ def test_both_brokers_have_a_topic_by_either_name_server_until_one_is_killed(
     wanted = {(broker, number) for broker in ("broker-a", "broker-b") for number in range(2)}
     for name_server in servers.names:
         with BlockingCluster(name_server) as cluster:
-            end = time.monotonic() + READY_WITHIN
-            while queues_of(cluster, topic) != wanted:
-                assert time.monotonic() < end
-                time.sleep(0.05)
+            wait_until(lambda: queues_of(cluster, topic) == wanted)
         java = Client(clients=clients, id="java-4.9.7", namesrv=name_server)
         message = [Outgoing(body=f"m{number}") for number in range(8)]
         assert len(events(java.run("SendSync", {"topic": topic, "message": message}), "sent")) == len(message)
@@ -108,3 +106,6 @@ def test_both_brokers_have_a_topic_by_either_name_server_until_one_is_killed(
     servers.ours.stop(signal.SIGKILL)
     for name_server in servers.names:
         servers.wait_for(name_server, {"broker-b"}, within=_FOLLOWED_WITHIN)
+    servers.theirs.stop()  # it unregisters
+    for name_server in servers.names:
+        servers.wait_for(name_server, set(), within=_FOLLOWED_WITHIN)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,10 +16,10 @@ import pytest
 from compat_tests.endpoints import Rocketwire
 from compat_tests.remoting import Answer, Connection, max_offset
 from compat_tests.store_traffic import create_topic
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.brokers.ports import free_ports
-from rocketwire.compat.brokers.processes import READY_WITHIN
 
 SEND, PULL, QUERY_OFFSET, UPDATE_OFFSET, CREATE_GROUP = 10, 11, 14, 15, 200
 CONSUME_STATS, RESET_OFFSET, CONSUME_TIME_SPAN, LITE_PULL = 208, 222, 303, 361
@@ -116,10 +115,7 @@ def _prepare(connection: Connection) -> None:
 
 
 def _wait_until_dispatched(broker: str) -> None:
-    end = time.monotonic() + READY_WITHIN
-    while max_offset(broker, TOPIC, 0) < END:
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_until(lambda: max_offset(broker, TOPIC, 0) >= END)
 
 
 def _group(name: str) -> str:

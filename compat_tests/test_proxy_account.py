@@ -60,6 +60,6 @@ def test_brokers_of_5_5_with_users_let_the_proxys_account_in(
         guarded.proxy.stop()
         guarded.proxy = ProxyProcess(guarded.upstream, port=port, options=("--broker-ports", "0"))
         guarded.proxy.start()
-        ran = Rocketwire(guarded, APACHE_5)("topic", "create", unique("unsigned"))
+        ran = Rocketwire(guarded.namesrv, APACHE_5)("topic", "create", unique("unsigned"))
     assert ran.code != 0
     assert "answered code 16: username cannot be null" in ran.err

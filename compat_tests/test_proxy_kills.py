@@ -25,7 +25,8 @@ import pytest
 
 from compat_tests.programs import Programs
 from compat_tests.progress import Committed
-from compat_tests.proxied import APACHE_4, OURS, QUEUES, Proxied, ProxyProcess, create_topic, wait_for
+from compat_tests.proxied import APACHE_4, OURS, QUEUES, Proxied, ProxyProcess, create_topic
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.brokers.ports import free_rows
 from rocketwire.compat.clients.client import Client, Clients
@@ -147,7 +148,7 @@ def test_nothing_acknowledged_is_lost_or_comes_again_and_sends_go_on(
         with ThreadPoolExecutor(2) as pool:
             receiving, sending = pool.submit(traffic.receive), pool.submit(traffic.send)
             try:
-                wait_for(lambda: len(traffic.sent) > 50 and len(traffic.received) > 0)
+                wait_until(lambda: len(traffic.sent) > 50 and len(traffic.received) > 0)
                 kills = killed_one_by_one(cluster, proxies, victims)
                 time.sleep(max(0.0, kills[-1][1] + SEEN[sends_by] - time.monotonic()))
             finally:

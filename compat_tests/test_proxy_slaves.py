@@ -10,7 +10,8 @@ from typing import Final
 import pytest
 
 from compat_tests import remoting
-from compat_tests.proxied import APACHE_4, APACHE_5, ProxyProcess, create_topic, wait_for
+from compat_tests.proxied import APACHE_4, APACHE_5, ProxyProcess, create_topic
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
 from rocketwire.compat.brokers.ports import LOOPBACK, free_rows
 from rocketwire.compat.clients.client import Client, Clients, events
@@ -70,15 +71,15 @@ def test_a_group_goes_on_at_the_slave_while_the_master_is_gone(
     first, topic = unique("First"), unique("Copied")
     for each in (first, topic):
         create_topic(master, each)
-    wait_for(lambda: told(proxy, first) == told(proxy, topic) == {master, slave})
-    wait_for(lambda: copied(java, first, ["x"]) == 1)  # the slave follows from now on
-    wait_for(lambda: topic.encode() in remoting.request(slave, RequestCode.GET_ALL_TOPIC_CONFIG, {}).body)
+    wait_until(lambda: told(proxy, first) == told(proxy, topic) == {master, slave})
+    wait_until(lambda: copied(java, first, ["x"]) == 1)  # the slave follows from now on
+    wait_until(lambda: topic.encode() in remoting.request(slave, RequestCode.GET_ALL_TOPIC_CONFIG, {}).body)
     bodies = [f"m{number}" for number in range(40)]
     assert copied(java, topic, bodies) == len(bodies)
     assert copied(java, first, bodies) == len(bodies)  # a slave of 5.5 gives no message that is among the last ones
 
     pair.master.kill()
-    wait_for(lambda: told(proxy, topic) == {slave})
+    wait_until(lambda: told(proxy, topic) == {slave})
     received = java.run("PushConcurrent", {"topic": topic, "group": unique("group"), "count": len(bodies)})
     assert sorted(each["text"] for each in events(received, "received")) == sorted(bodies)
 

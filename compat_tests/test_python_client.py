@@ -1,4 +1,7 @@
-"""The client library `rocketwire.remoting` against rocketwire and Apache's brokers, and beside Java's clients."""
+"""The client library `rocketwire.remoting` against rocketwire and Apache's brokers, and beside Java's clients.
+
+It is a client of the catalogue too (`python`), whose scenarios prove its delays, filters by SQL92 and dead letters.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ import pytest
 
 from compat_tests import acl_cases
 from compat_tests.endpoints import TARGETS, Rocketwire
-from compat_tests.remoting import Connection, max_offset
-from compat_tests.store_steps import wait_until
+from compat_tests.remoting import Connection
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
 from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
@@ -65,12 +68,9 @@ class Handled:
 
     def __init__(self) -> None:
         self.messages: list[ReceivedMessage] = []
-        self.failing = False
 
     def __call__(self, message: ReceivedMessage) -> None:
         self.messages.append(message)
-        if self.failing:
-            raise ValueError("as told")
 
     @property
     def bodies(self) -> list[bytes]:
@@ -120,22 +120,6 @@ def test_what_is_sent_arrives_in_java_and_here(
     assert in_order == [b"order-%d" % number for number in range(5)]
 
 
-def test_delayed_messages_come_later(cluster: Endpoint, shared: str, unique: Name) -> None:
-    handled = Handled()
-    with (
-        Producer("P", cluster.namesrv) as producer,
-        PushConsumer(unique("delayed"), cluster.namesrv, begin=Begin.FIRST) as consumer,
-    ):
-        consumer.subscribe(shared)
-        consumer.start(handled)
-        producer.send(Message(shared, b"at once"))
-        producer.send(Message(shared, b"later", delay_level=2))
-        wait_until(lambda: len(handled.messages) == 2)
-    now, later = handled.messages
-    assert (now.body, later.body) == (b"at once", b"later")
-    assert later.store_timestamp - later.born_timestamp >= 1900
-
-
 def test_pulling_seeks_filters_and_commits(cluster: Endpoint, java: Client, unique: Name) -> None:
     topic, group = unique("Pulled"), unique("pulling")
     java.run("CreateTopic", topic=topic, queues=1)
@@ -172,24 +156,6 @@ def test_pulling_seeks_filters_and_commits(cluster: Endpoint, java: Client, uniq
     with PullConsumer(group, cluster.namesrv) as consumer:
         consumer.assign(topic)
         assert [each.body for each in consumer.poll()] == [b"9"]
-
-
-def test_pushing_filters_by_sql(cluster: Endpoint, shared: str, unique: Name) -> None:
-    handled = Handled()
-    with (
-        Producer("P", cluster.namesrv) as producer,
-        PushConsumer(unique("sql"), cluster.namesrv, begin=Begin.FIRST) as consumer,
-    ):
-        consumer.subscribe(shared, sql="number > 5 AND TAGS = 'a'")
-        consumer.start(handled)
-        for number in range(10):
-            producer.send(Message(shared, b"%d" % number, tags="a", properties={"number": str(number)}))
-        wait_until(lambda: len(handled.messages) == 4)
-    assert sorted(handled.bodies) == [b"6", b"7", b"8", b"9"]
-    with PushConsumer(unique("bad"), cluster.namesrv) as consumer:
-        consumer.subscribe(shared, sql="number >")
-        with pytest.raises(Refused):
-            consumer.start(handled)
 
 
 def test_members_here_and_in_java_share_the_queues(cluster: Endpoint, java: Client, shared: str, unique: Name) -> None:
@@ -242,28 +208,6 @@ def settled(
         return False
 
     wait_until(shares)
-
-
-def test_what_always_fails_becomes_a_dead_letter(cluster: Endpoint, java: Client, unique: Name) -> None:
-    topic, group = unique("Failing"), unique("failing")
-    java.run("CreateTopic", topic=topic, queues=1)
-    handled = Handled()
-    handled.failing = True
-    with (
-        Producer("P", cluster.namesrv) as producer,
-        PushConsumer(group, cluster.namesrv, begin=Begin.FIRST, max_retries=2) as consumer,
-    ):
-        consumer.subscribe(topic)
-        consumer.start(handled)
-        result = producer.send(Message(topic, b"bad", keys=["k"]))
-        wait_until(lambda: len(handled.messages) == 3)
-        dead_letters = f"%DLQ%{group}"
-        wait_until(lambda: max_offset(cluster.broker, dead_letters, 0) == 1)
-    assert [each.reconsume_times for each in handled.messages] == [0, 1, 2]
-    assert {(each.message_id, each.topic, each.body, each.keys) for each in handled.messages} == {
-        (result.message_id, topic, b"bad", ("k",))
-    }
-    assert [each.queue.topic for each in handled.messages] == [topic, f"%RETRY%{group}", f"%RETRY%{group}"]
 
 
 def test_brokers_ask_members(cluster: Endpoint, java: Client, unique: Name) -> None:

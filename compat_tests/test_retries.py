@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests import remoting
-from compat_tests.store_steps import wait_until
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.clients.client import Client
 from rocketwire.compat.messages import Outgoing

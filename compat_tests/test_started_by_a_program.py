@@ -8,13 +8,13 @@ import shlex
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from compat_tests import java_library, readme
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.ports import port_of
 from rocketwire.compat.environment import artifacts
 
@@ -49,10 +49,7 @@ def test_the_manuals_example_in_javascript(tmp_path: Path) -> None:
     assert ran.stdout, ran.stderr
     told = json.loads(ran.stdout)
     assert (told["advanced"], told["store"]) == (3_600_000, str(tmp_path / "store"))
-    end = time.monotonic() + 60
-    while _serves(told["namesrv"]):
-        assert time.monotonic() < end, "the server outlives the program that started it"
-        time.sleep(0.02)
+    wait_until(lambda: not _serves(told["namesrv"]), "the server outlives the program that started it", within=60)
 
 
 def _serves(address: str) -> bool:

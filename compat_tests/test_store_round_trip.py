@@ -29,7 +29,6 @@ from compat_tests.store_steps import (
     recovered_from,
     send,
     small_times,
-    wait_until,
 )
 from compat_tests.store_traffic import (
     BATCH,
@@ -40,6 +39,7 @@ from compat_tests.store_traffic import (
     send_many_delayed,
 )
 from compat_tests.store_view import assert_same, committed, group_configs, look, topic_configs
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.apache import ApacheNameServer
 from rocketwire.compat.clients.client import Clients
 from rocketwire.wire.names import SCHEDULE_TOPIC

@@ -21,6 +21,7 @@ from compat_tests.shared_store import SharedStore
 from compat_tests.store_traffic import create_topic, send_timed
 from compat_tests.store_view import messages_in
 from compat_tests.stored import Stored
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.store.offline.read.directory import discover
@@ -184,14 +185,13 @@ def test_the_golden_store(tmp_path: Path) -> None:
     later = mine - recalled - before - due
     with running(Rocketwire(tmp_path, settings=GOLDEN_SIZES)) as broker, Connection(broker.broker) as connection:
         queues = [(topic, queue) for topic in GOLDEN_TOPICS for queue in (0, 1)]
-        found: list[str] = []
-        end = time.monotonic() + WITHIN
-        while not wanted <= set(found):
-            assert time.monotonic() < end, f"{wanted - set(found)} do not come"
-            time.sleep(0.2)
-            found = [each.unique_key for queue in queues for each in messages_in(connection, queue)]
+
+        def arrived() -> list[str]:
+            return [each.unique_key for queue in queues for each in messages_in(connection, queue)]
+
+        wait_until(lambda: wanted <= set(arrived()), f"{wanted} come")
         time.sleep(1)
-        found = [each.unique_key for queue in queues for each in messages_in(connection, queue)]
+        found = arrived()
         keys = {each.properties["KEYS"] for queue in queues for each in messages_in(connection, queue)}
     assert len(found) == len(set(found))
     assert before | wanted <= set(found) <= before | wanted | later

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 from rich.text import Text
+
+from rocketwire.testing import endpoint
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PICTURE: Final = ROOT / "docs" / "session.svg"
@@ -36,18 +33,17 @@ COMMANDS: Final = (
     "topic delete Orders --yes",
 )
 _WIDTH: Final = 110
-_WITHIN: Final = 30.0
 
 
 def main() -> None:
     """Write the picture."""
     console = Console(record=True, width=_WIDTH, file=Path(os.devnull).open("w"), force_terminal=True)  # noqa: SIM115
-    with served() as name_server:
+    with endpoint() as started:
         for command in COMMANDS:
             console.print(Text.assemble(("$ ", "bold green"), (f"rocketwire {command}", "bold")))
             ran = subprocess.run(
                 [sys.executable, "-m", "rocketwire", *command.split()],
-                env={**os.environ, "ROCKETWIRE_NAMESRV": name_server},
+                env={**os.environ, "ROCKETWIRE_NAMESRV": started.namesrv},
                 capture_output=True,
                 text=True,
                 check=False,
@@ -57,44 +53,6 @@ def main() -> None:
     picture = console.export_svg(title="rocketwire")
     # Without the fonts that a browser would load from elsewhere.
     PICTURE.write_text(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL), encoding="utf-8")
-
-
-@contextmanager
-def served() -> Iterator[str]:
-    """A server on free ports; its name server's address."""
-    name_server, broker = (f"127.0.0.1:{port}" for port in free_ports(2))
-    with tempfile.TemporaryDirectory() as folder:
-        program = [sys.executable, "-m", "rocketwire", "serve", "--namesrv", name_server, "--broker", broker]
-        server = subprocess.Popen([*program, "--store", folder], stderr=subprocess.DEVNULL)
-        try:
-            await_listener(name_server)
-            yield name_server
-        finally:
-            server.terminate()
-            server.wait(_WITHIN)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nothing listens on, two apart: a broker takes the second one below its own, too."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as first:
-        start = int(first.getsockname()[1])
-    return [start + 3 * number for number in range(count)]
-
-
-def await_listener(address: str) -> None:
-    """Wait until something listens there."""
-    host, _, port = address.partition(":")
-    end = time.monotonic() + _WITHIN
-    while True:
-        try:
-            socket.create_connection((host, int(port)), 1).close()
-        except OSError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.05)
-        else:
-            time.sleep(0.5)  # the broker registers
-            return
 
 
 if __name__ == "__main__":

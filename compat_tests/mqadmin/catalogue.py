@@ -175,6 +175,28 @@ _GROUPS: Final = (
         "consumerProgress -g {group}",
     ),
 )
+_NUMBERS: Final = r"-?\d+(\.\d+)?(E-?\d+)?"
+# What one broker prints and the other does not, and what is not there in a broker's first minute.
+_STATUS: Final = (
+    r"^(timer|ack|litePull|brokerActive|getTransferredTps|commitLogDiskRatio|schedule).*"
+    r"|(?<=^putMessageDistributeTime: ).*|(?<=^remainHowManyDataToFlush: ).*"
+)
+_STATISTICS: Final = (
+    *_commands("statsAll -t {topic}", versions=("4.9.7",), varies=r"(?<= )[\d.]+"),
+    *_commands("clusterList", versions=("4.9.7",), varies=_NUMBERS),
+    *_of_5x("clusterList", varies=_NUMBERS),
+    *_commands("clusterList -m", varies=r"\d+(?= |$)"),
+    *_commands("brokerStatus -b {broker}", versions=("4.9.7",), varies=f"{_STATUS}|MS|{_NUMBERS}"),
+    *_commands(
+        "brokerConsumeStats -b {broker}", "brokerConsumeStats -b {broker} -o true", versions=("4.9.7",), varies=_SOON
+    ),
+    Command(
+        line="exportMetrics -c DefaultCluster -f {folder}",
+        versions=("4.9.7",),
+        writes="metrics.json",
+        varies=r"^/evaluateReport/broker-a/runtimeEnv/cpuNum = .*|(?<= = ).*",
+    ),
+)
 _BROKER: Final = (
     *_commands(
         "cleanExpiredCQ -b {broker}",
@@ -215,4 +237,4 @@ _BROKER: Final = (
         differs="4.9.7 lets a group have a name that no client may use",
     ),
 )
-COMMANDS: Final = (*MAKING, *_TOPICS, *_MESSAGES, *_GROUPS, *_BROKER)
+COMMANDS: Final = (*MAKING, *_TOPICS, *_MESSAGES, *_GROUPS, *_STATISTICS, *_BROKER)
