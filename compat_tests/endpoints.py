@@ -35,7 +35,53 @@ GENEROUS: Final[Mapping[str, str]] = {
 """A pull is answered with as many messages as a client may ask for."""
 
 
-class Rocketwire:
+SETTINGS: Final[Mapping[str, str]] = {
+    "mappedFileSizeCommitLog": str(COMMIT_LOG_FILE_SIZE),
+    # The usage of the machine's disk must not matter to a test.
+    "diskSpaceWarningLevelRatio": "100",
+    "diskSpaceCleanForciblyRatio": "100",
+    "brokerFastFailureEnable": "false",  # a busy machine is no reason to refuse
+}
+"""What each of our brokers is given."""
+
+
+class Own:
+    """A process of rocketwire that may be started again.
+
+    Args:
+        command: Of the program `rocketwire`, with its arguments.
+        ready: What its line contains that says that it is ready.
+    """
+
+    def __init__(self, command: Sequence[str | Path], ready: str = "rocketwire ready") -> None:
+        self._command = command
+        self._ready = ready
+        self._process: Process | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it is ready."""
+        command = [sys.executable, "-m", "rocketwire", *self._command]
+        self._process = Process("rocketwire", command, cwd=ROOT, env=os.environ)
+        self._process.wait_for(self._ready, within=READY_WITHIN)
+
+    @property
+    def pid(self) -> int:
+        """The id of its process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """Stop it as a service manager does, with code 0; with another signal it may end with any code."""
+        process, self._process = self._process, None
+        if process is not None and (code := process.stop(number)) != 0 and number == signal.SIGTERM:
+            raise EndpointError(f"rocketwire ended with code {code} after SIGTERM: {process.tail()}")
+
+    def kill(self) -> None:
+        """Kill it."""
+        self.stop(signal.SIGKILL)
+
+
+class Rocketwire(Own):
     """`rocketwire serve` with a store of its own."""
 
     def __init__(
@@ -55,19 +101,15 @@ class Rocketwire:
         """
         self._folder = folder
         self._host = host
-        self._advertise = advertise
         self._namesrv_port, self._broker_port = ports or free_ports(host)
-        self._settings = {
-            "mappedFileSizeCommitLog": str(COMMIT_LOG_FILE_SIZE),
-            # The usage of the machine's disk must not matter to a test.
-            "diskSpaceWarningLevelRatio": "100",
-            "diskSpaceCleanForciblyRatio": "100",
-            "brokerFastFailureEnable": "false",  # a busy machine is no reason to refuse
-            **(settings or {}),
-        }
         self.grpc = f"{host}:{grpc_port(self._broker_port)}" if grpc else ""
-        self._options = options
-        self._process: Process | None = None
+        command: list[str | Path] = ["serve", "--namesrv", self.namesrv, "--broker", self.broker, "--store", self.store]
+        if advertise is not None:
+            command += ["--advertise", advertise]
+        command += ["--grpc", self.grpc or "none"]
+        for key, value in {**SETTINGS, **(settings or {})}.items():
+            command += ["--set", f"{key}={value}"]
+        super().__init__([*command, *options])
 
     @property
     def store(self) -> Path:
@@ -83,31 +125,6 @@ class Rocketwire:
     def broker(self) -> str:
         """The broker's address."""
         return f"{self._host}:{self._broker_port}"
-
-    def start(self) -> None:
-        """Start it and wait for its "ready" line."""
-        command: list[str | Path] = [sys.executable, "-m", "rocketwire", "serve"]
-        command += ["--namesrv", self.namesrv, "--broker", self.broker, "--store", self.store]
-        if self._advertise is not None:
-            command += ["--advertise", self._advertise]
-        command += ["--grpc", self.grpc or "none"]
-        for key, value in self._settings.items():
-            command += ["--set", f"{key}={value}"]
-        command += self._options
-        self._process = Process("rocketwire", command, cwd=ROOT, env=os.environ)
-        self._process.wait_for("rocketwire ready", within=READY_WITHIN)  # "ready" is in "already in use" too
-
-    def stop(self) -> None:
-        """Stop it as a service manager does; a clean stop ends with code 0."""
-        process, self._process = self._process, None
-        if process is not None and (code := process.stop()) != 0:
-            raise EndpointError(f"rocketwire ended with code {code} after SIGTERM: {process.tail()}")
-
-    def kill(self) -> None:
-        """Kill it."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.stop(signal.SIGKILL)
 
     def restart(self) -> None:
         """Stop it cleanly and start it again on the same store."""

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import signal
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from compat_tests.readme import ROOT
-from rocketwire.compat.brokers.apache import COMMIT_LOG_FILE_SIZE, ApacheBroker, ApacheNameServer
+from compat_tests.endpoints import SETTINGS, Own
+from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
 from rocketwire.compat.brokers.ports import LOOPBACK, free_rows
-from rocketwire.compat.brokers.processes import READY_WITHIN, Process
 from rocketwire.remoting.admin.topics import put_topic
 from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.wire.addresses import parse_address
@@ -32,42 +28,6 @@ ALSO_GRPC: Final = ("--grpc", f"{LOOPBACK}:0")
 """Options of a proxy that serves clients of 5.x, too."""
 
 
-class Own:
-    """A process of rocketwire that may be started again.
-
-    Args:
-        command: Of the program `rocketwire`, with its arguments.
-        ready: What its line contains that says that it is ready.
-    """
-
-    def __init__(self, command: Sequence[str], ready: str = "rocketwire ready") -> None:
-        self._command = command
-        self._ready = ready
-        self._process: Process | None = None
-
-    def start(self) -> None:
-        """Start it, and wait until it is ready."""
-        command = [sys.executable, "-m", "rocketwire", *self._command]
-        self._process = Process("rocketwire", command, cwd=ROOT, env=os.environ)
-        self._process.wait_for(self._ready, within=READY_WITHIN)
-
-    @property
-    def pid(self) -> int:
-        """The id of its process."""
-        assert self._process is not None
-        return self._process.pid
-
-    def stop(self, number: int = signal.SIGTERM) -> None:
-        """Stop it."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.stop(number)
-
-    def kill(self) -> None:
-        """Kill it."""
-        self.stop(signal.SIGKILL)
-
-
 class OwnBroker(Own):
     """`rocketwire serve` as a broker alone."""
 
@@ -77,14 +37,7 @@ class OwnBroker(Own):
         self.broker = f"{LOOPBACK}:{port}"
         command = ["serve", "--namesrv", "none", "--register", namesrv, "--broker", self.broker]
         command += ["--store", str(folder / "store"), "--grpc", "none"]
-        keys = {
-            "brokerName": name,
-            "mappedFileSizeCommitLog": str(COMMIT_LOG_FILE_SIZE),
-            "diskSpaceWarningLevelRatio": "100",
-            "diskSpaceCleanForciblyRatio": "100",
-            "brokerFastFailureEnable": "false",
-            **(settings or {}),
-        }
+        keys = {**SETTINGS, "brokerName": name, **(settings or {})}
         for key, value in keys.items():
             command += ["--set", f"{key}={value}"]
         super().__init__(command)

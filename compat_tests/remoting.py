@@ -13,8 +13,12 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, Self
 
+PULL_MESSAGE: Final = 11
 GET_MAX_OFFSET: Final = 30
 GET_ROUTE_BY_TOPIC: Final = 105
+SEND_MESSAGE_V2: Final = 310
+WITH_SUBSCRIPTION: Final = 4
+"""The flag of a pull that names what it wants."""
 _TIMEOUT: Final = 60.0
 _AT_ONCE: Final = 64  # requests on the way
 _ANSWER: Final = 1  # the flag of frames that answer one
@@ -26,6 +30,21 @@ class Ask(NamedTuple):
     code: int
     fields: Mapping[str, str | int]
     body: bytes = b""
+
+
+def send(topic: str, body: bytes = b"body", *, properties: str = "", queue: int = 0, **changes: str | int) -> Ask:
+    """A send of one message; `changes` are fields by their short names."""
+    fields: dict[str, str | int] = {"a": "producers", "b": topic, "c": "TBW102", "d": 4, "e": queue, "f": 0, "g": 1}
+    fields |= {"h": 0, "i": properties, "j": 0, "k": "false", "m": "false"}
+    return Ask(SEND_MESSAGE_V2, {**fields, **changes}, body)
+
+
+def pull(topic: str, group: str = "readers", **changes: str | int) -> Ask:
+    """A pull from a queue, the first one, that brings its subscription (to everything) and does not wait."""
+    fields: dict[str, str | int] = {"consumerGroup": group, "topic": topic, "queueId": 0, "queueOffset": 0}
+    fields |= {"maxMsgNums": 32, "sysFlag": WITH_SUBSCRIPTION, "commitOffset": 0, "suspendTimeoutMillis": 0}
+    fields |= {"subscription": "*", "subVersion": 0, "expressionType": "TAG"}
+    return Ask(PULL_MESSAGE, {**fields, **changes})
 
 
 class Answer(NamedTuple):

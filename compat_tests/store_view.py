@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from compat_tests import remoting
 from compat_tests.remoting import Answer, Ask, Connection
 from compat_tests.stored import Stored, records
 
-PULL_MESSAGE: Final = 11
 QUERY_MESSAGE: Final = 12
 QUERY_CONSUMER_OFFSET: Final = 14
 GET_ALL_TOPIC_CONFIG: Final = 21
@@ -29,7 +29,6 @@ VIEW_MESSAGE_BY_ID: Final = 33
 
 READER: Final = "store_view"  # the consumer group that pulls
 _SUCCESS: Final = 0
-_BY_SUBSCRIPTION: Final = 4  # the pull's sysFlag: the filter is in the request
 _AT_ONCE: Final = 32
 _MANY: Final = 64
 _FOREVER: Final = 1 << 62
@@ -199,10 +198,7 @@ def _pull_all(connection: Connection, ends: Mapping[Queue, tuple[int, int]]) -> 
 
 
 def _pull(queue: Queue, offset: int, group: str) -> Ask:
-    fields: dict[str, str | int] = {"topic": queue[0], "queueId": queue[1], "queueOffset": offset}
-    fields |= {"consumerGroup": group, "maxMsgNums": _AT_ONCE, "sysFlag": _BY_SUBSCRIPTION, "commitOffset": 0}
-    fields |= {"suspendTimeoutMillis": 0, "subscription": "*", "subVersion": 0, "expressionType": "TAG"}
-    return Ask(PULL_MESSAGE, fields)
+    return remoting.pull(queue[0], group, queueId=queue[1], queueOffset=offset, maxMsgNums=_AT_ONCE)
 
 
 def _keys(message: Stored) -> list[Key]:

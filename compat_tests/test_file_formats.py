@@ -15,10 +15,10 @@ from typing import Final
 
 import pytest
 
-from compat_tests.remoting import Ask, Connection
+from compat_tests.remoting import Ask, Connection, pull
 from compat_tests.shared_store import POPPING, SIZES, SharedStore
 from compat_tests.store_traffic import Load, commit, create_topic, send_all_kinds
-from compat_tests.store_view import GET_MAX_OFFSET, PULL_MESSAGE, QUERY_MESSAGE, look
+from compat_tests.store_view import GET_MAX_OFFSET, QUERY_MESSAGE, look
 from compat_tests.stored import records
 from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.apache import ApacheNameServer
@@ -346,8 +346,6 @@ def wait_for_queue(connection: Connection, count: int) -> None:
 
 def numbers(connection: Connection, tag: str) -> list[int]:
     """The first bytes of the bodies that a pull with a tag brings from the queue."""
-    asked: dict[str, str | int] = {"topic": TOPIC, "queueId": 0, "queueOffset": 0, "consumerGroup": "formats"}
-    asked |= {"maxMsgNums": 32, "sysFlag": 4, "commitOffset": 0, "suspendTimeoutMillis": 0, "subVersion": 0}
-    answer = connection.ask(PULL_MESSAGE, {**asked, "subscription": tag, "expressionType": "TAG"})
+    answer = connection.ask(*pull(TOPIC, subscription=tag))
     assert answer.code == 0, answer
     return [message.body[0] for message in records(answer.body)]

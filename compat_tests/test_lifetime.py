@@ -29,12 +29,10 @@ from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
 from rocketwire.compat.messages import Outgoing, assert_each_once
 
-PULL: Final = 11
 GET_MIN_OFFSET: Final = 31
 CLEAN_EXPIRED_CONSUMEQUEUE: Final = 306
 DELETE_EXPIRED_COMMITLOG: Final = 329
 FOUND, NOT_FOUND, RETRY_IMMEDIATELY, OFFSET_MOVED = 0, 19, 20, 21
-SUBSCRIPTION: Final = 4  # the flag of a pull that names what it wants
 
 Broker = TypeVar("Broker")
 
@@ -121,20 +119,8 @@ class Follower:
 
     def pull(self, offset: int) -> tuple[int, str, list[int]]:
         """Code, remark, and next, min and max offset of a pull's answer."""
-        fields: dict[str, str | int] = {
-            "consumerGroup": "asker",
-            "topic": self.topic,
-            "queueId": 0,
-            "queueOffset": offset,
-            "maxMsgNums": 32,
-            "sysFlag": SUBSCRIPTION,
-            "commitOffset": 0,
-            "suspendTimeoutMillis": 1000,
-            "subscription": "*",
-            "subVersion": 0,
-            "expressionType": "TAG",
-        }
-        answer = remoting.request(self.broker, PULL, fields)
+        ask = remoting.pull(self.topic, "asker", queueOffset=offset, suspendTimeoutMillis=1000)
+        answer = remoting.request(self.broker, *ask)
         offsets = [int(answer.fields[name]) for name in ("nextBeginOffset", "minOffset", "maxOffset")]
         return answer.code, answer.remark, offsets
 

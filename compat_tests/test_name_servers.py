@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.readme import ROOT
+from compat_tests.proxied import OwnBroker, OwnNameServer
 from compat_tests.waiting import wait_until
-from rocketwire.compat.brokers.apache import COMMIT_LOG_FILE_SIZE, ApacheBroker, ApacheNameServer
+from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
 from rocketwire.compat.brokers.ports import free_ports
-from rocketwire.compat.brokers.processes import READY_WITHIN, Process
+from rocketwire.compat.brokers.processes import READY_WITHIN
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.endpoint import Access
 from rocketwire.compat.messages import Outgoing
@@ -34,32 +31,23 @@ class Servers:
     """Name servers A (ours) and B (Apache's), broker-a (ours) and broker-b (Apache's), each known to both."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self._stack = stack
-        apache = ApacheNameServer(folder / "names-b", address=f"127.0.0.1:{free_ports()[0]}")
-        apache.start()
-        stack.callback(apache.stop)
-        first, broker_a = free_ports()
-        self.names = [f"127.0.0.1:{first}", apache.address]
+        first, port_a = free_ports()
+        second, port_b = free_ports()
+        self.names = [f"127.0.0.1:{first}", f"127.0.0.1:{second}"]
         both = ";".join(self.names)
-        self._started("--namesrv", self.names[0], "--broker", "none", "--store", folder / "names-a")
-        sizes = ("--set", f"mappedFileSizeCommitLog={COMMIT_LOG_FILE_SIZE}")
-        place = ("--broker", f"127.0.0.1:{broker_a}", "--store", folder / "a", "--grpc", "none")
-        self.ours = self._started("--namesrv", "none", "--register", both, *place, *sizes)
-        port = free_ports()[1]
-        self.theirs = ApacheBroker(folder / "b", namesrv=both, port=port, name="broker-b", registers=False)
-        self.theirs.start()
-        stack.callback(self.theirs.stop)
-        self.brokers = [f"127.0.0.1:{broker_a}", f"127.0.0.1:{port}"]
+        self.ours = OwnBroker(folder / "a", namesrv=both, port=port_a, name="broker-a")
+        self.theirs = ApacheBroker(folder / "b", namesrv=both, port=port_b, name="broker-b", registers=False)
+        for each in (
+            OwnNameServer(folder / "names-a", address=self.names[0]),
+            ApacheNameServer(folder / "names-b", address=self.names[1]),
+            self.ours,
+            self.theirs,
+        ):
+            stack.callback(each.stop)
+            each.start()
+        self.brokers = [self.ours.broker, self.theirs.broker]
         for name_server in self.names:
             self.wait_for(name_server, {"broker-a", "broker-b"}, within=READY_WITHIN)
-
-    def _started(self, *options: str | Path) -> Process:
-        process = Process(
-            "rocketwire", [sys.executable, "-m", "rocketwire", "serve", *options], cwd=ROOT, env=os.environ
-        )
-        self._stack.callback(process.stop)
-        process.wait_for("rocketwire ready", within=READY_WITHIN)
-        return process
 
     def wait_for(self, name_server: str, brokers: set[str], *, within: float) -> None:
         """Wait until a name server knows these brokers and no others."""
@@ -103,7 +91,7 @@ def test_both_brokers_have_a_topic_by_either_name_server_until_it_is_killed_or_s
     received = java.run("PushConcurrent", {"topic": topic, "group": unique("group"), "count": 16})
     assert sorted(each["text"] for each in events(received, "received")) == sorted([each.body for each in message] * 2)
 
-    servers.ours.stop(signal.SIGKILL)
+    servers.ours.kill()
     for name_server in servers.names:
         servers.wait_for(name_server, {"broker-b"}, within=_FOLLOWED_WITHIN)
     servers.theirs.stop()  # it unregisters

@@ -14,14 +14,14 @@ from typing import Final, NamedTuple
 import pytest
 
 from compat_tests.endpoints import Rocketwire
-from compat_tests.remoting import Answer, Connection, max_offset
+from compat_tests.remoting import Answer, Connection, max_offset, pull, send
 from compat_tests.store_traffic import create_topic
 from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.brokers.ports import free_ports
 
-SEND, PULL, QUERY_OFFSET, UPDATE_OFFSET, CREATE_GROUP = 10, 11, 14, 15, 200
+PULL, QUERY_OFFSET, UPDATE_OFFSET, CREATE_GROUP = 11, 14, 15, 200
 CONSUME_STATS, RESET_OFFSET, CONSUME_TIME_SPAN, LITE_PULL = 208, 222, 303, 361
 PULL_OFFSET_MOVED: Final = 21
 QUERY_NOT_FOUND: Final = 22
@@ -100,18 +100,7 @@ def _prepare(connection: Connection) -> None:
             group = {"groupName": _group(f"{prefix}{offset}"), "consumeEnable": True, "retryQueueNums": 1}
             assert connection.ask(CREATE_GROUP, {}, json.dumps(group).encode()).code == 0
     for _ in range(END):
-        fields: dict[str, str | int] = {
-            "producerGroup": "producers",
-            "topic": TOPIC,
-            "defaultTopic": "TBW102",
-            "defaultTopicQueueNums": 4,
-            "queueId": 0,
-            "sysFlag": 0,
-            "bornTimestamp": 1,
-            "flag": 0,
-            "properties": "",
-        }
-        assert connection.ask(SEND, fields, b"body").code == 0
+        assert connection.ask(*send(TOPIC)).code == 0
 
 
 def _wait_until_dispatched(broker: str) -> None:
@@ -163,20 +152,8 @@ def _handed_out(connection: Connection, name: str, zero: str = "true") -> tuple[
 
 
 def _pull(connection: Connection, code: int, group: str, offset: int, commit: str | None) -> Answer:
-    fields: dict[str, str | int] = {
-        "consumerGroup": group,
-        "topic": TOPIC,
-        "queueId": 0,
-        "queueOffset": offset,
-        "maxMsgNums": 1,
-        "sysFlag": _COMMIT if commit is not None else _COMMIT - 1,
-        "commitOffset": "0" if commit is None else commit,
-        "suspendTimeoutMillis": 0,
-        "subscription": "*",
-        "subVersion": 0,
-        "expressionType": "TAG",
-    }
-    return connection.ask(code, fields)
+    commits: dict[str, str | int] = {} if commit is None else {"sysFlag": _COMMIT, "commitOffset": commit}
+    return connection.ask(code, pull(TOPIC, group, queueOffset=offset, maxMsgNums=1, **commits).fields)
 
 
 def _reset(connection: Connection, offset: int) -> tuple[int, str]:

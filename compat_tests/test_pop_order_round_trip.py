@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from compat_tests import remoting
 from compat_tests.remoting import Answer, Connection
 from compat_tests.shared_store import POPPING, SharedStore
 from compat_tests.store_traffic import create_topic
@@ -28,9 +29,7 @@ def store(tmp_path: Path, name_server: ApacheNameServer) -> SharedStore:
 def send(connection: Connection, count: int) -> None:
     """Messages for the one queue."""
     for number in range(count):
-        fields: dict[str, str | int] = {"producerGroup": "p", "topic": TOPIC, "defaultTopic": "TBW102", "queueId": 0}
-        fields |= {"defaultTopicQueueNums": 1, "sysFlag": 0, "bornTimestamp": 1, "flag": 0, "reconsumeTimes": 0}
-        answer = connection.ask(RequestCode.SEND_MESSAGE, fields, f"m{number}".encode())
+        answer = connection.ask(*remoting.send(TOPIC, f"m{number}".encode()))
         assert answer.code == 0, answer
 
 

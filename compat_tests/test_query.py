@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compat_tests import stored
+from compat_tests import remoting, stored
 from compat_tests.endpoints import Rocketwire
 from compat_tests.remoting import Connection
 from compat_tests.store_traffic import create_topic
@@ -16,11 +16,8 @@ from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import Outgoing, assert_each_once
 
-PULL_MESSAGE = 11
 QUERY_MESSAGE = 12
-SEND_MESSAGE_V2 = 310
 PULL_RETRY_IMMEDIATELY = 20
-PULL_WITH_FILTER = 4
 
 
 def found_by(endpoint: Endpoint, topic: str, unique_key: str) -> list[int]:
@@ -69,11 +66,9 @@ def test_of_properties_that_a_client_sends_twice_the_last_count(swift: Endpoint,
         "DELAY\x010\x02TRAN_MSG\x01false\x02UNIQ_KEY\x01new\x02KEYS\x01b c\x02TAGS\x01B\x02n\x012\x02"
         "UNIQ_KEY\x01\x02KEYS\x01\x02TAGS\x01\x02n\x01"
     )
-    fields: dict[str, str | int] = {"a": "producers", "b": topic, "c": "TBW102", "d": 1, "e": 0, "f": 0, "g": 1}
-    fields |= {"h": 0, "i": text, "j": 0, "k": "false", "m": "false"}
     with Connection(swift.broker) as connection:
         create_topic(connection, topic, 1)
-        assert connection.ask(SEND_MESSAGE_V2, fields, b"body").code == 0
+        assert connection.ask(*remoting.send(topic, properties=text)).code == 0
     end = time.monotonic() + 60
     while not (found := found_by(swift, topic, "new")):  # Apache's index is filled behind the log
         assert time.monotonic() < end
@@ -85,10 +80,7 @@ def test_of_properties_that_a_client_sends_twice_the_last_count(swift: Endpoint,
 
 def pulled(endpoint: Endpoint, topic: str, expression: str) -> int:
     """How many messages of queue 0 a pull with a filter brings."""
-    fields: dict[str, str | int] = {"consumerGroup": "readers", "topic": topic, "queueId": 0, "queueOffset": 0}
-    fields |= {"maxMsgNums": 32, "sysFlag": PULL_WITH_FILTER, "commitOffset": 0, "suspendTimeoutMillis": 0}
-    fields |= {"subscription": expression, "subVersion": 0, "expressionType": "SQL92" if "=" in expression else "TAG"}
-    with Connection(endpoint.broker) as connection:
-        answer = connection.ask(PULL_MESSAGE, fields)
+    kind = "SQL92" if "=" in expression else "TAG"
+    answer = remoting.request(endpoint.broker, *remoting.pull(topic, subscription=expression, expressionType=kind))
     assert answer.code in {0, PULL_RETRY_IMMEDIATELY}, answer
     return len(list(stored.records(answer.body)))

@@ -19,6 +19,7 @@ from typing import Final
 
 import pytest
 
+from compat_tests import remoting
 from compat_tests.readme import commands, environment, printed
 from compat_tests.remoting import Answer, Ask, Connection
 from rocketwire.compat.brokers.processes import Process
@@ -30,8 +31,6 @@ NAME_SERVER: Final = "127.0.0.1:9876"
 BROKER: Final = "127.0.0.1:10911"
 WITHIN: Final = 120.0  # seconds
 
-SEND_MESSAGE_V2: Final = 310
-PULL_MESSAGE: Final = 11
 FLOW_CONTROL: Final = 215
 
 
@@ -63,9 +62,7 @@ def served(folder: Path, command: str = "rocketwire serve") -> Iterator[Process]
 
 def message(queue: int = 0, topic: str = "TopicTest", body: bytes = b"Hello", **properties: str) -> Ask:
     text = "".join(f"{name}\x01{value}\x02" for name, value in properties.items())
-    fields: dict[str, str | int] = {"a": "readme", "b": topic, "c": "TBW102", "d": 4, "e": queue, "f": 0}
-    fields |= {"g": time.time_ns() // 1_000_000, "h": 0, "i": text, "j": 0, "k": "false", "m": "false"}
-    return Ask(SEND_MESSAGE_V2, fields, body)
+    return remoting.send(topic, body, properties=text, queue=queue, g=time.time_ns() // 1_000_000)
 
 
 def send(*asks: Ask) -> list[Answer]:
@@ -78,9 +75,7 @@ def codes(*asks: Ask) -> set[int]:
 
 
 def pull(group: str) -> Ask:
-    fields: dict[str, str | int] = {"consumerGroup": group, "topic": "TopicTest", "queueId": 0, "queueOffset": 0}
-    fields |= {"maxMsgNums": 1, "sysFlag": 4, "commitOffset": 0, "suspendTimeoutMillis": 0, "subVersion": 0}
-    return Ask(PULL_MESSAGE, {**fields, "subscription": "*", "expressionType": "TAG"})
+    return remoting.pull("TopicTest", group, maxMsgNums=1)
 
 
 def java(source: str, dependency: str, folder: Path) -> list[str | Path]:

@@ -23,8 +23,6 @@ DELETE_TOPIC: Final = 215
 COMMIT: Final = 15
 COMMITTED: Final = 14
 MAX_OFFSET: Final = 30
-PULL: Final = 11
-SEND: Final = 10
 _CLUSTER: Final = ("-c", "DefaultCluster")
 _CONFIG: Final = "getNamesrvConfig"
 _SCRIPT: Final = (
@@ -105,30 +103,10 @@ def test_mqadmin_prints_the_same(both: tuple[Endpoint, Endpoint], version: str, 
 
 def _send(broker: str, topic: str) -> int:
     """Send a message, and return its queue offset."""
-    fields: Fields = {
-        "producerGroup": "P",
-        "topic": topic,
-        "defaultTopic": "TBW102",
-        "defaultTopicQueueNums": 1,
-        "queueId": 0,
-    }
-    more: Fields = {
-        "sysFlag": 0,
-        "bornTimestamp": 1,
-        "flag": 0,
-        "properties": "",
-        "reconsumeTimes": 0,
-        "unitMode": "false",
-    }
-    answer = remoting.request(broker, SEND, {**fields, **more}, b"x")
+    with remoting.Connection(broker) as connection:
+        (answer,) = connection.ask_all([remoting.send(topic)])
     assert answer.code == 0
     return int(answer.fields["queueOffset"])
-
-
-def _pull(broker: str, topic: str, offset: int, *, hold: int = 0) -> remoting.Answer:
-    where: Fields = {"consumerGroup": "G", "topic": topic, "queueId": 0, "queueOffset": offset, "maxMsgNums": 32}
-    how: Fields = {"sysFlag": 6 if hold else 4, "commitOffset": 0, "suspendTimeoutMillis": hold, "subscription": "*"}
-    return remoting.request(broker, PULL, {**where, **how, "subVersion": 0, "expressionType": "TAG"})
 
 
 def test_deleting_survives_a_kill(tmp_path: Path) -> None:
@@ -144,7 +122,7 @@ def test_deleting_survives_a_kill(tmp_path: Path) -> None:
         for life in range(3):
             endpoint.kill()
             endpoint.start()
-            assert _pull(broker, "Doomed", 0).code == (0 if life else 17)
+            assert remoting.request(broker, *remoting.pull("Doomed")).code == (0 if life else 17)
             assert remoting.request(broker, COMMITTED, committed).fields.get("offset") == "0"
             assert remoting.request(broker, MAX_OFFSET, {"topic": "Kept", "queueId": 0}).fields["offset"] == "5"
             assert _send(broker, "Doomed") == life

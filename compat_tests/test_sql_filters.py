@@ -17,12 +17,9 @@ from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.clients.client import Client
 from rocketwire.compat.messages import Outgoing
 
-SEND = 10
-PULL = 11
 UPDATE_CONFIG = 25
 HEARTBEAT = 34
 CHECK_CLIENT = 46
-SUBSCRIPTION_IN_REQUEST = 4
 
 
 @pytest.fixture
@@ -47,20 +44,9 @@ def pull(
     swift: Endpoint, topic: str, group: str, sql: str, kind: str = "SQL92", **changes: str | int
 ) -> remoting.Answer:
     """The answer to a pull from the start of queue 0."""
-    fields: dict[str, str | int] = {
-        "consumerGroup": group,
-        "topic": topic,
-        "queueId": 0,
-        "queueOffset": 0,
-        "maxMsgNums": 32,
-        "sysFlag": SUBSCRIPTION_IN_REQUEST,
-        "commitOffset": 0,
-        "suspendTimeoutMillis": 1000,
-        "subscription": sql,
-        "subVersion": 7,
-        "expressionType": kind,
-    }
-    return remoting.request(swift.broker, PULL, {**fields, **changes})
+    named: dict[str, str | int] = {"subscription": sql, "subVersion": 7, "expressionType": kind}
+    ask = remoting.pull(topic, group, suspendTimeoutMillis=1000, **(named | changes))
+    return remoting.request(swift.broker, *ask)
 
 
 def subscription(topic: str, sql: str, kind: str = "SQL92", version: int = 7) -> dict[str, Any]:
@@ -183,18 +169,8 @@ def test_properties_have_a_border(swift: Endpoint, swift_topic: str) -> None:
     """Properties fill 32767 bytes at most, what the broker adds among them."""
     added = len("\x02MSG_REGION\x01DefaultRegion\x02TRACE_ON\x01true\x02CLUSTER\x01DefaultCluster")
     for size, code in ((32767, 0), (32768, 13), (40000, 13)):
-        fields: dict[str, str | int] = {
-            "producerGroup": "P",
-            "topic": swift_topic,
-            "defaultTopic": "TBW102",
-            "defaultTopicQueueNums": 4,
-            "queueId": 0,
-            "sysFlag": 0,
-            "bornTimestamp": 0,
-            "flag": 0,
-            "properties": "p\x01" + "x" * (size - added - 2),
-        }
-        assert remoting.request(swift.broker, SEND, fields, b"body").code == code
+        ask = remoting.send(swift_topic, properties="p\x01" + "x" * (size - added - 2))
+        assert remoting.request(swift.broker, *ask).code == code
 
 
 @pytest.mark.usefixtures("only_rocketwire")
