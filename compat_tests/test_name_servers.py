@@ -12,7 +12,7 @@ import pytest
 from compat_tests.proxied import OwnBroker, OwnNameServer
 from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
-from rocketwire.compat.brokers.ports import free_ports
+from rocketwire.compat.brokers.ports import free_rows
 from rocketwire.compat.brokers.processes import READY_WITHIN
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.endpoint import Access
@@ -31,8 +31,7 @@ class Servers:
     """Name servers A (ours) and B (Apache's), broker-a (ours) and broker-b (Apache's), each known to both."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
-        first, port_a = free_ports()
-        second, port_b = free_ports()
+        (first, port_a), (second, port_b) = free_rows(2)
         self.names = [f"127.0.0.1:{first}", f"127.0.0.1:{second}"]
         both = ";".join(self.names)
         self.ours = OwnBroker(folder / "a", namesrv=both, port=port_a, name="broker-a")

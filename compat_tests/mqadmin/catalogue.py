@@ -179,7 +179,7 @@ _NUMBERS: Final = r"-?\d+(\.\d+)?(E-?\d+)?"
 # What one broker prints and the other does not, and what is not there in a broker's first minute.
 _STATUS: Final = (
     r"^(timer|ack|litePull|brokerActive|getTransferredTps|commitLogDiskRatio|schedule).*"
-    r"|(?<=^putMessageDistributeTime: ).*|(?<=^remainHowManyDataToFlush: ).*"
+    r"|(?<=^putMessageDistributeTime : ).*|(?<=^remainHowManyDataToFlush : ).*"
 )
 _STATISTICS: Final = (
     *_commands("statsAll -t {topic}", versions=("4.9.7",), varies=r"(?<= )[\d.]+"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from rocketwire.compat.case import Case
@@ -16,8 +17,7 @@ DEFAULT_OF_THE_BROKER: Final = 32
 _SOURCE: Final = (
     "Apache 4.9, consumeMessageBatchMaxSize, pullBatchSize; MessageStoreConfig.maxTransferCountOnMessageInMemory"
 )
-_PROGRAMS: Final = ("PushBatches",)
-_BACKGROUND: Final = ("SendBatch",)
+of_batches = partial(scenario, source=_SOURCE, programs=("PushBatches",), background=("SendBatch",))
 
 
 def _consumed(
@@ -42,61 +42,47 @@ def _consumed(
     return sorted((event["size"] for event in events(got, "batch")), reverse=True)
 
 
-@scenario(
+@of_batches(
     id="batch.default-concurrent",
     proves="By default a pull brings 32 messages, and a concurrent listener gets them together.",
-    source=_SOURCE,
     needs=(Need.SHORT_PULLS,),
-    programs=_PROGRAMS,
-    background=_BACKGROUND,
 )
 def default_concurrent(case: Case) -> None:
     sizes = _consumed(case, case.topic(1), "concurrent")
     assert sizes == [DEFAULT_OF_THE_BROKER] * 34 + [1100 - 34 * DEFAULT_OF_THE_BROKER]
 
 
-@scenario(
+@of_batches(
     id="batch.default-orderly",
     proves="An orderly listener gets together what several pulls have brought.",
-    source=_SOURCE,
     needs=(Need.SHORT_PULLS,),
-    programs=_PROGRAMS,
-    background=_BACKGROUND,
 )
 def default_orderly(case: Case) -> None:
     sizes = _consumed(case, case.topic(1), "orderly")
     assert DEFAULT_OF_THE_BROKER < sizes[0] <= MOST
 
 
-@scenario(
+@of_batches(
     id="batch.one-concurrent",
     proves="A concurrent listener that takes one message at once gets one.",
-    source=_SOURCE,
-    programs=_PROGRAMS,
-    background=_BACKGROUND,
 )
 def one_concurrent(case: Case) -> None:
     assert _consumed(case, case.topic(1), "concurrent", batch=1, messages=MESSAGES[:100]) == [1] * 100
 
 
-@scenario(
+@of_batches(
     id="batch.one-orderly",
     proves="An orderly listener that takes one message at once gets one.",
-    source=_SOURCE,
-    programs=_PROGRAMS,
-    background=_BACKGROUND,
 )
 def one_orderly(case: Case) -> None:
     assert _consumed(case, case.topic(1), "orderly", batch=1, messages=MESSAGES[:100]) == [1] * 100
 
 
-@scenario(
+@of_batches(
     id="batch.most",
     proves="Where the broker allows it, a pull brings 1024 messages, and a listener gets them together.",
-    source=_SOURCE,
     needs=(Need.LONG_PULLS,),
-    programs=(*_PROGRAMS, "PullAt"),
-    background=_BACKGROUND,
+    programs=("PushBatches", "PullAt"),
 )
 def most(case: Case) -> None:
     topic = case.topic(1, on_one=True)

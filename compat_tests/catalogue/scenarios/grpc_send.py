@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from rocketwire.compat.case import Case
@@ -15,11 +16,13 @@ _SOURCE: Final = "rocketmq.apache.org, Normal Message; Apache 5.5, SendMessageAc
 _MANY: Final = 200
 
 
-@scenario(
+of_send = partial(scenario, programs=("Publish",))
+
+
+@of_send(
     id="grpc-send.normal",
     proves="A message is stored whole: body, tag, keys and properties, under the id that the answer tells.",
     source=_SOURCE,
-    programs=("Publish",),
 )
 def normal(case: Case) -> None:
     topic = case.topic(2, kind="NORMAL")
@@ -41,11 +44,10 @@ def normal(case: Case) -> None:
     assert len({event["msgId"] for event in sent.values()}) == 3
 
 
-@scenario(
+@of_send(
     id="grpc-send.sizes",
     proves="Bodies up to nearly 4 MiB are stored as they were, whether the client compresses them or not.",
     source="Apache 5.5, ProxyConfig.maxMessageSize: 4 MiB",
-    programs=("Publish",),
 )
 def sizes(case: Case) -> None:
     topic = case.topic(1, kind="NORMAL")
@@ -62,11 +64,10 @@ def sizes(case: Case) -> None:
     assert sorted(map(digest, stored)) == sorted(body_digest(each.content) for each in messages)
 
 
-@scenario(
+@of_send(
     id="grpc-send.too-long",
     proves="A body beyond 4 MiB is refused, by the client or by the endpoint, and not stored.",
     source="Apache 5.5, GrpcValidator.validateMessageBodySize: code 41301",
-    programs=("Publish",),
 )
 def too_long(case: Case) -> None:
     topic = case.topic(1, kind="NORMAL")
@@ -76,11 +77,10 @@ def too_long(case: Case) -> None:
     assert case.read(topic, 0) == []
 
 
-@scenario(
+@of_send(
     id="grpc-send.many-at-once",
     proves="Many messages that wait for their answers at once on one connection are stored once each.",
     source=_SOURCE,
-    programs=("Publish",),
 )
 def many_at_once(case: Case) -> None:
     topic = case.topic(4, kind="NORMAL")
@@ -91,7 +91,7 @@ def many_at_once(case: Case) -> None:
     assert {event["text"]: event["msgId"] for event in stored} == {text: event["msgId"] for text, event in sent.items()}
 
 
-@scenario(
+@of_send(
     id="grpc-send.batch",
     proves="The messages of a batch are stored in one queue, in their order, each whole.",
     source="Apache 5.5, SendMessageActivity.buildMessage of several messages",
@@ -110,11 +110,10 @@ def batch(case: Case) -> None:
     assert [event["properties"]["n"] for event in stored] == [str(number) for number in range(5)]
 
 
-@scenario(
+@of_send(
     id="grpc-send.of-each-type",
     proves="A topic takes messages of its own type; the properties that 4.x's clients read say which it is.",
     source="Apache 5.5, SendMessageActivity.buildMessageProperty and TopicMessageTypeValidator",
-    programs=("Publish",),
 )
 def of_each_type(case: Case) -> None:
     fifo, delay = case.topic(2, kind="FIFO"), case.topic(2, kind="DELAY")
@@ -127,11 +126,10 @@ def of_each_type(case: Case) -> None:
     assert "order-7" not in user_properties(later).values()
 
 
-@scenario(
+@of_send(
     id="grpc-send.other-type-refused",
     proves="A message of another type than its topic's is refused, by the client or by the endpoint.",
     source="Apache 5.5, TopicMessageTypeValidator: code 40014",
-    programs=("Publish",),
 )
 def other_type_refused(case: Case) -> None:
     kinds = {
@@ -150,11 +148,10 @@ def other_type_refused(case: Case) -> None:
         assert case.read(topic, 0) == []
 
 
-@scenario(
+@of_send(
     id="grpc-send.missing-topic",
     proves="A topic that is not there is not created: its messages are refused.",
     source="Apache 5.5, RouteActivity: code 40402",
-    programs=("Publish",),
 )
 def missing_topic(case: Case) -> None:
     topic = case.unique("Missing")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from rocketwire.compat.case import Case
@@ -25,6 +26,17 @@ QUICK: Final[Mapping[str, str]] = {"JAVA_TOOL_OPTIONS": "-Drocketmq.client.rebal
 """The Java client asks for its queues every 20 s."""
 
 
+of_pop = partial(
+    scenario,
+    source=_SOURCE,
+    needs=(Need.POP,),
+    background=("SendSync",),
+    environment=QUICK,
+    clients=("java-5.5.0",),
+    limit=120,
+)
+
+
 def pops(case: Case, topic: str, group: str, *, share: int = 0) -> None:
     """Have a group pop a topic at all brokers, each client from its own queues and those of so many others."""
     mode = SetMessageRequestModeRequestBody(
@@ -35,16 +47,10 @@ def pops(case: Case, topic: str, group: str, *, share: int = 0) -> None:
             broker.ask(RequestCode.SET_MESSAGE_REQUEST_MODE, body=encode_body(mode))
 
 
-@scenario(
+@of_pop(
     id="pop.push-consumer",
     proves="A push consumer whose group pops gets each message once; the next consumer of the group gets none of them.",
-    source=_SOURCE,
-    needs=(Need.POP,),
     programs=("PushConcurrent",),
-    background=("SendSync",),
-    environment=QUICK,
-    clients=("java-5.5.0",),
-    limit=120,
 )
 def push_consumer(case: Case) -> None:
     topic, group = case.topic(), case.group()
@@ -59,16 +65,10 @@ def push_consumer(case: Case) -> None:
         assert all(names.POP_CK in event["properties"] for event in received)
 
 
-@scenario(
+@of_pop(
     id="pop.shared-queues",
     proves="With popShareQueueNum a lone push consumer gets the messages of all queues.",
-    source=_SOURCE,
-    needs=(Need.POP,),
     programs=("PushConcurrent",),
-    background=("SendSync",),
-    environment=QUICK,
-    clients=("java-5.5.0",),
-    limit=120,
 )
 def shared_queues(case: Case) -> None:
     topic, group = case.topic(), case.group()
@@ -81,15 +81,10 @@ def shared_queues(case: Case) -> None:
     assert_each_once(received, messages)
 
 
-@scenario(
+@of_pop(
     id="pop.fails-and-comes-again",
     proves="A message that a popping consumer fails comes again after 10 s, counted as a second try, with its topic.",
-    source=_SOURCE,
-    needs=(Need.POP,),
     programs=("PushFailing",),
-    background=("SendSync",),
-    environment=QUICK,
-    clients=("java-5.5.0",),
     limit=150,
 )
 def fails_and_comes_again(case: Case) -> None:
@@ -110,15 +105,13 @@ def fails_and_comes_again(case: Case) -> None:
         assert _FIRST_RETRY - 100 < second["at"] - first["at"] < _FIRST_RETRY + LATE
 
 
-@scenario(
+@of_pop(
     id="pop.orderly-pulls",
     proves="An orderly push consumer pulls, though its group pops, and gets each queue's messages in their order.",
     source="Apache 5.5, RebalancePushImpl.clientRebalance",
-    needs=(Need.POP,),
     programs=("PushOrderly",),
     background=("SendBySelector",),
-    clients=("java-5.5.0",),
-    limit=120,
+    environment={},
 )
 def orderly_pulls(case: Case) -> None:
     topic, group = case.topic(), case.group()
@@ -133,16 +126,10 @@ def orderly_pulls(case: Case) -> None:
         assert all(names.POP_CK not in event["properties"] for event in in_queue)
 
 
-@scenario(
+@of_pop(
     id="pop.pulls-by-default",
     proves="A push consumer that leaves its queues to the broker pulls them where nobody set another mode.",
-    source=_SOURCE,
-    needs=(Need.POP,),
     programs=("PushConcurrent",),
-    background=("SendSync",),
-    environment=QUICK,
-    clients=("java-5.5.0",),
-    limit=120,
 )
 def pulls_by_default(case: Case) -> None:
     topic, group = case.topic(), case.group()

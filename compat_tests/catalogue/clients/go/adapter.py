@@ -15,8 +15,8 @@ from rocketwire.compat.clients.adapter import Adapter, Engine, Security
 from rocketwire.compat.environment import artifacts, cache
 
 _RUNNER: Final = Path(__file__).resolve().parent / "runner"
-REQUEST: Final = _RUNNER / "request.go"
-"""Reads requests, of whatever client."""
+COMMON: Final = (_RUNNER / "request.go", _RUNNER / "runtime.go")
+"""Read requests and run programs, of whatever client."""
 _PROGRAM: Final = re.compile(r'^\t"(\w+)": +\w+,$', re.MULTILINE)
 _BATCH: Final = "it leaves a field of batches empty that brokers need"
 _CODE: Final = "it tells a broker's remark, not its code"

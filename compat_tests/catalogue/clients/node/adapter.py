@@ -14,8 +14,8 @@ from rocketwire.compat.clients.adapter import Adapter, Engine, Security
 from rocketwire.compat.environment import artifacts, cache
 
 _RUNNER: Final = Path(__file__).resolve().parent / "runner"
-REQUEST: Final = _RUNNER / "request.js"
-"""Reads requests, of whatever client."""
+COMMON: Final = (_RUNNER / "request.js", _RUNNER / "runtime.js")
+"""Read requests and run programs, of whatever client."""
 _PACKAGE: Final = "ali-ons"
 _NO_LENGTH: Final = "it does not look at a body's length"
 

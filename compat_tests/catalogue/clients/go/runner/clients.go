@@ -16,9 +16,6 @@ import (
 	"github.com/apache/rocketmq-client-go/v2/producer"
 )
 
-// Seconds that anything is waited for which comes sooner or later.
-const long = 120
-
 // An offset beyond the end of any queue: a pull there is answered at once, with where the queue begins and ends.
 const beyond = 1 << 40
 

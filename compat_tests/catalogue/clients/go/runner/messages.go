@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -31,17 +28,7 @@ func messages(in request) []wanted {
 }
 
 func one(topic string, fields url.Values, now int64) wanted {
-	var body []byte
-	if fields.Has("size") {
-		body = noise(fields.Get("seed"), number(fields.Get("size")))
-	} else {
-		repeat := 1
-		if fields.Has("repeat") {
-			repeat = number(fields.Get("repeat"))
-		}
-		body = bytes.Repeat([]byte(fields.Get("body")), repeat)
-	}
-	message := primitive.NewMessage(topic, body)
+	message := primitive.NewMessage(topic, body(fields))
 	message.WithTag(fields.Get("tags"))
 	// WithKeys would end the last key with a separator, which no other client does.
 	message.WithProperty(primitive.PropertyKeys, fields.Get("keys"))
@@ -71,13 +58,4 @@ func moment(value string, now int64) string {
 		return value
 	}
 	return strconv.FormatInt(now+int64(number(value[1:])), 10)
-}
-
-func noise(seed string, size int) []byte {
-	var body []byte
-	for i := 0; len(body) < size; i++ {
-		part := sha256.Sum256([]byte(fmt.Sprintf("%s:%d", seed, i)))
-		body = append(body, part[:]...)
-	}
-	return body[:size]
 }

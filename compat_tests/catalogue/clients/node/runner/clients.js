@@ -2,12 +2,10 @@
 
 const { Producer, Consumer } = require('ali-ons');
 const out = require('./out');
+const { LONG, sleep } = require('./runtime');
 
-const LONG = 120; // seconds that anything is waited for which comes sooner or later
 const SECONDS = 1000;
 let instances = 0;
-
-const sleep = ms => new Promise(resolve => setTimeout(resolve, ms));
 
 function options(request) {
   return {
@@ -84,4 +82,4 @@ class Inbox {
   }
 }
 
-module.exports = { producing, consuming, Inbox, LONG, sleep };
+module.exports = { producing, consuming, Inbox };

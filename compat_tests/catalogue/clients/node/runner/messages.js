@@ -1,7 +1,7 @@
 'use strict';
 
-const crypto = require('crypto');
 const { Message } = require('ali-ons');
+const { bodyOf } = require('./runtime');
 
 /**
  * The messages that the request asks for, one `message` argument each, itself form-encoded: body, or size and seed (noise
@@ -14,10 +14,7 @@ function messages(request) {
 }
 
 function one(topic, fields, now) {
-  const body = fields.has('size')
-    ? noise(fields.get('seed'), Number(fields.get('size')))
-    : Buffer.from((fields.get('body') || '').repeat(Number(fields.get('repeat') || 1)));
-  const message = new Message(topic, fields.get('tags'), body);
+  const message = new Message(topic, fields.get('tags'), bodyOf(fields));
   if (!fields.has('tags')) {
     delete message.properties.TAGS; // the client would send the word "null"
   }
@@ -41,14 +38,6 @@ function one(topic, fields, now) {
     }
   }
   return message;
-}
-
-function noise(seed, size) {
-  const parts = [];
-  for (let i = 0; i * 32 < size; i++) {
-    parts.push(crypto.createHash('sha256').update(`${seed}:${i}`).digest());
-  }
-  return Buffer.concat(parts).subarray(0, size);
 }
 
 module.exports = { messages };

@@ -1,13 +1,7 @@
 // Prints events as JSON lines.
 'use strict';
 
-const crypto = require('crypto');
-
-const SHORT_BODY = 4096; // bytes
-
-function print(event) {
-  process.stdout.write(JSON.stringify(event) + '\n');
-}
+const { described, print } = require('./runtime');
 
 function sent(result) {
   print({
@@ -18,7 +12,6 @@ function sent(result) {
 }
 
 function received(by, message) {
-  const body = message.body || Buffer.alloc(0);
   const properties = { ...message.properties };
   delete properties['']; // what the client makes of the last separator
   for (const name of Object.keys(properties)) {
@@ -32,9 +25,8 @@ function received(by, message) {
     keys: properties.KEYS === undefined ? null : properties.KEYS, properties, flag: message.flag,
     sysFlag: message.sysFlag, bornTimestamp: message.bornTimestamp, storeTimestamp: message.storeTimestamp,
     bornHost: `/${message.bornHost}`, storeHost: `/${message.storeHost}`, physicalOffset: message.commitLogOffset,
-    storeSize: message.storeSize, reconsumeTimes: message.reconsumeTimes, length: body.length,
-    sha256: crypto.createHash('sha256').update(body).digest('hex'),
-    text: body.length <= SHORT_BODY ? body.toString() : null, by, at: Date.now(),
+    storeSize: message.storeSize, reconsumeTimes: message.reconsumeTimes, by, at: Date.now(),
+    ...described(message.body || Buffer.alloc(0)),
   });
 }
 

@@ -2,7 +2,8 @@
 
 const { Consumer } = require('ali-ons');
 const out = require('./out');
-const { consuming, producing, Inbox, LONG, sleep } = require('./clients');
+const { consuming, producing, Inbox } = require('./clients');
+const { LONG, sleep } = require('./runtime');
 const { messages } = require('./messages');
 const { sendOne } = require('./send');
 

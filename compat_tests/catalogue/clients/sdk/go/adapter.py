@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from rocketwire.compat.clients.adapter import Adapter, Engine, Security
-from rocketwire.compat.clients.go.adapter import REQUEST, executable
+from rocketwire.compat.clients.go.adapter import COMMON, executable
 from rocketwire.compat.environment import cache
 
 _RUNNER: Final = Path(__file__).resolve().parent / "runner"
@@ -45,14 +45,14 @@ class GoSdk(Adapter):
     def prepare(self, engine: Engine) -> None:
         """Build the programs with the go tool."""
         del engine
-        executable(_RUNNER, "sdk-go", REQUEST)
+        executable(_RUNNER, "sdk-go", *COMMON)
 
     def command(self, engine: Engine, *, env: Mapping[str, str], name: str) -> list[str]:
         """The executable."""
         del engine, name
         logs = cache.cached("home", lambda _: None) / "logs"
         variables = [f"{key}={value}" for key, value in env.items()]
-        return ["env", *variables, f"rocketmq.client.logRoot={logs}", str(executable(_RUNNER, "sdk-go", REQUEST))]
+        return ["env", *variables, f"rocketmq.client.logRoot={logs}", str(executable(_RUNNER, "sdk-go", *COMMON))]
 
     def environment(self, security: frozenset[Security]) -> dict[str, str]:
         """What has it encrypt; any certificate will do."""

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from rocketwire.compat.clients.adapter import Adapter, Engine, Security
-from rocketwire.compat.clients.node.adapter import REQUEST, installed
+from rocketwire.compat.clients.node.adapter import COMMON, installed
 from rocketwire.compat.environment import artifacts, cache
 
 _RUNNER: Final = Path(__file__).resolve().parent / "runner"
@@ -40,11 +40,11 @@ class NodeSdk(Adapter):
     def prepare(self, engine: Engine) -> None:
         """Fetch the client with npm, as the lock file pins it."""
         del engine
-        installed(_RUNNER, "sdk-node", REQUEST)
+        installed(_RUNNER, "sdk-node", *COMMON)
 
     def command(self, engine: Engine, *, env: Mapping[str, str], name: str) -> list[str]:
         """Node with the programs."""
         del engine, name
         home = cache.cached("home", lambda _: None)
         variables = [*(f"{key}={value}" for key, value in env.items()), f"HOME={home}"]
-        return ["env", *variables, artifacts.node(), str(installed(_RUNNER, "sdk-node", REQUEST) / "main.js")]
+        return ["env", *variables, artifacts.node(), str(installed(_RUNNER, "sdk-node", *COMMON) / "main.js")]

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -11,9 +8,6 @@ import (
 	sdk "github.com/apache/rocketmq-clients/golang/v5"
 	"github.com/apache/rocketmq-clients/golang/v5/credentials"
 )
-
-// Seconds that anything is waited for which comes sooner or later.
-const long = 120
 
 // The client sends no more than 2 MiB in one call unless it is told.
 const mostSent = 8 << 20
@@ -87,22 +81,4 @@ func one(topic string, fields url.Values, now int64) *sdk.Message {
 		}
 	}
 	return message
-}
-
-// body is text that may be repeated, or noise that does not compress.
-func body(fields url.Values) []byte {
-	if !fields.Has("size") {
-		repeat := 1
-		if fields.Has("repeat") {
-			repeat = number(fields.Get("repeat"))
-		}
-		return bytes.Repeat([]byte(fields.Get("body")), repeat)
-	}
-	var noise []byte
-	size := number(fields.Get("size"))
-	for i := 0; len(noise) < size; i++ {
-		part := sha256.Sum256([]byte(fmt.Sprintf("%s:%d", fields.Get("seed"), i)))
-		noise = append(noise, part[:]...)
-	}
-	return noise[:size]
 }

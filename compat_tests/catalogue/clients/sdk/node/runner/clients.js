@@ -1,11 +1,9 @@
 // What requests say of the endpoint, of messages and of subscriptions, for the client.
 'use strict';
 
-const crypto = require('crypto');
 const { FilterExpression, Producer } = require('rocketmq-client-nodejs');
 const { FilterType } = require('rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb');
-
-const LONG = 120; // seconds that anything is waited for which comes sooner or later
+const { bodyOf } = require('./runtime');
 
 const logger = { info() {}, debug() {}, warn: console.error, error: console.error };
 
@@ -42,10 +40,7 @@ function messages(request) {
 }
 
 function one(topic, fields, now) {
-  const body = fields.has('size')
-    ? noise(fields.get('seed'), Number(fields.get('size')))
-    : Buffer.from((fields.get('body') || '').repeat(Number(fields.get('repeat') || 1)));
-  const message = { topic, body, keys: [], properties: new Map() };
+  const message = { topic, body: bodyOf(fields), keys: [], properties: new Map() };
   if (fields.has('tags')) {
     message.tag = fields.get('tags');
   }
@@ -67,14 +62,4 @@ function one(topic, fields, now) {
   return message;
 }
 
-function noise(seed, size) {
-  const parts = [];
-  for (let i = 0; i * 32 < size; i++) {
-    parts.push(crypto.createHash('sha256').update(`${seed}:${i}`).digest());
-  }
-  return Buffer.concat(parts).subarray(0, size);
-}
-
-const sleep = ms => new Promise(resolve => setTimeout(resolve, ms));
-
-module.exports = { LONG, options, startedProducer, subscriptions, messages, sleep };
+module.exports = { options, startedProducer, subscriptions, messages };

@@ -2,7 +2,8 @@
 
 const { ConsumeResult, PushConsumer, SimpleConsumer } = require('rocketmq-client-nodejs');
 const out = require('./out');
-const { LONG, options, subscriptions, sleep } = require('./clients');
+const { options, subscriptions } = require('./clients');
+const { LONG, sleep } = require('./runtime');
 
 /** The consumers that stay open from one program to the next, by the names that requests give them. */
 const open = new Map();

@@ -1,29 +1,22 @@
 // Prints events as JSON lines.
 'use strict';
 
-const crypto = require('crypto');
+const runtime = require('./runtime');
 
-const SHORT_BODY = 4096; // bytes
-
-function print(event) {
-  process.stdout.write(JSON.stringify(event) + '\n');
-}
+const { print } = runtime;
 
 function sent(message, receipt) {
   print({ event: 'sent', msgId: receipt.messageId, handle: receipt.recallHandle || null, text: message.body.toString() });
 }
 
 function described(event, message) {
-  const body = message.body;
   return {
     event, topic: message.topic, msgId: message.messageId, tags: message.tag || null,
     keys: message.keys.length ? message.keys.join(' ') : null, properties: Object.fromEntries(message.properties),
     messageGroup: message.messageGroup || null,
     due: message.deliveryTimestamp ? message.deliveryTimestamp.getTime() : null,
     bornTimestamp: message.bornTimestamp ? message.bornTimestamp.getTime() : null, bornHost: message.bornHost,
-    attempt: message.deliveryAttempt, length: body.length,
-    sha256: crypto.createHash('sha256').update(body).digest('hex'),
-    text: body.length <= SHORT_BODY ? body.toString() : null, at: Date.now(),
+    attempt: message.deliveryAttempt, at: Date.now(), ...runtime.described(message.body),
   };
 }
 

@@ -2,7 +2,8 @@
 
 const { TransactionResolution } = require('rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb');
 const out = require('./out');
-const { LONG, startedProducer, messages, sleep } = require('./clients');
+const { startedProducer, messages } = require('./clients');
+const { LONG, sleep } = require('./runtime');
 
 const OUTCOMES = { c: TransactionResolution.COMMIT, r: TransactionResolution.ROLLBACK };
 
