@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from rocketwire.compat.clients.python import told
+from rocketwire.compat.clients.python import output
 from rocketwire.compat.clients.python.request import Request
+from rocketwire.compat.clients.python.shared import event
 from rocketwire.remoting import (
     Begin,
     Later,
@@ -39,7 +40,7 @@ class Inbox:
 
     def take(self, by: str, message: ReceivedMessage) -> None:
         """Print a message, and count it."""
-        told.received(by, message)
+        output.received(by, message)
         with self._changed:
             self._count += 1
             self._changed.notify_all()
@@ -92,9 +93,9 @@ def _send_sync(request: Request) -> None:
     with _producer(request) as producer:
         for wanted in request.messages():
             try:
-                told.sent(producer.send(wanted.message))
+                output.sent(producer.send(wanted.message))
             except RemotingError as refused:
-                told.failure("refused", refused)
+                output.failure("refused", refused)
 
 
 def _send_one_way(request: Request) -> None:
@@ -106,7 +107,7 @@ def _send_one_way(request: Request) -> None:
         wished = sum(map(watch.end_offset, queues)) + len(messages)
         for wanted in messages:
             producer.send_oneway(wanted.message)
-            told.event("handed over")
+            event("handed over")
         end = time.monotonic() + _LONG
         while sum(map(watch.end_offset, queues)) < wished and time.monotonic() < end:
             time.sleep(0.02)
@@ -118,17 +119,17 @@ def _send_to_queue(request: Request) -> None:
         broker = request.text("broker", producer.queues(topic)[0].broker)
         for wanted in request.messages():
             try:
-                told.sent(producer.send(wanted.message, queue=Queue(topic, broker, wanted.queue)))
+                output.sent(producer.send(wanted.message, queue=Queue(topic, broker, wanted.queue)))
             except RemotingError as refused:
-                told.failure("refused", refused)
+                output.failure("refused", refused)
 
 
 def _send_batch(request: Request) -> None:
     with _producer(request) as producer:
         try:
-            told.sent(producer.send_batch([wanted.message for wanted in request.messages()]))
+            output.sent(producer.send_batch([wanted.message for wanted in request.messages()]))
         except RemotingError as refused:
-            told.failure("refused", refused)
+            output.failure("refused", refused)
 
 
 def _pulling(request: Request, group: str) -> PullConsumer:
@@ -143,7 +144,7 @@ def _lite_assign(request: Request) -> None:
         consumer.seek(queue, request.number("from"))
         _poll(consumer, request.number("count"), "after seek")
         consumer.commit()
-        told.event("committed", offset=consumer.committed(queue), offsetOfTimeZero=consumer.offset_at(queue, 0))
+        event("committed", offset=consumer.committed(queue), offsetOfTimeZero=consumer.offset_at(queue, 0))
         consumer.seek_to_first(queue)
         _poll(consumer, request.number("all"), "from the beginning")
 
@@ -152,14 +153,14 @@ def _poll(consumer: PullConsumer, wished: int, by: str) -> None:
     end = time.monotonic() + _LONG
     while wished > 0 and time.monotonic() < end:
         for message in consumer.poll(1.0):
-            told.received(by, message)
+            output.received(by, message)
             wished -= 1
 
 
 def _push_concurrent(request: Request) -> None:
     inbox = Inbox()
     with _consuming(request, inbox.handler("push")):
-        told.event("started")
+        event("started")
         inbox.await_all(request)
 
 
@@ -188,7 +189,7 @@ def _push_sql(request: Request) -> None:
             try:
                 stack.enter_context(_consuming(request, inbox.handler(str(number)), group=group, sql=sql))
             except RemotingError as refused:
-                told.failure("refused", refused)
+                output.failure("refused", refused)
         with _producer(request) as producer:
             for wanted in request.messages():
                 producer.send(wanted.message)
@@ -200,14 +201,14 @@ def _push_while_sending(request: Request) -> None:
     inbox = Inbox()
 
     def handle(message: ReceivedMessage) -> None:
-        told.event("delay", ms=time.time_ns() // 1_000_000 - message.born_timestamp)
+        event("delay", ms=time.time_ns() // 1_000_000 - message.born_timestamp)
         inbox.take("push", message)
 
     with _producer(request) as producer, _consuming(request, handle):
         time.sleep(request.number("idle", 1500) / 1000)  # the pulls are held by the broker by now
         messages = request.messages()
         for number, wanted in enumerate(messages, 1):
-            told.sent(producer.send(wanted.message))
+            output.sent(producer.send(wanted.message))
             inbox.await_count(number, _LONG, 0)
         inbox.await_count(len(messages), 1, 100)
 

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Self
-from urllib.parse import parse_qs
+from typing import NamedTuple
 
-from rocketwire.compat.messages import Outgoing
+from rocketwire.compat.clients.python.shared import Arguments, body_of, due_of
 from rocketwire.remoting import Credentials, Message
-
-
-class RequestLacks(Exception):
-    """A request lacks an argument that its program needs."""
 
 
 class NotExpressible(Exception):
@@ -27,33 +19,10 @@ class Wanted(NamedTuple):
     queue: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """One line: `Name?key=value&key=value`, form-encoded; a key may come several times."""
+class Request(Arguments):
+    """A program's name and arguments."""
 
-    name: str
-    values: Mapping[str, Sequence[str]]
-
-    @classmethod
-    def parse(cls, line: str) -> Self:
-        """The request of a line."""
-        name, _, query = line.strip().partition("?")
-        return cls(name=name, values=parse_qs(query, keep_blank_values=True))
-
-    def all(self, key: str) -> Sequence[str]:
-        """All values of a key."""
-        return self.values.get(key, ())
-
-    def text(self, key: str, otherwise: str | None = None) -> str:
-        """The value of a key. Raises RequestLacks."""
-        found = self.values.get(key) or ([otherwise] if otherwise is not None else [])
-        if not found:
-            raise RequestLacks(key)
-        return found[0]
-
-    def number(self, key: str, otherwise: int | None = None) -> int:
-        """The value of a key as a number. Raises RequestLacks."""
-        return int(self.text(key, None if otherwise is None else str(otherwise)))
+    __slots__ = ()
 
     @property
     def credentials(self) -> Credentials | None:
@@ -64,27 +33,20 @@ class Request:
 
     def messages(self) -> list[Wanted]:
         """The messages that it asks for."""
-        now = time.time_ns() // 1_000_000
-        return [
-            _wanted(self.text("topic"), parse_qs(query, keep_blank_values=True), now) for query in self.all("message")
-        ]
+        return [_wanted(self.text("topic"), fields) for fields in self.message_fields()]
 
 
-def _wanted(topic: str, fields: Mapping[str, Sequence[str]], now: int) -> Wanted:
-    named = {key: values[0] for key, values in fields.items()}
-    if unknown := named.keys() & {"flag", "wait"}:
+def _wanted(topic: str, fields: dict[str, str]) -> Wanted:
+    if unknown := fields.keys() & {"flag", "wait"}:
         raise NotExpressible(*unknown)
-    size = int(named["size"]) if "size" in named else None
-    body = Outgoing(body=named.get("body", named.get("seed", "")), repeat=int(named.get("repeat", "1")), size=size)
-    properties = {key[2:]: value for key, value in named.items() if key.startswith("p.")}
-    due = named.get("s.TIMER_DELIVER_MS")
+    due = fields.get("s.TIMER_DELIVER_MS")
     message = Message(
         topic,
-        body.content,
-        tags=named.get("tags"),
-        keys=named["keys"].split(" ") if "keys" in named else (),
-        properties=properties,
-        delay_level=int(named.get("delay", "0")),
-        deliver_at_ms=None if due is None else now + int(due) if due.startswith("+") else int(due),
+        body_of(fields),
+        tags=fields.get("tags"),
+        keys=fields["keys"].split(" ") if "keys" in fields else (),
+        properties={key[2:]: value for key, value in fields.items() if key.startswith("p.")},
+        delay_level=int(fields.get("delay", "0")),
+        deliver_at_ms=None if due is None else due_of(due),
     )
-    return Wanted(message, int(named.get("queue", "-1")))
+    return Wanted(message, int(fields.get("queue", "-1")))

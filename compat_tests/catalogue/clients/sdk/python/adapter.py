@@ -12,11 +12,13 @@ from typing import Final
 
 from rocketwire.compat.clients import sources
 from rocketwire.compat.clients.adapter import Adapter, Engine, Security
+from rocketwire.compat.clients.python import shared
 from rocketwire.compat.environment import artifacts, cache
 
 _HERE: Final = Path(__file__).resolve().parent
 _REQUIREMENTS: Final = _HERE / "requirements.txt"
 _RUNNER: Final = _HERE / "runner"
+_SHARED: Final = Path(shared.__file__)
 _PROGRAM: Final = re.compile(r'^    "(\w+)": \w+,$', re.MULTILINE)
 _VERSION: Final = re.compile(r"^rocketmq-python-client==(\S+)$", re.MULTILINE)
 
@@ -53,7 +55,7 @@ class PythonSdk(Adapter):
 
 def _installed() -> Path:
     """The folder of the programs and of the packages that they need."""
-    files = [_REQUIREMENTS, *sources.files_of(_RUNNER, (".py",))]
+    files = [_REQUIREMENTS, _SHARED, *sources.files_of(_RUNNER, (".py",))]
     python = f"{sys.implementation.cache_tag}-{sys.platform}"
     return cache.cached(f"clients/sdk-python-{sources.digest(files, python)}", _install)
 
@@ -63,3 +65,4 @@ def _install(target: Path) -> None:
     options: list[str | Path] = ["--no-deps", "--only-binary", ":all:", "--target", target, "-r", _REQUIREMENTS]
     artifacts.run([sys.executable, "-m", "pip", "install", *quiet, *options])
     shutil.copytree(_RUNNER, target / "runner")
+    shutil.copy(_SHARED, target / "runner")

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 import os
-import platform
-import sys
 
-from runner import told
+from runner import output
 from runner.programs import PROGRAMS
 from runner.request import Request
+from runner.shared import serve
 
-
-def main() -> None:
-    """Serve the requests of standard input until it ends."""
-    told.event("ready", python=platform.python_version())
-    for line in sys.stdin:
-        request = Request.parse(line)
-        try:
-            PROGRAMS[request.name](request)
-        except Exception as problem:  # noqa: BLE001 - whatever it is, it is this program's
-            told.failure("crashed", problem)
-        told.event("done")
-    os._exit(0)  # threads of consumers that are open must not keep the process
-
-
-main()
+serve(PROGRAMS, Request, output.failure)
+os._exit(0)  # threads of consumers that are open must not keep the process

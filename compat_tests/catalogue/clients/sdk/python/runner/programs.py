@@ -19,8 +19,9 @@ from rocketmq import (
     TransactionChecker,
     TransactionResolution,
 )
-from runner import told
+from runner import output
 from runner.request import Request
+from runner.shared import event
 
 _LONG: Final = 120  # seconds that anything is waited for which comes sooner or later
 _OUTCOMES: Final = {"c": TransactionResolution.COMMIT, "r": TransactionResolution.ROLLBACK}
@@ -51,7 +52,7 @@ def _publish(request: Request) -> None:
             else:
                 _publish_in_turn(request, producer)
     except Exception as refused:  # noqa: BLE001 - the client raises all kinds; the producer does not start
-        told.failure("refused", refused)
+        output.failure("refused", refused)
 
 
 def _publish_in_turn(request: Request, producer: Producer) -> None:
@@ -66,7 +67,7 @@ def _taken(producer: Producer, message: Message) -> bool:
     try:
         _sent(message, producer.send(message))
     except Exception as refused:  # noqa: BLE001 - the client raises all kinds
-        told.failure("refused", refused)
+        output.failure("refused", refused)
         return False
     return True
 
@@ -77,12 +78,12 @@ def _publish_at_once(request: Request, producer: Producer) -> None:
         try:
             _sent(message, future.result(_LONG))
         except Exception as refused:  # noqa: BLE001 - the client raises all kinds
-            told.failure("refused", refused)
+            output.failure("refused", refused)
 
 
 def _sent(message: Message, receipt: Any) -> None:
     text = bytes(message.body).decode("utf-8", "replace")
-    told.event("sent", msgId=receipt.message_id, handle=receipt.recall_handle, text=text)
+    event("sent", msgId=receipt.message_id, handle=receipt.recall_handle, text=text)
 
 
 class _Checker(TransactionChecker):  # type: ignore[misc]
@@ -93,7 +94,7 @@ class _Checker(TransactionChecker):  # type: ignore[misc]
         self._asked: Counter[str] = Counter()
 
     def check(self, message: Message) -> Any:
-        told.show(told.message("checked", message))
+        event("checked", **output.message(message))
         self._asked[message.message_id] += 1
         plan = next(iter(message.keys))
         step = len(plan) if self._last else self._asked[message.message_id]
@@ -122,7 +123,7 @@ def _publish_in_transaction(request: Request) -> None:
                 elif said == "r":
                     transaction.rollback()
             except Exception as refused:  # noqa: BLE001 - the client raises all kinds
-                told.failure("refused", refused)
+                output.failure("refused", refused)
         end = time.monotonic() + request.number("wait", _LONG)
         while checker.checks < request.number("checks", 0) and time.monotonic() < end:
             time.sleep(0.01)
@@ -133,9 +134,9 @@ def _recall(request: Request) -> None:
     with _producer(request) as producer:
         for handle in request.all("handle"):
             try:
-                told.event("recalled", msgId=_id_of(producer.recall_message(request.text("topic"), handle)))
+                event("recalled", msgId=_id_of(producer.recall_message(request.text("topic"), handle)))
             except Exception as refused:  # noqa: BLE001 - the client raises all kinds
-                told.failure("refused", refused)
+                output.failure("refused", refused)
 
 
 def _id_of(recalled: Any) -> str:
@@ -147,10 +148,10 @@ def _open(request: Request, consumer: Any) -> None:
     try:
         consumer.startup()
     except Exception as refused:  # noqa: BLE001 - the client raises all kinds
-        told.failure("refused", refused)
+        output.failure("refused", refused)
         return
     _CONSUMERS[request.text("name")] = consumer
-    told.event("opened")
+    event("opened")
 
 
 def _open_simple(request: Request) -> None:
@@ -171,26 +172,26 @@ def _receive(request: Request) -> None:
         try:
             for message in consumer.receive(request.number("most", 32), request.number("invisible", 30)):
                 held[message.message_id] = message
-                told.show(told.message("received", message))
+                event("received", **output.message(message))
                 got += 1
                 if request.number("ack", 0):
                     consumer.ack(message)
         except Exception as failed:  # noqa: BLE001 - the client raises all kinds
-            told.failure("failed", failed)
+            output.failure("failed", failed)
             time.sleep(0.2)
             continue
         if got == before:
-            told.event("nothing", ms=round((time.monotonic() - began) * 1000))
+            event("nothing", ms=round((time.monotonic() - began) * 1000))
 
 
-def _each_held(request: Request, event: str, do: Callable[[Any, Message], object]) -> None:
+def _each_held(request: Request, done: str, do: Callable[[Any, Message], object]) -> None:
     consumer, held = _CONSUMERS[request.text("name")], _HELD[request.text("name")]
     for number in request.all("id"):
         try:
             do(consumer, held[number])
-            told.event(event, msgId=number)
+            event(done, msgId=number)
         except Exception as refused:  # noqa: BLE001 - the client raises all kinds
-            told.failure("refused", refused)
+            output.failure("refused", refused)
 
 
 def _ack(request: Request) -> None:
@@ -211,9 +212,9 @@ class _Listener(MessageListener):  # type: ignore[misc]
         self._lock = threading.Lock()
 
     def consume(self, message: Message) -> ConsumeResult:
-        event = told.message("received", message)
+        fields = output.message(message)
         with self._lock:
-            self._unread.append(event)
+            self._unread.append(fields)
             self._tries[message.message_id] += 1
             tries = self._tries[message.message_id]
         time.sleep(int(message.properties.get("slow", "0")) / 1000)
@@ -226,10 +227,10 @@ class _Listener(MessageListener):  # type: ignore[misc]
     def tell(self) -> int:
         """Print what came since the last time, and count it."""
         with self._lock:
-            events, self._unread = self._unread, []
-        for event in events:
-            told.show(event)
-        return len(events)
+            received, self._unread = self._unread, []
+        for fields in received:
+            event("received", **fields)
+        return len(received)
 
 
 _LISTENERS: Final[dict[str, _Listener]] = {}

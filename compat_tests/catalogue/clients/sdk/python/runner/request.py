@@ -2,46 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import time
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
-from urllib.parse import parse_qs
-
 from rocketmq import ClientConfiguration, Credentials, FilterExpression, Message
 from rocketmq.grpc_protocol import FilterType
+from runner.shared import Arguments, body_of, due_of
 
 
-class RequestLacks(Exception):
-    """A request lacks an argument that its program needs."""
+class Request(Arguments):  # type: ignore[misc]
+    """A program's name and arguments."""
 
-
-class Request(NamedTuple):
-    """One line: `Name?key=value&key=value`, form-encoded; a key may come several times."""
-
-    name: str
-    values: Mapping[str, Sequence[str]]
-
-    @classmethod
-    def parse(cls, line: str) -> Request:
-        """The request of a line."""
-        name, _, query = line.strip().partition("?")
-        return cls(name, parse_qs(query, keep_blank_values=True))
-
-    def all(self, key: str) -> Sequence[str]:
-        """All values of a key."""
-        return self.values.get(key, ())
-
-    def text(self, key: str, otherwise: str | None = None) -> str:
-        """The value of a key. Raises RequestLacks."""
-        found = self.values.get(key) or ([otherwise] if otherwise is not None else [])
-        if not found:
-            raise RequestLacks(key)
-        return found[0]
-
-    def number(self, key: str, otherwise: int | None = None) -> int:
-        """The value of a key as a number. Raises RequestLacks."""
-        return int(self.text(key, None if otherwise is None else str(otherwise)))
+    __slots__ = ()
 
     def configuration(self) -> ClientConfiguration:
         """Where the endpoint is, and the account, where it has accounts."""
@@ -57,37 +26,22 @@ class Request(NamedTuple):
 
     def messages(self) -> list[Message]:
         """The messages that it asks for."""
-        now = time.time_ns() // 1_000_000
-        return [
-            _message(self.text("topic"), parse_qs(query, keep_blank_values=True), now) for query in self.all("message")
-        ]
+        return [_message(self.text("topic"), fields) for fields in self.message_fields()]
 
 
-def _message(topic: str, fields: Mapping[str, Sequence[str]], now: int) -> Message:
-    named = {key: values[0] for key, values in fields.items()}
+def _message(topic: str, fields: dict[str, str]) -> Message:
     message = Message()
     message.topic = topic
-    message.body = _body(named)
-    if "tags" in named:
-        message.tag = named["tags"]
-    for key in named.get("keys", "").split():
+    message.body = body_of(fields)
+    if "tags" in fields:
+        message.tag = fields["tags"]
+    for key in fields.get("keys", "").split():
         message.keys = key  # adds one
-    if "group" in named:
-        message.message_group = named["group"]
-    if "due" in named:
-        due = named["due"]
-        at = now + int(due) if due.startswith("+") else int(due)
-        message.delivery_timestamp = -(-at // 1000)  # s
-    for key, value in named.items():
+    if "group" in fields:
+        message.message_group = fields["group"]
+    if "due" in fields:
+        message.delivery_timestamp = -(-due_of(fields["due"]) // 1000)  # s
+    for key, value in fields.items():
         if key.startswith("p."):
             message.add_property(key[2:], value)
     return message
-
-
-def _body(named: Mapping[str, str]) -> bytes:
-    """Text that may be repeated, or noise that does not compress."""
-    if "size" not in named:
-        return named["body"].encode() * int(named.get("repeat", "1"))
-    size = int(named["size"])
-    parts = (hashlib.sha256(f"{named['seed']}:{i}".encode()).digest() for i in range(-(-size // 32)))
-    return b"".join(parts)[:size]

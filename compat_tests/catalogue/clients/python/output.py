@@ -1,35 +1,21 @@
-"""What programs print: events as JSON lines, with the fields of java/sources/common/Out.java that the client tells."""
+"""What programs print: the fields of java/sources/common/Out.java that the client has."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import sys
-import threading
-import time
 from typing import Final
 
+from rocketwire.compat.clients.python.shared import body_fields, event
 from rocketwire.remoting import ReceivedMessage, SendResult, SendStatus
 from rocketwire.remoting.errors import Refused
 from rocketwire.wire.hosts import decode_host
 from rocketwire.wire.message_id import parse_offset_message_id
 
-_SHORT: Final = 4096  # bytes of a body that is shown
-_PRINTING: Final = threading.Lock()
 _STATUSES: Final = {
     SendStatus.OK: "SEND_OK",
     SendStatus.FLUSH_DISK_TIMEOUT: "FLUSH_DISK_TIMEOUT",
     SendStatus.FLUSH_SLAVE_TIMEOUT: "FLUSH_SLAVE_TIMEOUT",
     SendStatus.SLAVE_NOT_AVAILABLE: "SLAVE_NOT_AVAILABLE",
 }
-
-
-def event(name: str, **fields: object) -> None:
-    """Print an event; threads may do so at once."""
-    line = json.dumps({"event": name, **fields}, ensure_ascii=True)
-    with _PRINTING:
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()
 
 
 def sent(result: SendResult) -> None:
@@ -49,7 +35,6 @@ def sent(result: SendResult) -> None:
 
 def received(by: str, message: ReceivedMessage) -> None:
     """Print a message."""
-    body = bytes(message.body)
     stored_at, _ = parse_offset_message_id(message.offset_message_id)
     host, port = decode_host(stored_at)
     event(
@@ -66,11 +51,8 @@ def received(by: str, message: ReceivedMessage) -> None:
         storeHost=f"/{host}:{port}",
         physicalOffset=message.physical_offset,
         reconsumeTimes=message.reconsume_times,
-        length=len(body),
-        sha256=hashlib.sha256(body).hexdigest(),
-        text=body.decode("utf-8", "replace") if len(body) <= _SHORT else None,
+        **body_fields(bytes(message.body)),
         by=by,
-        at=time.time_ns() // 1_000_000,
     )
 
 
