@@ -23,6 +23,9 @@ from rocketwire.compat.brokers.ports import LOOPBACK, free_ports, port_of
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.disk.segments import Segments
 from rocketwire.store.layout.consume_queue import AHEAD
+from rocketwire.store.offline.read.directory import discover
+from rocketwire.store.offline.verify.findings import Finding, FindingKind
+from rocketwire.store.offline.verify.verify import VerifySummary, verify
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 
@@ -47,6 +50,20 @@ _APACHE: Final[Mapping[str, Mapping[str, str]]] = {
     "4.9.7": _INDEX_SAFE,
     "5.5.0": {**_INDEX_SAFE, "popConsumerFSServiceInit": "false"},
 }
+
+
+def verified(root: Path) -> tuple[VerifySummary, list[str]]:
+    """What `store verify` says of a store: the summary, and each damage."""
+    found: list[Finding] = []
+    summary = verify(discover(str(root)), found.append)
+    return summary, [str(each) for each in found if each.kind is FindingKind.DAMAGE]
+
+
+def assert_undamaged(root: Path) -> VerifySummary:
+    """`store verify` finds no damage; its summary."""
+    summary, damages = verified(root)
+    assert not damages
+    return summary
 
 
 class SharedStore:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -17,6 +16,7 @@ from typing import Any, Final, TypeVar
 from compat_tests import remoting
 from compat_tests.remoting import Answer, Ask, Connection
 from compat_tests.stored import Stored, records
+from compat_tests.waiting import wait_until
 
 QUERY_MESSAGE: Final = 12
 QUERY_CONSUMER_OFFSET: Final = 14
@@ -32,7 +32,6 @@ _SUCCESS: Final = 0
 _AT_ONCE: Final = 32
 _MANY: Final = 64
 _FOREVER: Final = 1 << 62
-_INDEXED_WITHIN: Final = 120.0  # seconds
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -210,10 +209,8 @@ def _by_key(connection: Connection, messages: Iterable[Stored]) -> dict[Key, tup
     """The index is written behind the log, in the log's order: once it has the last message, it has all."""
     ordered = sorted(messages, key=lambda message: message.physical_offset)
     keys = list(dict.fromkeys(key for message in ordered for key in _keys(message)))
-    end = time.monotonic() + _INDEXED_WITHIN
-    while keys and connection.ask_all([_query(keys[-1])])[0].code != _SUCCESS:
-        assert time.monotonic() < end, f"{keys[-1]} is not indexed"
-        time.sleep(0.02)
+    if keys:
+        wait_until(lambda: connection.ask_all([_query(keys[-1])])[0].code == _SUCCESS, f"{keys[-1]} is not indexed")
     answers = connection.ask_all(_query(key) for key in keys)
     return {key: _bodies(answer) for key, answer in zip(keys, answers, strict=True)}
 

@@ -30,6 +30,7 @@ from compat_tests.postgres import PostgreSQL
 from compat_tests.readme import ROOT
 from compat_tests.remoting import Connection, max_offset
 from compat_tests.store_traffic import BATCH, create_topic, send_all_kinds
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.brokers.processes import READY_WITHIN, Process
 from rocketwire.remoting.once import ExactlyOnce, NotTransactional
@@ -41,6 +42,7 @@ MESSAGES: Final = 40  # in a round, and a batch for each queue
 STOCK: Final = 1_000_000
 DONE_WITHIN: Final = 120.0
 QUERY_CONSUMER_OFFSET: Final = 14
+WAITING: Final = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 END_MEMBERS: Final = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'member'"
 
 
@@ -120,10 +122,7 @@ def consumed(broker: str, topic: str, group: str) -> bool:
 
 
 def eventually(condition: Callable[[], bool], members: Members) -> None:
-    end = time.monotonic() + DONE_WITHIN
-    while not condition():
-        assert time.monotonic() < end, [process.tail() for process in members.processes]
-        time.sleep(0.05)
+    wait_until(condition, lambda: [process.tail() for process in members.processes])
 
 
 def rows(database: str, query: str) -> list[tuple[Any, ...]]:
@@ -216,9 +215,7 @@ def test_the_second_one_waits_for_the_first(postgres: PostgreSQL, shop: psycopg.
             with contextlib.suppress(ZeroDivisionError), members[0].transaction(Sold("A")) as db:
                 insert(Sold("A"), db)
                 second = pool.submit(inserted, members[1], Sold("A"))
-                waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-                while shop.execute(waits).fetchone() != (1,):
-                    time.sleep(0.01)
+                wait_until(lambda: shop.execute(WAITING).fetchone() == (1,))
                 assert shop.execute("SELECT count(*) FROM sold").fetchone() == (0,)
                 if not commits:
                     raise ZeroDivisionError

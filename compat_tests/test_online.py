@@ -7,7 +7,6 @@ new offsets stops for 10 s before it continues, so one scene serves all tests.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ import pytest
 
 from compat_tests import remoting
 from compat_tests.admin_tools import VERSION, mqadmin, tools
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import Event, Outgoing
@@ -99,13 +99,13 @@ def scene(admin: Client, others: dict[str, Client], endpoint: Endpoint, unique: 
 
 def await_commits(endpoint: Endpoint, scene: Scene, groups: list[str]) -> None:
     """Wait until groups have committed the end of both queues: consumers do that one-way."""
-    end = time.monotonic() + 120
     with remoting.Connection(endpoint.broker) as connection:
         for name, queue in itertools.product(groups, (0, 1)):
             where: dict[str, str | int] = {"consumerGroup": scene.group(name), "topic": scene.topic, "queueId": queue}
-            while connection.ask(QUERY_CONSUMER_OFFSET, where).fields.get("offset") != str(EACH):
-                assert time.monotonic() < end, f"{name} has not committed {EACH} in queue {queue}"
-                time.sleep(0.02)
+            wait_until(
+                lambda: connection.ask(QUERY_CONSUMER_OFFSET, where).fields.get("offset") == str(EACH),  # noqa: B023
+                f"{name} has not committed {EACH} in queue {queue}",
+            )
 
 
 def numbered(queue: int, start: int, end: int) -> list[str]:

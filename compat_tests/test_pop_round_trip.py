@@ -15,13 +15,10 @@ import pytest
 from compat_tests.endpoints import Rocketwire
 from compat_tests.pop_traffic import PopBook, now
 from compat_tests.remoting import Connection
-from compat_tests.shared_store import POPPING, SharedStore
+from compat_tests.shared_store import POPPING, SharedStore, assert_undamaged
 from compat_tests.store_traffic import create_group, create_topic, send_all_kinds
 from compat_tests.store_view import look
 from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
-from rocketwire.store.offline.read.directory import discover
-from rocketwire.store.offline.verify.findings import Finding, FindingKind
-from rocketwire.store.offline.verify.verify import verify
 
 TOPIC: Final = "Popped"
 GROUP: Final = "poppers"
@@ -35,13 +32,6 @@ APACHE_WITHIN: Final = 60.0
 OURS_WITHIN: Final = 10.0
 INVISIBLE: Final = 6000
 """Of messages that the next broker gives again."""
-
-
-def assert_undamaged(root: Path) -> None:
-    """`store verify` finds no damage."""
-    found: list[Finding] = []
-    verify(discover(str(root)), found.append)
-    assert not [str(each) for each in found if each.kind is FindingKind.DAMAGE]
 
 
 def send(broker: ApacheBroker | Rocketwire, name: str) -> None:

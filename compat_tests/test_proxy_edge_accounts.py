@@ -16,6 +16,7 @@ from compat_tests import acl_cases
 from compat_tests.acl_cases import Question, Who, signed
 from compat_tests.proxied import ALSO_GRPC, APACHE_4, APACHE_5, OURS, Proxied, users_of_5_5
 from compat_tests.remoting import Answer, Connection
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.wire.addresses import Address, parse_address
 from rocketwire.wire.grpc import definition_pb2 as d
@@ -136,10 +137,7 @@ def test_a_message_named_by_its_offset_needs_the_permission_of_its_topic(tmp_pat
         _done(broker, "other-account", 36, back)
         assert _pulled(broker, "Hidden").count(b"of Hidden") == 1
         _done(broker, "owner-account", 37, _end(half))
-        deadline = time.monotonic() + 10
-        while _pulled(broker, "Hidden").count(b"of Hidden") < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: _pulled(broker, "Hidden").count(b"of Hidden") == 2)
         for code in (43, 45, 205, 318, 353, 513, 901, 1007, 2001, 3001, 3004, 3005, 3010, 5001, 200056, 200074, 77777):
             for account in ("other-account", "owner-account"):
                 answer = _ask(broker, account, code, {"topic": "Hidden", "username": "x"})

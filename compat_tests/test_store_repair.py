@@ -9,25 +9,15 @@ from typing import Final
 import pytest
 
 from compat_tests.remoting import Connection
-from compat_tests.shared_store import LOG_FILE, SharedStore
+from compat_tests.shared_store import LOG_FILE, SharedStore, assert_undamaged, verified
 from compat_tests.store_traffic import create_topic, send_all_kinds
 from compat_tests.store_view import Queue, View, look, pull
 from compat_tests.stored import Stored, records
 from rocketwire.compat.brokers.apache import ApacheNameServer
-from rocketwire.store.offline.read.directory import discover
 from rocketwire.store.offline.repair.repair import repair
-from rocketwire.store.offline.verify.findings import Finding, FindingKind
-from rocketwire.store.offline.verify.verify import verify
 
 TOPIC: Final = "Repaired"
 QUEUES: Final = 3
-
-
-def damages(root: Path) -> list[str]:
-    """What is wrong with a store."""
-    found: list[Finding] = []
-    verify(discover(str(root)), found.append)
-    return [str(each) for each in found if each.kind is FindingKind.DAMAGE]
 
 
 def write(broker: str, name: str) -> None:
@@ -76,22 +66,22 @@ def test_what_is_left_of_a_store_is_served_by_both(tmp_path: Path, name_server: 
     with store.apache(version):
         write(store.broker, "first")
         before = look(store.broker)
-    assert not damages(store.path)
+    assert_undamaged(store.path)
     messages = list(before)
     # Single ones, several in a row of one queue, and some near the end; some in each of the first files.
     lost = [messages[number] for number in (5, 100, 101, 102, 103, 104, 105, 106, 300, 590)]
     damage(store.path, lost)
-    assert len(damages(store.path)) >= len(lost) - 6
+    assert len(verified(store.path)[1]) >= len(lost) - 6
     damaged = store.path.rename(tmp_path / "damaged")
     done = repair(str(damaged), str(store.path), lambda _: None, clock=lambda: time.time_ns() // 1_000_000)
     assert done.lost == len(lost)
-    assert not damages(store.path)
+    assert_undamaged(store.path)
     with store.rocketwire():
         assert_left(store.broker, before, lost)
-    assert not damages(store.path)
+    assert_undamaged(store.path)
     with store.apache(version):
         assert_left(store.broker, before, lost)
         write(store.broker, "second")
         after = {queue: pulled(store.broker, queue, before.ends[queue][1] + 200)[-200:] for queue in before.queues}
     assert all(len(found) == 200 for found in after.values())
-    assert not damages(store.path)
+    assert_undamaged(store.path)

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from compat_tests.remoting import Ask, Connection
-from compat_tests.shared_store import SharedStore
+from compat_tests.shared_store import SharedStore, assert_undamaged
 from compat_tests.store_traffic import Load, create_topic
 from compat_tests.store_view import GET_MAX_OFFSET
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.apache import ApacheNameServer
-from rocketwire.store.offline.read.directory import StoreState, discover
-from rocketwire.store.offline.verify.findings import Finding, FindingKind
-from rocketwire.store.offline.verify.verify import VerifySummary, verify
+from rocketwire.store.offline.read.directory import StoreState
 
 TOPIC: Final = "Verified"
 QUEUES: Final = 3
 # Apache names an index file by the millisecond, and overwrites one of 200 entries that was filled in less.
 INDEX: Final = {"maxIndexNum": "5000"}
-
-
-def verified(root: Path) -> VerifySummary:
-    """The summary of a store without damage."""
-    found: list[Finding] = []
-    summary = verify(discover(str(root)), found.append)
-    assert not [str(each) for each in found if each.kind is FindingKind.DAMAGE]
-    return summary
 
 
 @pytest.mark.parametrize("version", ["4.9.7", "5.5.0", "rocketwire"])
@@ -43,19 +33,16 @@ def test_a_growing_store_and_a_killed_one_have_no_damage(
             for count in range(300, 2400, 300):
                 load.wait_for(count)
                 wait_for_queues(connection, count)
-                summary = verified(store.path)
+                summary = assert_undamaged(store.path)
                 assert summary.state is StoreState.LIVE
                 assert summary.records >= count
         broker.kill()
         load.join()
-    assert summary.records <= (crashed := verified(store.path)).records
+    assert summary.records <= (crashed := assert_undamaged(store.path)).records
     assert crashed.state is StoreState.CRASHED
 
 
 def wait_for_queues(connection: Connection, count: int) -> None:
     """Return once the queues have so many messages: Apache's broker fills them behind the log."""
-    end = time.monotonic() + 120
     queues = [Ask(GET_MAX_OFFSET, {"topic": TOPIC, "queueId": queue}) for queue in range(QUEUES)]
-    while (got := sum(int(answer.fields["offset"]) for answer in connection.ask_all(queues))) < count:
-        assert time.monotonic() < end, f"the queues have {got} of {count} messages"
-        time.sleep(0.005)
+    wait_until(lambda: sum(int(answer.fields["offset"]) for answer in connection.ask_all(queues)) >= count)

@@ -17,16 +17,13 @@ import pytest
 
 from compat_tests.endpoints import Rocketwire
 from compat_tests.remoting import Connection
-from compat_tests.shared_store import SharedStore
+from compat_tests.shared_store import SharedStore, assert_undamaged
 from compat_tests.store_traffic import create_topic, send_timed
 from compat_tests.store_view import messages_in
 from compat_tests.stored import Stored
 from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
 from rocketwire.compat.brokers.endpoint import running
-from rocketwire.store.offline.read.directory import discover
-from rocketwire.store.offline.verify.findings import Finding, FindingKind
-from rocketwire.store.offline.verify.verify import verify
 from tests.wire import golden
 
 TOPIC: Final = "Timed"
@@ -36,7 +33,6 @@ WHEEL: Final = "rmq_sys_wheel_timer"
 WINDOW: Final = {"timerRollWindowSlot": "6"}
 STAY: Final = 4.7  # seconds: what rolled after 3 s is in the files, and what was done is in the checkpoint
 FAR: Final = 11_000  # ms: it rolls after 6 s, while no broker runs, or by the broker that runs then
-WITHIN: Final = 120.0
 GOLDEN_TOPICS: Final = ("GoldenTimer", "GoldenRecall")
 GOLDEN_PENDING: Final = {"timer_s3600", "timer_at7200000"}  # there is one of a day as well
 GOLDEN_SIZES: Final = {
@@ -111,17 +107,7 @@ def delivered(broker: ApacheBroker | Rocketwire, topic: str = TOPIC) -> list[Sto
 
 def wait_for(broker: ApacheBroker | Rocketwire, names: set[str]) -> None:
     """Return once all these have come."""
-    end = time.monotonic() + WITHIN
-    while missing := names - {message.unique_key for message in delivered(broker)}:
-        assert time.monotonic() < end, f"{missing} do not come"
-        time.sleep(0.1)
-
-
-def assert_undamaged(root: Path) -> None:
-    """`store verify` finds no damage."""
-    found: list[Finding] = []
-    verify(discover(str(root)), found.append)
-    assert not [str(each) for each in found if each.kind is FindingKind.DAMAGE]
+    wait_until(lambda: names <= {message.unique_key for message in delivered(broker)})
 
 
 @pytest.fixture
