@@ -159,19 +159,26 @@ def fixed_ports() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def started(target: str, settings: Mapping[str, str] | None = None) -> Iterator[Endpoint]:
+    """An endpoint of a kind, with these settings."""
+    folder = tempfile.TemporaryDirectory(prefix="compat-")
+    with folder as name, running(TARGETS[target](Path(name), settings=settings)) as endpoint:
+        yield endpoint
+
+
 @pytest.fixture(scope="session")
 def endpoint(target: str) -> Iterator[Endpoint]:
     """The endpoint that most tests share; a test keeps to topics and groups of its own."""
-    with tempfile.TemporaryDirectory(prefix="compat-") as folder, running(TARGETS[target](Path(folder))) as started:
-        yield started
+    with started(target) as endpoint:
+        yield endpoint
 
 
 @pytest.fixture(scope="session")
 def swift(target: str) -> Iterator[Endpoint]:
     """A shared endpoint whose delays, retries and transactions take seconds."""
-    folder = tempfile.TemporaryDirectory(prefix="compat-")
-    with folder as name, running(TARGETS[target](Path(name), settings=SWIFT)) as started:
-        yield started
+    with started(target, SWIFT) as endpoint:
+        yield endpoint
 
 
 @pytest.fixture(scope="module")
@@ -189,17 +196,15 @@ def swift_grpc(target: str) -> Iterator[Rocketwire | ApacheProxy]:
 @pytest.fixture(scope="module")
 def aged(target: str) -> Iterator[Endpoint]:
     """An endpoint that treats every message as old, that is, no longer in memory."""
-    folder = tempfile.TemporaryDirectory(prefix="compat-")
-    with folder as name, running(TARGETS[target](Path(name), settings=AGED)) as started:
-        yield started
+    with started(target, AGED) as endpoint:
+        yield endpoint
 
 
 @pytest.fixture(scope="module")
 def generous(target: str) -> Iterator[Endpoint]:
     """An endpoint that answers a pull with as many messages as a client may ask for."""
-    folder = tempfile.TemporaryDirectory(prefix="compat-")
-    with folder as name, running(TARGETS[target](Path(name), settings=GENEROUS)) as started:
-        yield started
+    with started(target, GENEROUS) as endpoint:
+        yield endpoint
 
 
 @pytest.fixture

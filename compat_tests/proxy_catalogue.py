@@ -27,6 +27,7 @@ from compat_tests.readme import ROOT
 from compat_tests.sdk_runs import results_of
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.clients.adapter import Engine
+from rocketwire.compat.endpoint import Access
 from rocketwire.compat.engine.plan import NothingChosen, chosen_clients, chosen_scenarios
 from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
 from rocketwire.compat.results import Outcome
@@ -107,9 +108,9 @@ def _through(
 def _found(chosen: Sequence[tuple[Scenario, str]], cluster: Proxied, *, jobs: int) -> dict[tuple[str, str], Found]:
     if not chosen:
         return {}
-    results = results_of(chosen, namesrv=cluster.namesrv, grpc="", jobs=jobs)
+    results = results_of(chosen, Access(namesrv=cluster.namesrv), jobs=jobs)
     failed = [(one, client) for one, client in chosen if results[one.id, client].outcome in FAILED]
-    direct = results_of(failed, namesrv=cluster.upstream, grpc="", jobs=jobs) if failed else {}
+    direct = results_of(failed, Access(namesrv=cluster.upstream), jobs=jobs) if failed else {}
     return {key: Found(result=result, direct=direct.get(key)) for key, result in results.items()}
 
 

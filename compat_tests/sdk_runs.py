@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from compat_tests.cases import USUAL
-from rocketwire.compat.clients.adapter import Engine
+from rocketwire.compat.clients.adapter import Engine, Security
 from rocketwire.compat.clients.registry import adapters
 from rocketwire.compat.endpoint import Access
 from rocketwire.compat.engine.plan import Task, not_offered
@@ -27,24 +27,34 @@ def params_of(request: pytest.FixtureRequest, test: object) -> list[Mapping[str,
 
 
 def results_of(
-    chosen: Sequence[tuple[Scenario, str]], *, namesrv: str, grpc: str, jobs: int, prefix: str | None = None
+    chosen: Sequence[tuple[Scenario, str]],
+    access: Access,
+    *,
+    jobs: int,
+    prefix: str | None = None,
+    security: frozenset[Security] = frozenset(),
 ) -> Results:
-    """Run scenarios with clients; the results by scenario and client. `prefix` begins all names; None: any does."""
+    """Run scenarios with clients; the results by scenario and client.
+
+    `prefix` begins all names (None: any does). `security` is what the endpoint demands.
+    """
     clients = {client: adapters()[client] for _, client in chosen}
     helper = adapters()[f"java-{USUAL}"]
     for adapter in {*clients.values(), helper}:
         adapter.prepare(Engine.HOST)
-    facts = probe(Access(namesrv=namesrv, grpc=grpc))
+    facts = probe(access)
     tasks = [
         Task(
             scenario=scenario,
             client=client,
             side=Side.ENDPOINT,
-            reason=not_offered(scenario, clients[client], facts, security=frozenset(), helper=helper),
+            reason=not_offered(scenario, clients[client], facts, security=security, helper=helper),
         )
         for scenario, client in sorted(chosen, key=lambda each: -each[0].limit)
     ]
-    settings = Settings(engine=Engine.HOST, clients=clients, helper=helper, sides={Side.ENDPOINT: facts}, jobs=jobs)
+    settings = Settings(
+        engine=Engine.HOST, clients=clients, helper=helper, sides={Side.ENDPOINT: facts}, security=security, jobs=jobs
+    )
     run = Run(settings=settings, tasks=tasks) if prefix is None else Run(settings=settings, tasks=tasks, prefix=prefix)
     found = run.run(lambda _: None)
     return {(each.scenario, each.client): each for each in found}

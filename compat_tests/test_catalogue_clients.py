@@ -7,6 +7,7 @@ import pytest
 from compat_tests.cases import program_cases
 from compat_tests.sdk_runs import Results, assert_passed, params_of, results_of
 from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.endpoint import Access
 from rocketwire.compat.scenario import Scenario
 
 _JOBS = 2
@@ -16,7 +17,7 @@ _JOBS = 2
 def results(request: pytest.FixtureRequest, swift: Endpoint) -> Results:
     """The results of all scenarios whose tests are chosen, by scenario and client."""
     chosen = [(each["scenario"], each["client"]) for each in params_of(request, test_scenario)]
-    return results_of(chosen, namesrv=swift.namesrv, grpc="", jobs=_JOBS)
+    return results_of(chosen, Access(namesrv=swift.namesrv), jobs=_JOBS)
 
 
 @pytest.mark.parametrize(("scenario", "client"), program_cases())

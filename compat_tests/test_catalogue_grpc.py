@@ -12,6 +12,7 @@ from compat_tests.cases import sdk_cases
 from compat_tests.endpoints import Rocketwire
 from compat_tests.sdk_runs import Results, assert_passed, params_of, results_of
 from rocketwire.compat.brokers.endpoint import ApacheProxy
+from rocketwire.compat.endpoint import Access
 from rocketwire.compat.scenario import Scenario
 
 _JOBS = 6
@@ -21,7 +22,7 @@ _JOBS = 6
 def results(request: pytest.FixtureRequest, swift_grpc: Rocketwire | ApacheProxy) -> Results:
     """The results of all scenarios whose tests are chosen, by scenario and client."""
     chosen = [(each["scenario"], each["client"]) for each in params_of(request, test_scenario)]
-    return results_of(chosen, namesrv=swift_grpc.namesrv, grpc=swift_grpc.grpc, jobs=_JOBS)
+    return results_of(chosen, Access(namesrv=swift_grpc.namesrv, grpc=swift_grpc.grpc), jobs=_JOBS)
 
 
 @pytest.mark.parametrize(("scenario", "client"), sdk_cases())

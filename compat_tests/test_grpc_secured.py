@@ -10,16 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from compat_tests.cases import USUAL
 from compat_tests.endpoints import Rocketwire
+from compat_tests.sdk_runs import assert_passed, results_of
 from rocketwire.compat.brokers.endpoint import running
-from rocketwire.compat.clients.adapter import Engine, Security
-from rocketwire.compat.clients.registry import adapters
+from rocketwire.compat.clients.adapter import Security
 from rocketwire.compat.endpoint import Access
-from rocketwire.compat.engine.plan import Task, not_offered
-from rocketwire.compat.engine.probe import probe
-from rocketwire.compat.engine.run import Run, Settings
-from rocketwire.compat.results import Outcome, Result, Side
 from rocketwire.compat.scenario import catalogue
 from rocketwire.remoting.credentials import Credentials
 
@@ -35,37 +30,11 @@ accounts:
 """
 
 
-def results(access: Access, security: Security, clients: Sequence[str]) -> list[Result]:
-    """What becomes of the scenarios with each of the clients."""
-    chosen = {client: adapters()[client] for client in clients}
-    helper = adapters()[f"java-{USUAL}"]
-    for adapter in (*chosen.values(), helper):
-        adapter.prepare(Engine.HOST)
-    facts = probe(access)
-    demanded = frozenset({security})
-    tasks = [
-        Task(
-            scenario=scenario,
-            client=client,
-            side=Side.ENDPOINT,
-            reason=not_offered(scenario, adapter, facts, security=demanded, helper=helper),
-        )
-        for client, adapter in chosen.items()
-        for scenario in (catalogue()[name] for name in _SCENARIOS)
-    ]
-    settings = Settings(
-        engine=Engine.HOST, clients=chosen, helper=helper, sides={Side.ENDPOINT: facts}, security=demanded, jobs=4
-    )
-    return Run(settings=settings, tasks=tasks).run(lambda _: None)
-
-
-def failed(found: Sequence[Result]) -> dict[tuple[str, str], str]:
-    """Those that did not pass, each with its error."""
-    return {
-        (each.client, each.scenario): each.reason or each.attempts[-1].error
-        for each in found
-        if each.outcome not in {Outcome.PASS, Outcome.FLAKY}
-    }
+def assert_all_pass(access: Access, security: Security, clients: Sequence[str]) -> None:
+    """Run the scenarios with each of the clients."""
+    chosen = [(catalogue()[name], client) for client in clients for name in _SCENARIOS]
+    for result in results_of(chosen, access, jobs=4, security=frozenset({security})).values():
+        assert_passed(result)
 
 
 def test_tls(tmp_path: Path) -> None:
@@ -75,7 +44,7 @@ def test_tls(tmp_path: Path) -> None:
         anything = ssl.create_default_context()
         anything.check_hostname, anything.verify_mode = False, ssl.CERT_NONE
         access = Access(namesrv=endpoint.namesrv, tls=anything, grpc=endpoint.grpc)
-        assert failed(results(access, Security.TLS, (_JAVA,))) == {}
+        assert_all_pass(access, Security.TLS, (_JAVA,))
 
 
 def test_access_control(tmp_path: Path) -> None:
@@ -84,4 +53,4 @@ def test_access_control(tmp_path: Path) -> None:
     endpoint = Rocketwire(tmp_path, grpc=True, options=("--acl", str(accounts)))
     with running(endpoint):
         access = Access(namesrv=endpoint.namesrv, credentials=_ACCOUNT, grpc=endpoint.grpc)
-        assert failed(results(access, Security.ACL, (_JAVA, _PYTHON))) == {}
+        assert_all_pass(access, Security.ACL, (_JAVA, _PYTHON))

@@ -18,6 +18,7 @@ from compat_tests.proxied import APACHE_4, APACHE_5, BROKERS, OURS, Proxied
 from compat_tests.sdk_runs import assert_passed, results_of
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.clients.client import Clients
+from rocketwire.compat.endpoint import Access
 from rocketwire.compat.scenario import catalogue
 
 _SCENARIOS: Final = {
@@ -120,5 +121,5 @@ def test_scenario_of_one_broker_through_the_proxy(
 
 @pytest.mark.parametrize(("kind", "scenario", "client"), _OTHERS)
 def test_scenario_of_another_client_through_the_proxy(current: _Current, kind: str, scenario: str, client: str) -> None:
-    found = results_of([(catalogue()[scenario], client)], namesrv=current.of(kind).namesrv, grpc="", jobs=1)
+    found = results_of([(catalogue()[scenario], client)], Access(namesrv=current.of(kind).namesrv), jobs=1)
     assert_passed(found[scenario, client])

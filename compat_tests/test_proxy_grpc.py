@@ -21,6 +21,7 @@ from compat_tests.sdk_runs import Results, assert_passed, params_of, results_of
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.case import Case
 from rocketwire.compat.clients.registry import adapters
+from rocketwire.compat.endpoint import Access
 from rocketwire.compat.messages import Outgoing
 from rocketwire.compat.scenario import Scenario, catalogue
 from rocketwire.compat.sdk import LATE, publish, push
@@ -100,8 +101,7 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         with running(Proxied(folder, kind=version, settings=settings, options=options)) as proxied:
             found[kind] = results_of(
                 scenarios,
-                namesrv=proxied.namesrv,
-                grpc=proxied.grpc,
+                Access(namesrv=proxied.namesrv, grpc=proxied.grpc),
                 jobs=4,
                 prefix=_PREFIX if kind == _IN_ORDER else None,
             )

@@ -39,9 +39,9 @@ class MavenClient(Adapter):
     remoting: str
     settings: Mapping[str, str]
 
-    def offered(self) -> frozenset[str]:
-        """The programs among its sources."""
-        return programs_of((self.folder / "sources").glob("*.java"))
+    def __init__(self) -> None:
+        """Find the programs among its sources."""
+        self.programs = programs_of((self.folder / "sources").glob("*.java"))
 
     def prepare(self, engine: Engine) -> None:
         """Fetch the jars with Maven, and compile the programs."""

@@ -32,7 +32,3 @@ class CamelClient(MavenClient):
             "delay.by-tag": "it sends no delay level",
         }
     )
-
-    def __init__(self) -> None:
-        """Find its programs."""
-        self.programs = self.offered()

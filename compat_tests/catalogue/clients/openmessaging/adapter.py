@@ -40,10 +40,6 @@ class OpenMessagingClient(MavenClient):
         }
     )
 
-    def __init__(self) -> None:
-        """Find its programs."""
-        self.programs = self.offered()
-
     def environment(self, security: frozenset[Security]) -> dict[str, str]:
         """Besides TLS, that the URL names name servers, not a service that knows them."""
         return {**super().environment(security), "OMS_RMQ_DIRECT_NAME_SRV": "true"}

@@ -35,4 +35,4 @@ class SpringClient(MavenClient):
         self.id = f"spring-{remoting.rpartition('.')[0]}"
         self.version = STARTERS[remoting]
         self.settings = {"starter.version": self.version}
-        self.programs = self.offered()
+        super().__init__()
