@@ -10,7 +10,7 @@ import base64
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from compat_tests.remoting import Answer, Connection
@@ -119,12 +119,7 @@ def change(connection: Connection, got: Got, invisible: int) -> Got:
     fields |= {"extraInfo": got.handle, "offset": got.offset, "invisibleTime": invisible}
     answer = connection.ask(CHANGE_INVISIBLE_TIME, fields)
     assert answer.code == 0, answer
-    values = {field.name: getattr(got, field.name) for field in Got.__dataclass_fields__.values()} | {
-        "start": got.offset,
-        "popped": int(answer.fields["popTime"]),
-        "invisible": invisible,
-    }
-    return Got(**values)
+    return replace(got, start=got.offset, popped=int(answer.fields["popTime"]), invisible=invisible)
 
 
 def now() -> int:

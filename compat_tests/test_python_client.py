@@ -1,6 +1,7 @@
 """The client library `rocketwire.remoting` against rocketwire and Apache's brokers, and beside Java's clients.
 
 It is a client of the catalogue too (`python`), whose scenarios prove its delays, filters by SQL92 and dead letters.
+`tests/remoting` proves that the front ends for asyncio and trio do the same.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
-import anyio
 import pytest
 
 from compat_tests import acl_cases
@@ -30,7 +30,6 @@ from rocketwire.remoting import (
     PullConsumer,
     PushConsumer,
     ReceivedMessage,
-    aio,
 )
 from rocketwire.remoting.errors import AccessDenied, Refused
 from rocketwire.wire.facts.codes import SerializeType
@@ -244,40 +243,6 @@ def test_brokers_send_requests_to_members(cluster: Endpoint, java: Client, uniqu
         assert reset.code == 0, reset.remark
         wait_until(lambda: len(handled.messages) == 11)
         assert sorted(handled.bodies[6:]) == [b"0", b"1", b"2", b"3", b"4"]
-
-
-@pytest.mark.parametrize("library", ["asyncio", "trio"])
-def test_on_an_event_loop(cluster: Endpoint, shared: str, unique: Name, library: str) -> None:
-    """Produce, consume with a retry, and pull."""
-    group = unique("loop")
-
-    async def main() -> tuple[Counter[bytes], list[bytes]]:
-        seen: Counter[bytes] = Counter()
-
-        async def handle(message: ReceivedMessage) -> None:
-            seen[message.body] += 1
-            if message.body == b"3" and message.reconsume_times == 0:
-                raise ValueError("the first attempt fails")
-            if seen.total() == 11:
-                consumer.stop()
-
-        with anyio.fail_after(100):
-            async with aio.Producer("P", cluster.namesrv) as producer:
-                for number in range(10):
-                    await producer.send(Message(shared, b"%d" % number))
-            async with aio.PushConsumer(group, cluster.namesrv, begin=Begin.FIRST) as consumer:
-                consumer.subscribe(shared)
-                await consumer.run(handle)
-            pulled: list[bytes] = []
-            async with aio.PullConsumer(unique("pulling"), cluster.namesrv) as pulling:
-                await pulling.assign(shared)
-                while len(pulled) < 10:
-                    pulled += [each.body for each in await pulling.poll()]
-        return seen, pulled
-
-    seen, pulled = anyio.run(main, backend=library)
-    assert seen == Counter({b"%d" % number: 2 if number == 3 else 1 for number in range(10)})
-    assert sorted(pulled) == [b"%d" % number for number in range(10)]
 
 
 def test_a_broker_restarts_while_a_group_consumes(cluster: Endpoint, shared: str, unique: Name) -> None:

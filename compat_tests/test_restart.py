@@ -16,15 +16,6 @@ from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
 from rocketwire.compat.messages import Outgoing, assert_each_once
 
 
-def test_a_group_goes_on_after_its_client_left(client: Client, topic: str, group: str) -> None:
-    first = [Outgoing(body=f"first {i}") for i in range(12)]
-    client.run("SendSync", topic=topic, message=first)
-    assert_each_once(client.only("received", "PushConcurrent", topic=topic, group=group, count=12), first)
-    second = [Outgoing(body=f"second {i}") for i in range(6)]
-    client.run("SendSync", topic=topic, message=second)
-    assert_each_once(client.only("received", "PushConcurrent", topic=topic, group=group, count=6), second)
-
-
 def test_everything_outlives_a_restart_of_the_server(own_endpoint: Endpoint, clients: Clients) -> None:
     """All client versions share the one restart, which takes some seconds at Apache."""
     everyone = [

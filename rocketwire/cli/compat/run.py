@@ -197,7 +197,7 @@ def _run(
                     warn(line)
     except (ArtifactError, EndpointError) as error:
         raise CommandError(str(error)) from error
-    from rocketwire.compat.engine.told import results_of
+    from rocketwire.compat.engine.results import results_of
 
     return results_of(settings, chosen, found, started=started, seconds=time.monotonic() - began)
 

@@ -11,8 +11,8 @@ import pytest
 from rocketwire.compat.case import Case
 from rocketwire.compat.clients.adapter import Engine
 from rocketwire.compat.engine.plan import planned
+from rocketwire.compat.engine.results import results_of
 from rocketwire.compat.engine.run import Run, Settings
-from rocketwire.compat.engine.told import results_of
 from rocketwire.compat.results import Outcome, Result, Side, check
 from rocketwire.compat.scenario import Scenario
 from tests.compat.engine.fake import Script, facts, made
