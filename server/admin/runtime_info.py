@@ -17,7 +17,7 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.long_tasks import in_thread
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.delay.delivery import DelayDelivery
-from rocketwire.server.messages.append_times import AppendTimes
+from rocketwire.server.messages.page_cache import AppendTimes
 from rocketwire.server.statistics.rates import Rates
 from rocketwire.store.layout.record import store_timestamp
 from rocketwire.store.protocol import StoreProtocol

@@ -1,4 +1,4 @@
-"""Errors of requests that the broker forwards to clients, and of offset resets. Codes: `server.core.errors`."""
+"""Errors of requests that the broker forwards to clients, of offset resets, and of POP. Codes: `server.core.errors`."""
 
 from __future__ import annotations
 
@@ -94,3 +94,28 @@ class ResetGroupOffline(ServerError):
         super().__init__(
             f"Consumer not online, so can not reset offset, Group: {group} Topic: {topic} Timestamp: {timestamp}"
         )
+
+
+# --- POP: the remarks are those of a 5.5.0 broker
+
+
+class ParameterInvalid(ServerError):
+    """A pop of more messages than one may take, or of a queue that the topic does not have."""
+
+
+class PopDisabled(ServerError):
+    """Check points are timer messages, which the configuration does not allow."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"the broker[{host}] pop message is forbidden because timerWheelEnable is false")
+
+
+class NotInQueue(ServerError):
+    """A message that was popped is not in its queue any more, or never was."""
+
+
+class DeliveryOver(ServerError):
+    """A handle that is good no more, or never was: the message was acknowledged or changed, or its time is up."""
+
+    def __init__(self) -> None:
+        super().__init__("the delivery is over: it was acknowledged or changed with this handle, or its time is up")

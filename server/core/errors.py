@@ -12,9 +12,13 @@ from rocketwire.server.core.client_errors import (
     ClientSilent,
     ClientTooOld,
     ConsumerGroupOffline,
+    DeliveryOver,
     GroupEmpty,
     GroupWithoutOffsets,
+    NotInQueue,
     OffsetOutOfRange,
+    ParameterInvalid,
+    PopDisabled,
     ProducerGroupOffline,
     ResetGroupOffline,
     ResetTopicMissing,
@@ -31,7 +35,6 @@ from rocketwire.server.core.guard_errors import (
     OnlyRead,
     QuotaExceeded,
 )
-from rocketwire.server.core.pop_errors import DeliveryOver, NotInQueue, ParameterInvalid, PopDisabled
 from rocketwire.server.core.server_error import ServerError as ServerError  # noqa: PLC0414 - re-exported: one import for all errors
 from rocketwire.store.errors import DraftRefused, StoreError, StoreGone, StoreLocked
 from rocketwire.wire.errors import (

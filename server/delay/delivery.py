@@ -25,9 +25,8 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.delay.levels import queue_of_level
 from rocketwire.server.delay.progress import DelayProgress
 from rocketwire.server.delay.progress_recovery import ProgressRecovery
-from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.loss_log import LossLog
-from rocketwire.server.messages.message_writer import MessageWriter
+from rocketwire.server.messages.message_writer import MessageWriter, Refusals
 from rocketwire.server.messages.restoring import DestinationInvalid, restore_delayed
 from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.errors import DraftRefused, StoreError

@@ -10,8 +10,7 @@ from rocketwire.server.core.append import Append, AppendAnswer
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.dispatch.caller import Caller
-from rocketwire.server.messages.appending import Refusals, refusal_of
-from rocketwire.server.messages.message_writer import MessageWriter
+from rocketwire.server.messages.message_writer import MessageWriter, Refusals, refusal_of
 from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.header import Header

@@ -16,7 +16,7 @@ import trio
 
 from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.background import BackgroundBudget
-from rocketwire.server.core.clocks.suspension import ExpiryRounds
+from rocketwire.server.core.clocks.clock import ExpiryRounds
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import ClientAnswer, Reply, Request
 from rocketwire.server.grpc.tables.client_ids import ClientIdOwner

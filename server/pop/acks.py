@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rocketwire.server.core.append import Append
+from rocketwire.server.core.client_errors import DeliveryOver, NotInQueue
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import response_code
-from rocketwire.server.core.pop_errors import DeliveryOver, NotInQueue
 from rocketwire.server.core.request import Reply
 from rocketwire.server.pop.checks import PopChecks
 from rocketwire.server.pop.ordered import PopQueue

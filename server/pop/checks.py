@@ -7,8 +7,8 @@ from typing import Final
 
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import LiveGroup
+from rocketwire.server.core.client_errors import NotInQueue, ParameterInvalid, PopDisabled
 from rocketwire.server.core.errors import GroupNotFound, MessageIllegal, NotPermitted, QueueIllegal, TopicNotFound
-from rocketwire.server.core.pop_errors import NotInQueue, ParameterInvalid, PopDisabled
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rocketwire.server.core.append import Append
-from rocketwire.server.core.pop_errors import NotInQueue
+from rocketwire.server.core.client_errors import NotInQueue
 from rocketwire.server.core.request import NOT_A_FRAME, Reply, Request
 from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.pop.polls import PollRequest, Polls

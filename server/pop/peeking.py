@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from rocketwire.server.core.request import Reply
-from rocketwire.server.messages.stored_handles import without_handles
 from rocketwire.server.pop.keys import PERCENT
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.pop.parts import PopAccounting, PopState
+from rocketwire.server.pop.pop_result import without_handles
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.store.read.fetch import FetchStatus
 from rocketwire.wire.bodies.topic import TopicConfig

@@ -28,8 +28,7 @@ from rocketwire.server.core.request import Peer, Reply, Request
 from rocketwire.server.filters import MessageFilter
 from rocketwire.server.filters.held import FilterMemory
 from rocketwire.server.limits.limits import Limits
-from rocketwire.server.messages.appending import Refusals, refusal_of
-from rocketwire.server.messages.message_writer import MessageWriter
+from rocketwire.server.messages.message_writer import MessageWriter, Refusals, refusal_of
 from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.pop.pop_result import PopResult

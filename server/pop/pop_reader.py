@@ -14,13 +14,19 @@ from itertools import count
 from typing import Final, NamedTuple
 
 from rocketwire.server.filters import MessageFilter
-from rocketwire.server.messages.stored_handles import PLACE, records_of, without_handle, without_handles
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pop.checks import MOST_MESSAGES
 from rocketwire.server.pop.keys import PERCENT
 from rocketwire.server.pop.ordered import OrderedBatch, PopQueue
 from rocketwire.server.pop.parts import PopAccounting, PopRuntime, PopSettings, PopState
-from rocketwire.server.pop.pop_result import PopQueueResult, PopResult
+from rocketwire.server.pop.pop_result import (
+    PLACE,
+    PopQueueResult,
+    PopResult,
+    records_of,
+    without_handle,
+    without_handles,
+)
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import RenewedPopRequest

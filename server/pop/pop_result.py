@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from operator import contains
 from typing import Final, NamedTuple
 
+from rocketwire import native
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.request import Reply
 from rocketwire.server.pop.ordered import OrderedBatch, PopQueue
 from rocketwire.store.append.drafts import AppendResult, Draft
+from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.codes import PopResponseCode, ResponseCode, SerializeType
 from rocketwire.wire.headers.pop import PopMessageRequestHeader, PopMessageResponseHeader
+from rocketwire.wire.message import MessageRecord, decode_record, encode_record
 from rocketwire.wire.pop_handle import (
     OrderCount,
     PopHandle,
@@ -20,6 +27,7 @@ from rocketwire.wire.pop_handle import (
     encode_order_count_info,
     encode_start_offset_info,
 )
+from rocketwire.wire.property_edits import remove_properties
 
 _JSON: Final = int(SerializeType.JSON)
 _FOUND: Final = "FOUND"
@@ -172,3 +180,40 @@ class _PopAnswer:
     def refused(self, error: Exception) -> Reply:
         """The error for which nothing is taken."""
         return PopResult.refused(error)
+
+
+PLACE: Final = struct.Struct(">i16xq")
+"""Size and queue offset, with which each record begins."""
+_POP_CK: Final = names.POP_CK.encode()
+_holds: Callable[[bytes, bytes], bool] = contains if native.kernel is None else native.kernel.holds
+
+
+def without_handles(body: bytes) -> bytes:
+    """Records less the handles (POP_CK) in them; one that cannot be read stays as it is: the client decides about it.
+
+    A broker of 4.9 stores what a producer sends, and consumers would believe it.
+    """
+    if not _holds(body, _POP_CK):
+        return body
+    found: list[bytes] = []
+    for record in records_of(body):
+        try:
+            found.append(without_handle(decode_record(record, check_crc=False)))
+        except RecordInvalid:
+            found.append(record)
+    return b"".join(found)
+
+
+def without_handle(message: MessageRecord) -> bytes:
+    """The record of a message, less a handle in it."""
+    return encode_record(replace(message, properties=remove_properties(message.properties, (_POP_CK,))))
+
+
+def records_of(body: bytes) -> Iterator[bytes]:
+    """Each record; one whose size is damaged, and all behind it, are the last."""
+    at = 0
+    while at < len(body):
+        size = PLACE.unpack_from(body, at)[0] if len(body) - at >= PLACE.size else 0
+        end = at + size if size >= PLACE.size else len(body)
+        yield body[at:end]
+        at = end

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from rocketwire import native
+from rocketwire.server.core.client_errors import ParameterInvalid
 from rocketwire.server.core.errors import MessageIllegal
-from rocketwire.server.core.pop_errors import ParameterInvalid
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.store.append.drafts import Draft

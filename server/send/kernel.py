@@ -12,9 +12,8 @@ from rocketwire import native
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.metrics import SEND, Metrics
-from rocketwire.server.messages.append_times import LEAST_MS
 from rocketwire.server.messages.message_writer import KEPT_EACH, MessageWriter
-from rocketwire.server.messages.page_cache import PageCacheGuard
+from rocketwire.server.messages.page_cache import LEAST_MS, PageCacheGuard
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.net.session import Session
 from rocketwire.server.send.drafts import DirectSend

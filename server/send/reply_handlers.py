@@ -16,8 +16,7 @@ from rocketwire.server.core.errors import MessageIllegal, ServerError, response_
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import RequestRoutes
-from rocketwire.server.messages.appending import Refusals
-from rocketwire.server.messages.message_writer import MessageWriter
+from rocketwire.server.messages.message_writer import MessageWriter, Refusals
 from rocketwire.server.send.keys import ReplyKeys
 from rocketwire.server.send.preparing import SendPreparer
 from rocketwire.server.send.replies import ReplyForwarder

@@ -13,7 +13,7 @@ import trio
 
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.messages.append_times import AppendTimes
+from rocketwire.server.messages.page_cache import AppendTimes
 from rocketwire.wire.facts.codes import RequestCode
 
 _WINDOWS: Final = (10, 60, 600)

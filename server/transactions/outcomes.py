@@ -22,7 +22,7 @@ from rocketwire.server.core.errors import (
     TransactionNotFound,
     TransactionWrong,
 )
-from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.messages.message_writer import Refusals
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.transactions.copies import HalfMessageCopies, identity, is_copy
 from rocketwire.server.transactions.half import HALF, committed_draft, op_draft, read_half_properties

@@ -12,7 +12,7 @@ from typing import Final
 from rocketwire.server.core.errors import CheckNotResumed
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import RequestRoutes
-from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.messages.message_writer import Refusals
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.transactions.copies import HalfMessageCopies
 from rocketwire.server.transactions.half import HALF, read_half_properties

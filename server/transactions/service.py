@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.background import BackgroundBudget
-from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.clocks.due_time import DueTime
+from rocketwire.server.core.clocks.clock import Clock, DueTime
 from rocketwire.server.maintenance.keys import RetentionKeys
-from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.messages.message_writer import Refusals
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.back_check_sender import BackCheckSender
 from rocketwire.server.transactions.back_checker import BackChecker

@@ -11,9 +11,8 @@ from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.limits.keys import LimitKeys
-from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.keys import PageCacheKeys
-from rocketwire.server.messages.message_writer import MessageWriter
+from rocketwire.server.messages.message_writer import MessageWriter, Refusals
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.send.checks import SendChecks
 from rocketwire.server.send.drafts import SendDrafts

@@ -17,8 +17,7 @@ from typing import Final
 import msgspec
 import trio
 
-from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.clocks.due_time import DueTime
+from rocketwire.server.core.clocks.clock import Clock, DueTime
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import ConfigInvalid
 from rocketwire.store.event import Event

@@ -16,7 +16,7 @@ from rocketwire.server.grpc.consuming.batch_acks import BatchedAcks, answer_of_e
 from rocketwire.server.grpc.consuming.handles import HeldDeliveries
 from rocketwire.server.grpc.kernel import KernelCallConnection, KernelCallServices
 from rocketwire.server.grpc.metadata import CLIENT_ID
-from rocketwire.server.messages.appending import Refusals, refusal_of
+from rocketwire.server.messages.message_writer import Refusals, refusal_of
 from rocketwire.server.pop.acks import ACKED, Acks
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.store.append.drafts import Draft

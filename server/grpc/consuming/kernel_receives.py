@@ -35,7 +35,7 @@ from rocketwire.server.grpc.consuming.receiving import (
 from rocketwire.server.grpc.kernel import KernelCallServices
 from rocketwire.server.grpc.metadata import read_timeout
 from rocketwire.server.grpc.settings import group_config, most_attempts
-from rocketwire.server.messages.appending import refusal_of
+from rocketwire.server.messages.message_writer import refusal_of
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.pop.pop_reader import PopSpec, QueueBusy
 from rocketwire.server.pop.pop_result import PopResult

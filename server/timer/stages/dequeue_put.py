@@ -15,9 +15,8 @@ import trio
 
 from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.threads import run_with_checkpoints
-from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.loss_log import LossLog
-from rocketwire.server.messages.message_writer import MessageWriter
+from rocketwire.server.messages.message_writer import MessageWriter, Refusals
 from rocketwire.server.messages.restoring import DestinationInvalid
 from rocketwire.server.timer.counts import TimerCounts
 from rocketwire.server.timer.records import CancelledMessage, NotYetDue, RecordLost

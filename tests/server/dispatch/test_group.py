@@ -14,7 +14,7 @@ from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Family, HandlerResult, Route
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.dispatch.group import LONG_GROUP_BYTES
-from rocketwire.server.messages.appending import NOT_STORED
+from rocketwire.server.messages.message_writer import NOT_STORED
 from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.errors import RecordTooLarge
 from rocketwire.wire.connection import RawFrame

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rocketwire.server.core.client_errors import NotInQueue
 from rocketwire.server.core.errors import GroupNotFound, MessageIllegal
-from rocketwire.server.core.pop_errors import NotInQueue
 from rocketwire.server.core.request import Reply
 from rocketwire.wire.bodies.pop import BatchAck, encode_bit_set
 from rocketwire.wire.errors import BodyInvalid, PopHandleInvalid

@@ -11,7 +11,7 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import LongTaskScheduler
 from rocketwire.server.filters import EVERYTHING
 from rocketwire.server.limits.keys import LimitKeys
-from rocketwire.server.messages.appending import NOT_STORED
+from rocketwire.server.messages.message_writer import NOT_STORED
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode

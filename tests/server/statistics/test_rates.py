@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.messages.append_times import AppendTimes
+from rocketwire.server.messages.page_cache import AppendTimes
 from rocketwire.server.statistics.rates import MessageTotals, Rates
 from tests.server.harness import Clock, mock_clock, settle
 

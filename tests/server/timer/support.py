@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from rocketwire.server.core.errors import ServiceUnavailable
-from rocketwire.server.messages.appending import NOT_STORED, Refusals
+from rocketwire.server.messages.message_writer import NOT_STORED, Refusals
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.timer.timer import Timer
 from rocketwire.store.append.drafts import AppendResult, Draft

@@ -8,9 +8,9 @@ from typing import Any
 
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.configuration import LiveConfig, ServerConfig
-from rocketwire.server.core.clocks.due_time import DueTime
+from rocketwire.server.core.clocks.clock import DueTime
 from rocketwire.server.maintenance.keys import RetentionKeys
-from rocketwire.server.messages.appending import append_group
+from rocketwire.server.messages.message_writer import append_group
 from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.topics import BrokerTopics

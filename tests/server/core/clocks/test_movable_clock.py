@@ -9,7 +9,7 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.server.core.clocks.due_time import DueTime
+from rocketwire.server.core.clocks.clock import DueTime
 from rocketwire.server.core.clocks.movable_clock import MOST_AHEAD, MovableClock, NotMovable
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import ConfigInvalid

@@ -10,8 +10,7 @@ import pytest
 
 from rocketwire import native
 from rocketwire.server.grpc.consuming.kernel_receives import KernelReceives
-from rocketwire.server.messages.appending import NOT_STORED
-from rocketwire.server.messages.message_writer import MessageWriter
+from rocketwire.server.messages.message_writer import NOT_STORED, MessageWriter
 from rocketwire.store.append.drafts import Draft
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
