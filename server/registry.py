@@ -24,8 +24,7 @@ from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.grpc import handlers as route
 from rocketwire.server.grpc.front import GrpcParts, KernelCallParts
 from rocketwire.server.grpc.keys import GrpcKeys
-from rocketwire.server.grpc.tables.groups import OwnGroups
-from rocketwire.server.grpc.tables.topics import OwnTopics
+from rocketwire.server.grpc.tables.directories import OwnGroups, OwnTopics
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.name_server import admin_handlers as name_server_admin

@@ -16,10 +16,9 @@ from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.retry.send_back import SendBack
 from rocketwire.server.send.checks import SendChecks
-from rocketwire.server.send.drafts import SendDrafts
+from rocketwire.server.send.drafts import SendDrafts, SendPreparer
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.send.preparing import SendPreparer
 from rocketwire.server.send.replies import ReplyForwarder
 from rocketwire.server.statistics.statistics import Statistics
 from rocketwire.server.throttle.throttle import Throttle

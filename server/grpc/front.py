@@ -24,8 +24,7 @@ from rocketwire.server.core.long_tasks import LongTaskScheduler, PausedTask, in_
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import CallSignature
 from rocketwire.server.grpc.keys import GrpcKeys
-from rocketwire.server.grpc.tables.groups import GroupDirectory
-from rocketwire.server.grpc.tables.topics import TopicDirectory
+from rocketwire.server.grpc.tables.directories import GroupDirectory, TopicDirectory
 from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.http2 import make_http2

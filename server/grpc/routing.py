@@ -17,8 +17,7 @@ from rocketwire.server.core.long_tasks import check_answer
 from rocketwire.server.grpc.calls import Call, serve
 from rocketwire.server.grpc.settings import group_config_request
 from rocketwire.server.grpc.statuses import OK, code_of_reply
-from rocketwire.server.grpc.tables.groups import GroupDirectory
-from rocketwire.server.grpc.tables.topics import TopicDirectory, TopicShare
+from rocketwire.server.grpc.tables.directories import GroupDirectory, TopicDirectory, TopicShare
 from rocketwire.server.topics.message_types import MESSAGE_TYPE
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.facts.codes import Permission as Bits

@@ -17,7 +17,7 @@ from rocketwire.server.grpc.calls import BrokerNotReached, Call, serve
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.routing import accepted_types, load_shares
 from rocketwire.server.grpc.statuses import status_of_reply
-from rocketwire.server.grpc.tables.topics import TopicDirectory, TopicShare
+from rocketwire.server.grpc.tables.directories import TopicDirectory, TopicShare
 from rocketwire.server.grpc.transactions import PendingTransactions
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.timer.sends import ILLEGAL_TIME

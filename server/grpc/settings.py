@@ -11,7 +11,7 @@ from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Request
 from rocketwire.server.grpc.calls import Call
-from rocketwire.server.grpc.tables.groups import GroupDirectory
+from rocketwire.server.grpc.tables.directories import GroupDirectory
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.facts.codes import RequestCode

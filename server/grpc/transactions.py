@@ -12,7 +12,7 @@ from rocketwire.server.acl.resources import PUB
 from rocketwire.server.grpc.calls import Call, serve
 from rocketwire.server.grpc.routing import load_shares
 from rocketwire.server.grpc.statuses import status_of_reply
-from rocketwire.server.grpc.tables.topics import TopicDirectory
+from rocketwire.server.grpc.tables.directories import TopicDirectory
 from rocketwire.wire.facts.codes import RequestCode, SysFlag
 from rocketwire.wire.grpc.checks import check_topic, check_transaction_id
 from rocketwire.wire.grpc.codes import CallInvalid, Code

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Iterable
 
 from rocketwire.server.core.metrics import UNSERVED, Metrics
+from rocketwire.server.dispatch.execution import refusal_reply
 from rocketwire.server.dispatch.guard import RequestGuard
-from rocketwire.server.dispatch.refusal import refusal_reply
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.times import CODES, RelayHistograms
 from rocketwire.wire.connection import RawFrame

@@ -18,8 +18,8 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.dispatch.caller import GrpcCaller
 from rocketwire.server.dispatch.dispatcher import MAX_SERVE_SECONDS
+from rocketwire.server.dispatch.execution import refusal_reply
 from rocketwire.server.dispatch.guard import RequestGuard
-from rocketwire.server.dispatch.refusal import refusal_reply
 from rocketwire.server.grpc.calls import BrokerNotReached
 from rocketwire.server.grpc.clients import GrpcClient
 from rocketwire.server.remote_calls.answers import CallAnswers

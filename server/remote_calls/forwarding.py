@@ -24,7 +24,7 @@ from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.metadata import CLIENT_ID
 from rocketwire.server.grpc.routing import accepted_types
 from rocketwire.server.grpc.sending import send_response
-from rocketwire.server.grpc.tables.topics import TopicShare
+from rocketwire.server.grpc.tables.directories import TopicShare
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.remote_calls.answers import reply_of
 from rocketwire.server.remote_calls.broker_requests import SECONDS

@@ -14,7 +14,7 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.grpc.tables.topics import TopicShare
+from rocketwire.server.grpc.tables.directories import TopicShare
 from rocketwire.server.remote_calls.delay_levels import levels_of
 from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, UpstreamCluster

@@ -8,10 +8,12 @@ from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import MessageIllegal, PropertyHoldsNul, ServerError
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.metrics import SEND
 from rocketwire.server.delay import scheduled_draft
 from rocketwire.server.send.checks import NO_PROPERTIES, SendChecks
 from rocketwire.server.send.delivery_properties import delivery_properties, wait_item
 from rocketwire.server.send.keys import SendKeys
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.timer.records import TIMER_ROOM
 from rocketwire.server.timer.sends import (
     TIMER_PROPERTIES,
@@ -296,3 +298,37 @@ class SendDrafts:
 def _waits(value: str | None) -> bool:
     """Whether a producer with this WAIT wants to wait for the disk."""
     return value is None or value == "true" or value.lower() == "true"
+
+
+class SendPreparer:
+    """Prepares sends.
+
+    Attributes:
+        drafts: Makes drafts of sends.
+        throttle: Says whether a send is within its quotas.
+    """
+
+    def __init__(self, drafts: SendDrafts, throttle: Throttle) -> None:
+        self.drafts = drafts
+        self.throttle = throttle
+
+    def prepare(
+        self, fields: SendMessageRequestHeader, body: memoryview, born_host: bytes, remote: str, account: str = ""
+    ) -> PreparedSend | None:
+        """Check a send and make its drafts; None: it is over a quota, and refused with `throttle.send_remark`.
+
+        Quotas are checked first, so that refused sends are cheap.
+
+        Raises:
+            ServerError: the send is refused; nothing was stored.
+            WireError: its body or its flags cannot be read.
+        """
+        throttle = self.throttle
+        gate = throttle.send(fields.topic, fields.producer_group, account) if throttle.sends else None
+        if gate is not None and not throttle.passes(SEND, gate):
+            return None
+        make = self.drafts.batch if fields.batch else self.drafts.message
+        prepared = make(fields, body, born_host, remote)
+        if gate is not None:
+            throttle.sent(gate, prepared.drafts)
+        return prepared

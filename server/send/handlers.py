@@ -14,7 +14,7 @@ from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import RequestRoutes
-from rocketwire.server.send.preparing import SendPreparer
+from rocketwire.server.send.drafts import SendPreparer
 from rocketwire.store.append.drafts import AppendResult
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode

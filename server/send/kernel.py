@@ -16,9 +16,8 @@ from rocketwire.server.messages.message_writer import KEPT_EACH, MessageWriter
 from rocketwire.server.messages.page_cache import LEAST_MS, PageCacheGuard
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.net.session import Session
-from rocketwire.server.send.drafts import DirectSend
+from rocketwire.server.send.drafts import DirectSend, SendPreparer
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.send.preparing import SendPreparer
 from rocketwire.server.throttle.bucket import PythonBucket
 from rocketwire.server.transactions.half import HALF
 from rocketwire.store.append.group_commit import GroupCommit

@@ -17,8 +17,8 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import RequestRoutes
 from rocketwire.server.messages.message_writer import MessageWriter, Refusals
+from rocketwire.server.send.drafts import SendPreparer
 from rocketwire.server.send.keys import ReplyKeys
-from rocketwire.server.send.preparing import SendPreparer
 from rocketwire.server.send.replies import ReplyForwarder
 from rocketwire.store.append.drafts import AppendResult
 from rocketwire.wire import names

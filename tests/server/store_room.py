@@ -13,9 +13,8 @@ from rocketwire.server.messages.keys import PageCacheKeys
 from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.send.checks import SendChecks
-from rocketwire.server.send.drafts import SendDrafts
+from rocketwire.server.send.drafts import SendDrafts, SendPreparer
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.send.preparing import SendPreparer
 from rocketwire.server.throttle.keys import ThrottleKeys
 from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.timer.keys import TimerKeys

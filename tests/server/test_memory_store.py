@@ -39,9 +39,8 @@ from rocketwire.server.retry import handlers as send_back
 from rocketwire.server.retry.send_back import SendBack
 from rocketwire.server.send import handlers as send
 from rocketwire.server.send.checks import SendChecks
-from rocketwire.server.send.drafts import SendDrafts
+from rocketwire.server.send.drafts import SendDrafts, SendPreparer
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.send.preparing import SendPreparer
 from rocketwire.server.statistics.counters import Counters
 from rocketwire.server.statistics.statistics import GroupTopic
 from rocketwire.server.throttle.keys import ThrottleKeys

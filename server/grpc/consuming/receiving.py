@@ -30,8 +30,7 @@ from rocketwire.server.grpc.metadata import read_timeout
 from rocketwire.server.grpc.routing import load_shares
 from rocketwire.server.grpc.settings import group_config, group_config_request, most_attempts
 from rocketwire.server.grpc.statuses import code_of_reply
-from rocketwire.server.grpc.tables.groups import GroupDirectory
-from rocketwire.server.grpc.tables.topics import TopicDirectory
+from rocketwire.server.grpc.tables.directories import GroupDirectory, TopicDirectory
 from rocketwire.server.pop.renewals import STEP_MS, RenewedPopRequest
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.facts.properties import UNIQ_KEY

@@ -25,6 +25,7 @@ from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pop.order.batches import (
+    FreeTimes,
     after_ack,
     after_postponing,
     invisible_until,
@@ -33,7 +34,6 @@ from rocketwire.server.pop.order.batches import (
     next_offset,
     reconsume_counts,
 )
-from rocketwire.server.pop.order.free_times import FreeTimes
 from rocketwire.server.pop.ordered import OrderedBatch, PopQueue
 from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.reviving.resetting import OffsetResetter

@@ -9,7 +9,7 @@ import pytest
 
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.grpc.calls import Call
-from rocketwire.server.grpc.tables.groups import OwnGroups
+from rocketwire.server.grpc.tables.directories import OwnGroups
 from rocketwire.server.grpc.transport import connection
 from rocketwire.wire.grpc import service_pb2 as s
 from tests.server.grpc.consuming.test_receiving import ack, take

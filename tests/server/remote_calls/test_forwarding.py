@@ -16,7 +16,7 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.grpc.kernel import SEND
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.metadata import CLIENT_ID
-from rocketwire.server.grpc.tables.topics import TopicShare
+from rocketwire.server.grpc.tables.directories import TopicShare
 from rocketwire.server.remote_calls.forwarding import ForwardedCalls, plain_calls
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.broker_connection import BrokerAnswer

@@ -11,7 +11,7 @@ import pytest
 
 from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
-from rocketwire.server.send.preparing import SendPreparer
+from rocketwire.server.send.drafts import SendPreparer
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.frame import Frame

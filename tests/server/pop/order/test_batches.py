@@ -3,7 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rocketwire.server.pop.order import batches
 from rocketwire.server.pop.order.batches import (
+    FreeTimes,
     after_ack,
     after_postponing,
     invisible_until,
@@ -12,6 +14,7 @@ from rocketwire.server.pop.order.batches import (
     next_offset,
     reconsume_counts,
 )
+from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.store.tables.pop.order_info import OrderInfo
 from rocketwire.wire.pop_handle import OrderCount
 
@@ -85,3 +88,28 @@ def test_the_same_attempt_does_not_count_again() -> None:
     assert made(1, attempt="a", former=first).offset_consumed_count == {1: 1}
     assert made(1, former=made(1)).offset_consumed_count == {1: 1}
     assert made(1, attempt="b", former=first).offset_consumed_count == {1: 2}
+
+
+changes = st.lists(st.tuples(st.integers(0, 3), st.none() | st.integers(0, 9)), max_size=60)
+
+
+@given(changes, st.integers(0, 9))
+def test_each_queue_is_due_once_at_its_last_time(changes: list[tuple[int, int | None]], now: int) -> None:
+    former, batches._FEWEST = batches._FEWEST, 4  # type: ignore[misc]
+    try:
+        times = FreeTimes()
+        model: dict[PopQueue, int] = {}
+        for queue_id, time in changes:
+            queue = PopQueue("T", "G", queue_id)
+            times.put(queue, time)
+            model.pop(queue, None)
+            if time is not None:
+                model[queue] = time
+            assert times.first == min(model.values(), default=None)
+            assert len(times._heap) <= max(4, 2 * len(model))
+    finally:
+        batches._FEWEST = former  # type: ignore[misc]
+    due = list(times.due(now))
+    assert sorted(due) == sorted(queue for queue, time in model.items() if time <= now)
+    assert [model[queue] for queue in due] == sorted(model[queue] for queue in due)
+    assert len(times) == len(model) - len(due)

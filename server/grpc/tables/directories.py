@@ -1,4 +1,4 @@
-"""Topics, as calls know them: what each broker has of one."""
+"""Topics and groups, as calls know them: what each broker has of a topic, and the configuration of a group."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import NamedTuple, Protocol
 
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import LiveGroup
+from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
 
 
@@ -49,4 +51,29 @@ class OwnTopics:
 
     def is_avoided(self, _broker: str) -> bool:
         """There is no other."""
+        return False
+
+
+class GroupDirectory(Protocol):
+    """The groups' configurations."""
+
+    def get(self, group: str) -> SubscriptionGroupConfig | None:
+        """A group's configuration; None: there is no such group, or it has to be asked for."""
+
+    def needs_request(self, group: str) -> bool:
+        """Whether a group has to be asked for (352) before `get` is right."""
+
+
+class OwnGroups:
+    """Those of this broker."""
+
+    def __init__(self, groups: SubscriptionGroups) -> None:
+        self._table = groups.table
+
+    def get(self, group: str) -> SubscriptionGroupConfig | None:
+        """A group's configuration; None: there is no such group."""
+        return self._table.get(group)
+
+    def needs_request(self, _group: str) -> bool:
+        """All are known."""
         return False

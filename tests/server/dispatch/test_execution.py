@@ -10,7 +10,7 @@ from typing import cast
 from rocketwire.server.core.errors import GroupNotFound
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.caller import Caller
-from rocketwire.server.dispatch.refusal import refusal_reply
+from rocketwire.server.dispatch.execution import refusal_reply
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.header import Header
 
