@@ -617,6 +617,15 @@ def serving(
     return Server(small_config(store, **changes), clock or Clock(), run_sync).running()
 
 
+@contextlib.asynccontextmanager
+async def serving_topic(store: Path, *, queues: int = 1, **settings: Any) -> AsyncIterator[tuple[Server, Client]]:
+    """A server, as of `serving`, and a connection to its broker, which has the topic T."""
+    async with serving(store, **settings) as server:
+        client = server.broker()
+        await client.create_topic("T", queues)
+        yield server, client
+
+
 class HangingDisk:
     """Runs blocking calls inline, but none while `hangs`."""
 

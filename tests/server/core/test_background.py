@@ -22,10 +22,6 @@ from tests.server.harness import mock_clock
 PIECE = 0.000_05
 
 
-async def test_the_value_of_the_work_is_returned() -> None:
-    assert await BusyLoop().budget.carry_out(BusyLoop().pieces(3, PIECE)) == 3
-
-
 async def test_one_piece_is_called_and_its_error_raised() -> None:
     budget = BusyLoop().budget
     assert await budget.call(lambda: 7) == 7

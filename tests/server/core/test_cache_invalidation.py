@@ -7,17 +7,7 @@ import pytest
 
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.wire.facts.codes import RequestCode
-from tests.server.harness import Client, consumer, serving, subscription
-
-
-def test_every_registered_cache_is_invalidated() -> None:
-    invalidation = CacheInvalidation()
-    invalidation.invalidate()
-    invalidated: list[str] = []
-    invalidation.register(lambda: invalidated.append("one"))
-    invalidation.register(lambda: invalidated.append("two"))
-    invalidation.invalidate()
-    assert invalidated == ["one", "two"]
+from tests.server.harness import Client, consumer, serving, serving_topic, subscription
 
 
 def test_changes_of_subscriptions_invalidate_what_depends_on_them() -> None:
@@ -72,9 +62,7 @@ async def test_every_change_invalidates(
     invalidated: list[str] = []
     for each in ("invalidate", "invalidate_subscriptions"):
         monkeypatch.setattr(CacheInvalidation, each, lambda _self, said=each: invalidated.append(said))
-    async with serving(tmp_path) as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path) as (server, client):
         await client.send("T")
         await client.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=b'{"groupName":"G"}')
         await client.heartbeat("one", consumer("G", subscription("T", "A")))

@@ -32,16 +32,6 @@ from rocketwire.wire.errors import BodyInvalid
 from tests.server.harness import done, run_inline
 
 
-def steps(number: int, result: str) -> Operation[str]:
-    for _ in range(number):
-        yield None
-    return result
-
-
-async def test_what_takes_no_time_is_done_at_once() -> None:
-    assert done(steps(1000, "done")) == "done"
-
-
 async def test_a_step_ends_when_its_time_is_over_and_others_have_their_turn() -> None:
     ticks = count()
     works = LongTaskScheduler(now=lambda: next(ticks) * 0.0015)

@@ -27,7 +27,7 @@ from tests.server.harness import (
     mock_clock,
     properties_text,
     records,
-    serving,
+    serving_topic,
     settle,
 )
 from tests.store.support import Golden, draft, remove_log_file
@@ -405,9 +405,7 @@ def delayed_ext() -> dict[str, str]:
 async def test_offsets_are_written_every_ten_seconds_and_at_the_stop(tmp_path: Path) -> None:
     clock = Clock()
     path = tmp_path / "config" / "delayOffset.json"
-    async with serving(tmp_path, clock=clock) as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path, clock=clock) as (server, client):
         for _ in range(2):
             await client.send("T", properties=properties_text(DELAY="1"))
             await server.pass_time(25.0, step=0.5)

@@ -108,6 +108,12 @@ def route(handler: Any, **options: Any) -> Route:
     return Route(code=RequestCode.GET_MAX_OFFSET, handler=handler, summary="", **options)
 
 
+def dispatching(handler: Any = lambda *_: Reply(), *, header: Any = None, **options: Any) -> FrameDispatcher:
+    """A dispatcher that serves GET_MAX_OFFSET."""
+    routes = (route(handler, **({} if header is None else {"header": header})),)
+    return FrameDispatcher([Family(routes=routes, services=None)], **{"metrics": Metrics(), **options})
+
+
 class Gate:
     """Refuses queue 2, and notes what it is asked."""
 
@@ -130,8 +136,7 @@ async def test_a_guard_decides_before_the_handler() -> None:
         return Reply()
 
     gate = Gate()
-    routes = (route(handler, header=GetMaxOffsetRequestHeader),)
-    dispatcher = FrameDispatcher([Family(routes=routes, services=None)], metrics=Metrics(), guards=[gate])
+    dispatcher = dispatching(handler, header=GetMaxOffsetRequestHeader, guards=[gate])
     session: Any = FakeSession()
     frames = [raw(30, ext={"topic": "T", "queueId": str(each)}) for each in (1, 2)]
     assert dispatcher.serve(session, frames) == 2
@@ -152,9 +157,7 @@ async def test_a_guard_is_asked_of_codes_that_nobody_serves() -> None:
 
 
 async def test_what_a_guard_cannot_decide_is_refused(caplog: pytest.LogCaptureFixture) -> None:
-    dispatcher = FrameDispatcher(
-        [Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=Metrics(), guards=[Gate()]
-    )
+    dispatcher = dispatching(guards=[Gate()])
     session: Any = FakeSession()
     dispatcher.serve(session, [raw(30)])
     assert [(reply.code, reply.remark) for _, reply in session.replies] == [(ResponseCode.SYSTEM_ERROR, "KeyError")]
@@ -166,9 +169,7 @@ async def test_a_guard_that_cannot_look_into_the_store_refuses(caplog: pytest.Lo
         def admit(self, peer: Any, header: Header, body: memoryview, _proof: Any = None) -> None:
             raise StoreClosed("here")
 
-    dispatcher = FrameDispatcher(
-        [Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=Metrics(), guards=[Looking()]
-    )
+    dispatcher = dispatching(guards=[Looking()])
     session: Any = FakeSession()
     dispatcher.serve(session, [raw(30)])
     assert [reply.remark for _, reply in session.replies] == [str(StoreClosed("here"))]
@@ -187,10 +188,7 @@ async def test_answers_of_clients_pass_the_guards() -> None:
 
 async def test_a_guard_is_asked_while_it_is_active() -> None:
     gate = Gate(active=False)
-    routes = (route(lambda *_: Reply(), header=GetMaxOffsetRequestHeader),)
-    dispatcher = FrameDispatcher(
-        [Family(routes=routes, services=None)], metrics=Metrics(), guards=[Gate(active=False), gate]
-    )
+    dispatcher = dispatching(header=GetMaxOffsetRequestHeader, guards=[Gate(active=False), gate])
     session: Any = FakeSession()
     frames = [raw(30, ext={"topic": "T", "queueId": "2"})]
     dispatcher.serve(session, frames)
@@ -204,23 +202,15 @@ async def test_a_guard_is_asked_while_it_is_active() -> None:
     assert [reply.code for _, reply in session.replies] == [0, ResponseCode.NO_PERMISSION, 0]
 
 
-async def test_codes_that_nobody_serves_are_counted_together() -> None:
-    metrics = Metrics()
-    dispatcher = FrameDispatcher([Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=metrics)
-    session: Any = FakeSession()
-    dispatcher.serve(session, [raw(code) for code in (30, 7, 8, 9999)])
-    assert metrics.requests == {30: 1, UNSERVED: 3}
-
-
 async def test_the_other_frames_of_a_session_that_pauses_wait() -> None:
-    dispatcher = FrameDispatcher([Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=Metrics())
+    dispatcher = dispatching()
     session: Any = FakeSession()
     session.pauses = True
     assert dispatcher.serve(session, [raw(30), raw(30, opaque=2)]) == 1
 
 
 async def test_a_handler_that_answers_later_is_not_answered_for() -> None:
-    dispatcher = FrameDispatcher([Family(routes=(route(lambda *_: None),), services=None)], metrics=Metrics())
+    dispatcher = dispatching(lambda *_: None)
     session: Any = FakeSession()
     dispatcher.serve(session, [raw(30), raw(30, flag=FLAG_ONEWAY)])
     assert session.replies == []
@@ -262,8 +252,7 @@ async def test_others_have_their_turn_when_serving_takes_long() -> None:
             self.pauses = True
 
     seconds = iter([0.0, 0.001, 0.003])
-    routes = (route(lambda *_: Reply()),)
-    dispatcher = FrameDispatcher([Family(routes=routes, services=None)], metrics=Metrics(), now=lambda: next(seconds))
+    dispatcher = dispatching(now=lambda: next(seconds))
     session: Any = Turns()
     assert dispatcher.serve(session, [raw(30)] * 20) == 2
     assert len(session.replies) == 2

@@ -213,14 +213,6 @@ async def test_a_message_that_is_given_back_unconsumed_is_not_counted_as_tried(f
     assert again.message.reconsume_times == 0
 
 
-async def test_an_acknowledgement_counts_for_the_changed_message(filled: Client, server: Server) -> None:
-    (got,) = (await pop(filled, max_msg_nums=1)).messages
-    _, changed = await change(filled, got, 20_000)
-    assert (await ack(filled, changed)).header.code == 0
-    await server.pass_time(40, step=0.5)
-    assert b"m0" not in (await pop(filled)).bodies
-
-
 async def test_an_acknowledgement_is_not_overtaken_whatever_the_last_digit_of_its_time(
     filled: Client, server: Server
 ) -> None:
@@ -232,14 +224,6 @@ async def test_an_acknowledgement_is_not_overtaken_whatever_the_last_digit_of_it
     await server.pass_time(4.9, step=0.1)
     await server.pass_time(0.2, step=0.001)
     assert (await pop(filled)).bodies == []
-
-
-async def test_one_of_the_old_handle_does_not(filled: Client, server: Server) -> None:
-    (got,) = (await pop(filled, max_msg_nums=1)).messages
-    await change(filled, got, 20_000)
-    assert (await ack(filled, got)).header.code == 0
-    await server.pass_time(40, step=0.5)
-    assert b"m0" in (await pop(filled)).bodies
 
 
 # --- waiting ---

@@ -16,7 +16,7 @@ from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from tests.server.grpc.consuming.test_receiving import SOON, ack, messages
 from tests.server.grpc.sdk import Sdk, code_of, create_group, receive_request
 from tests.server.grpc.sdk import topic as resource
-from tests.server.harness import Clock, Server, records, serving
+from tests.server.harness import Clock, Server, records, serving, serving_topic
 from tests.server.pop import asking
 from tests.store.offline.support import damages
 
@@ -74,9 +74,7 @@ async def test_what_is_not_acknowledged_comes_again(
 
 async def test_a_group_with_a_long_name_gets_messages_again_and_as_dead_letters(tmp_path: Path) -> None:
     group = "g" * 248
-    async with serving(tmp_path, message_delay_level="1s 2s") as server:
-        broker = server.broker()
-        await broker.create_topic("T")
+    async with serving_topic(tmp_path, message_delay_level="1s 2s") as (server, broker):
         await create_group(broker, group)
         await broker.send("T", b"x")
         for topic, level, target in (("T", 1, "%RETRY%"), (f"%RETRY%{group}", -1, "%DLQ%")):

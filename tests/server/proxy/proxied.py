@@ -14,7 +14,7 @@ from rocketwire.server.proxy.settings import ProxySettings
 from rocketwire.server.proxying import ProxyAddresses, serve_proxy
 from rocketwire.server.upstream.cluster import BrokerKey
 from rocketwire.wire.addresses import Address
-from tests.server.harness import Client, Clock, changed, run_inline, small_config
+from tests.server.harness import Client, Clock, Server, changed, run_inline, serving, small_config
 
 
 def descriptors() -> int:
@@ -98,3 +98,12 @@ async def proxying(
         finally:
             proxy.close()
             nursery.cancel_scope.cancel()
+
+
+@contextlib.asynccontextmanager
+async def pair(folder: Path, **keys: Any) -> AsyncIterator[tuple[Server, Proxy]]:
+    """A server with the topic T of two queues, and a proxy in front of it, with some keys changed."""
+    async with serving(folder / "store") as server:
+        await server.broker().create_topic("T", 2)
+        async with proxying(folder / "p", server.name_server_address, **keys) as proxy:
+            yield server, proxy

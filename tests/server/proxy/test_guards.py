@@ -25,80 +25,70 @@ from tests.server.harness import (
     subscription,
     topic_ext,
 )
-from tests.server.proxy.proxied import proxying
+from tests.server.proxy.proxied import pair, proxying
 
 
 async def test_sends_over_a_quota_are_refused_until_time_has_passed(tmp_path: Path) -> None:
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
+    async with pair(tmp_path, topic_quotas="T=2/-") as (server, proxy):
         await server.broker().create_topic("Other")
-        async with proxying(tmp_path / "p", server.name_server_address, topic_quotas="T=2/-") as proxy:
-            client = proxy.broker()
-            codes = [(await client.send("T")).header.code for _ in range(4)]
-            assert codes == [0, 0, ResponseCode.FLOW_CONTROL, ResponseCode.FLOW_CONTROL]
-            assert (await client.send("Other")).header.code == 0
-            mock_clock().jump(1)
-            assert (await client.send("T", bytes(5000))).header.code == 0  # it counts twice
-            assert (await client.send("T")).header.code == ResponseCode.FLOW_CONTROL
+        client = proxy.broker()
+        codes = [(await client.send("T")).header.code for _ in range(4)]
+        assert codes == [0, 0, ResponseCode.FLOW_CONTROL, ResponseCode.FLOW_CONTROL]
+        assert (await client.send("Other")).header.code == 0
+        mock_clock().jump(1)
+        assert (await client.send("T", bytes(5000))).header.code == 0  # it counts twice
+        assert (await client.send("T")).header.code == ResponseCode.FLOW_CONTROL
 
 
 async def test_pulls_are_charged_with_what_they_bring(tmp_path: Path) -> None:
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
+    async with pair(tmp_path, topic_quotas="T=-/3") as (server, proxy):
         for _ in range(6):
             await server.broker().send("T")
-        async with proxying(tmp_path / "p", server.name_server_address, topic_quotas="T=-/3") as proxy:
-            client = proxy.broker()
-            found = await client.pull("T", 0)
-            assert len(records(found.body)) == 6
-            assert (await client.pull("T", 0)).header.code == ResponseCode.FLOW_CONTROL
-            mock_clock().jump(2)
-            assert (await client.pull("T", 0)).header.code == 0
+        client = proxy.broker()
+        found = await client.pull("T", 0)
+        assert len(records(found.body)) == 6
+        assert (await client.pull("T", 0)).header.code == ResponseCode.FLOW_CONTROL
+        mock_clock().jump(2)
+        assert (await client.pull("T", 0)).header.code == 0
 
 
 async def test_a_read_only_proxy_shows_everything_and_changes_nothing(tmp_path: Path) -> None:
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
+    async with pair(tmp_path, read_only=True) as (server, proxy):
         await server.broker().send("T")
-        async with proxying(tmp_path / "p", server.name_server_address, read_only=True) as proxy:
-            client, names = proxy.broker(), proxy.names()
-            assert len(records((await client.pull("T", 0, sys_flag=4)).body)) == 1
-            assert (await names.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})).header.code == 0
-            assert (await client.ask(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
-            assert (await client.heartbeat("c", producers=("P",))).header.code == 0
-            for answer in (
-                await client.send("T"),
-                await client.pull("T", 0, sys_flag=5, commit_offset=1),
-                await client.heartbeat("c", consumer("G", subscription("T"))),
-                await client.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("New")),
-                await client.ask(RequestCode.POP_MESSAGE),
-                await client.ask(RequestCode.CHECK_TRANSACTION_STATE),
-                await names.ask(RequestCode.PUT_KV_CONFIG, {"namespace": "N", "key": "k", "value": "v"}),
-            ):
-                assert answer.header.code == ResponseCode.NO_PERMISSION
-                assert "read-only" in (answer.header.remark or "")
-            direct = server.broker()
-            assert (await direct.ask(30, {"topic": "T", "queueId": "0"})).header.ext == {"offset": "1"}
+        client, names = proxy.broker(), proxy.names()
+        assert len(records((await client.pull("T", 0, sys_flag=4)).body)) == 1
+        assert (await names.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})).header.code == 0
+        assert (await client.ask(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
+        assert (await client.heartbeat("c", producers=("P",))).header.code == 0
+        for answer in (
+            await client.send("T"),
+            await client.pull("T", 0, sys_flag=5, commit_offset=1),
+            await client.heartbeat("c", consumer("G", subscription("T"))),
+            await client.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("New")),
+            await client.ask(RequestCode.POP_MESSAGE),
+            await client.ask(RequestCode.CHECK_TRANSACTION_STATE),
+            await names.ask(RequestCode.PUT_KV_CONFIG, {"namespace": "N", "key": "k", "value": "v"}),
+        ):
+            assert answer.header.code == ResponseCode.NO_PERMISSION
+            assert "read-only" in (answer.header.remark or "")
+        direct = server.broker()
+        assert (await direct.ask(30, {"topic": "T", "queueId": "0"})).header.ext == {"offset": "1"}
 
 
 @pytest.mark.parametrize("rule", ["answer:215:slow down,code=310", "corrupt:header,code=310", "drop:answer,code=310"])
 async def test_faults_of_a_proxy(tmp_path: Path, rule: str) -> None:
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
-        async with proxying(
-            tmp_path / "p", server.name_server_address, faults=FaultKeys(rules=(parse_rule(rule),))
-        ) as proxy:
-            client = proxy.broker()
-            await client.write(client.frame(310, send_ext("T"), b"x"))
-            if rule.startswith("answer"):
-                answer = await client.receive()
-                assert (answer.header.code, answer.header.remark) == (215, "slow down")
-            elif rule.startswith("drop"):
-                assert await client.arrived() == []
-                assert (await client.pull("T", 0)).header.code == 0
-            else:
-                await server.pass_time(0.1)
-                assert not client.sock.recv(65536).endswith(b"}")  # the header's last byte
+    async with pair(tmp_path, faults=FaultKeys(rules=(parse_rule(rule),))) as (server, proxy):
+        client = proxy.broker()
+        await client.write(client.frame(310, send_ext("T"), b"x"))
+        if rule.startswith("answer"):
+            answer = await client.receive()
+            assert (answer.header.code, answer.header.remark) == (215, "slow down")
+        elif rule.startswith("drop"):
+            assert await client.arrived() == []
+            assert (await client.pull("T", 0)).header.code == 0
+        else:
+            await server.pass_time(0.1)
+            assert not client.sock.recv(65536).endswith(b"}")  # the header's last byte
 
 
 SECRETS = {"sending-account": "sender-secret", "other-account": "other-secret"}
@@ -132,31 +122,32 @@ async def send_half(server: Server) -> None:
 
 
 async def test_only_accounts_of_the_file_get_through(tmp_path: Path, accounts: dict[str, Any]) -> None:
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
-        async with proxying(tmp_path / "p", server.name_server_address, **accounts) as proxy:
-            client = proxy.broker()
-            assert "No accessKey" in str((await client.send("T")).header.remark)
+    async with pair(tmp_path, **accounts) as (_, proxy):
+        client = proxy.broker()
+        assert "No accessKey" in str((await client.send("T")).header.remark)
 
-            async def sent_by(key: str, secret: str) -> str:
-                ext = send_ext("T") | {ACCESS_KEY: key}
-                ext[SIGNATURE] = SecretKey(secret).sign(signed_content(ext), b"x").decode()
-                return str((await client.ask(310, ext, b"x")).header.remark)
+        async def sent_by(key: str, secret: str) -> str:
+            ext = send_ext("T") | {ACCESS_KEY: key}
+            ext[SIGNATURE] = SecretKey(secret).sign(signed_content(ext), b"x").decode()
+            return str((await client.ask(310, ext, b"x")).header.remark)
 
-            assert await sent_by("sending-account", "sender-secret") == "None"
-            assert "Check signature failed" in await sent_by("sending-account", "wrong")
-            assert "No default permission" in await sent_by("other-account", "other-secret")
-            ending = {
-                "producerGroup": "P",
-                "tranStateTableOffset": "0",
-                "commitLogOffset": "0",
-                ACCESS_KEY: "sending-account",
-            }
-            ending[SIGNATURE] = SecretKey("sender-secret").sign(signed_content(ending)).decode()
-            assert "Exception" not in str((await client.ask(37, ending)).header.remark)
+        assert await sent_by("sending-account", "sender-secret") == "None"
+        assert "Check signature failed" in await sent_by("sending-account", "wrong")
+        assert "No default permission" in await sent_by("other-account", "other-secret")
+        ending = {
+            "producerGroup": "P",
+            "tranStateTableOffset": "0",
+            "commitLogOffset": "0",
+            ACCESS_KEY: "sending-account",
+        }
+        ending[SIGNATURE] = SecretKey("sender-secret").sign(signed_content(ending)).decode()
+        assert "Exception" not in str((await client.ask(37, ending)).header.remark)
 
 
-async def test_strangers_use_up_no_checks_of_a_transaction(tmp_path: Path, accounts: dict[str, Any]) -> None:
+async def test_checks_of_a_transaction_go_to_accounts_that_may_know_the_message(
+    tmp_path: Path, accounts: dict[str, Any]
+) -> None:
+    """A broker behind a proxy knows the proxy's account only, and asks any producer of the group."""
     times: dict[str, Any] = {"transaction_time_out": 1000, "transaction_check_interval": 1000}
     async with serving(tmp_path / "store", transaction_check_max=3, **times) as server:
         await server.broker().create_topic("T")
@@ -170,22 +161,5 @@ async def test_strangers_use_up_no_checks_of_a_transaction(tmp_path: Path, accou
             assert [await client.arrived() for client in (*strangers, owner)] == [[], [], [], []]
             assert [frame.header.code for frame in owner.pushes] == [RequestCode.CHECK_TRANSACTION_STATE] * 3
             assert [client.pushes for client in strangers] == [[], [], []]
-
-
-async def test_a_check_of_a_transaction_goes_to_no_account_that_may_not_know_the_message(
-    tmp_path: Path, accounts: dict[str, Any]
-) -> None:
-    """A broker behind a proxy knows the proxy's account only, and asks any producer of the group."""
-    async with serving(tmp_path / "store", transaction_time_out=1000, transaction_check_interval=1000) as server:
-        await server.broker().create_topic("T")
-        async with proxying(tmp_path / "p", server.name_server_address, **accounts) as proxy:
-            owner, other = proxy.broker(), proxy.broker()
-            for client, key in ((other, "other-account"), (owner, "sending-account")):
-                assert (await join(client, key, key)).header.code == 0
-            await send_half(server)
-            for client in (owner, other):
-                assert await client.arrived() == []
-            assert {frame.header.code for frame in owner.pushes} == {RequestCode.CHECK_TRANSACTION_STATE}
-            assert other.pushes == []
-            refused = await join(other, "other-account", "sending-account")
-            assert "client id sending-account belongs to another account" in str(refused.header.remark)
+            refused = await join(strangers[0], "other-account", "c3")
+            assert "client id c3 belongs to another account" in str(refused.header.remark)

@@ -22,7 +22,7 @@ from tests.server.grpc.sdk import Sdk, code_of, send_request
 from tests.server.grpc.test_access import signed
 from tests.server.harness import Server, send_ext, serving, settle
 from tests.server.monitoring.test_health import HTTP
-from tests.server.proxy.proxied import Proxy, proxying
+from tests.server.proxy.proxied import Proxy, pair, proxying
 from tests.server.proxy.test_signing import accounts, sent
 
 DOCS = Path(__file__).parents[3] / "docs" / "monitoring.md"
@@ -53,21 +53,19 @@ async def taken_over(server: Server, proxy: Proxy) -> None:
 
 
 async def test_metrics_and_health(tmp_path: Path) -> None:
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
-        async with proxying(tmp_path / "p", server.name_server_address, http=HTTP) as proxy:
-            assert (await proxy.broker().send("T")).header.code == 0
-            await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
-            status, body = await http(proxy, "GET", "/metrics")
-            assert status == 200
-            lines = body.decode().splitlines()
-            assert 'rocketwire_requests_total{code="GET_ROUTEINFO_BY_TOPIC"} 1.0' in lines
-            assert "rocketwire_proxied_brokers 1.0" in lines
-            assert "rocketwire_name_servers_answer 1.0" in lines
-            assert 'rocketwire_connections{listener="broker"} 1.0' in lines
-            assert await http(proxy, "GET", "/healthz") == (200, b"ok\n")
-            status, body = await http(proxy, "GET", "/readyz")
-            assert (status, json.loads(body)["ready"]) == (200, True)
+    async with pair(tmp_path, http=HTTP) as (_, proxy):
+        assert (await proxy.broker().send("T")).header.code == 0
+        await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+        status, body = await http(proxy, "GET", "/metrics")
+        assert status == 200
+        lines = body.decode().splitlines()
+        assert 'rocketwire_requests_total{code="GET_ROUTEINFO_BY_TOPIC"} 1.0' in lines
+        assert "rocketwire_proxied_brokers 1.0" in lines
+        assert "rocketwire_name_servers_answer 1.0" in lines
+        assert 'rocketwire_connections{listener="broker"} 1.0' in lines
+        assert await http(proxy, "GET", "/healthz") == (200, b"ok\n")
+        status, body = await http(proxy, "GET", "/readyz")
+        assert (status, json.loads(body)["ready"]) == (200, True)
 
 
 def sample(body: bytes, name: str, /, **labels: str) -> float:
@@ -83,29 +81,27 @@ def sample(body: bytes, name: str, /, **labels: str) -> float:
 async def test_what_passes_is_counted_by_broker(tmp_path: Path, looks_at_frames: bool) -> None:
     keys: dict[str, Any] = {"topic_quotas": "T=1000/1000"} if looks_at_frames else {}
     by = "session" if looks_at_frames or relay_kernel() is None else "kernel"
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
-        async with proxying(tmp_path / "p", server.name_server_address, http=HTTP, **keys) as proxy:
-            client = proxy.broker()
-            for _ in range(3):
-                assert (await client.send("T", bytes(1000))).header.code == 0
-            await proxy.broker().pull("T", 0)
-            _, body = await http(proxy, "GET", "/metrics")
-            assert sample(body, "upstream_connections", broker="broker-a", id="0") == 2
-            assert sample(body, "shared_connections") == 1  # to the name server
-            assert sample(body, "relayed_frames_total", by=by, to="broker") == 4
-            assert sample(body, "relayed_frames_total", by=by, to="client") == 4
-            assert 6000 > sample(body, "relayed_bytes_total", by=by, to="broker") > 3000
-            assert 6000 > sample(body, "relayed_bytes_total", by=by, to="client") > 3000
-            if looks_at_frames:
-                used = {"account": "", "topic": "T"}
-                assert sample(body, "usage_requests_total", **used, kind="send") == 3
-                assert sample(body, "usage_bytes_total", **used, kind="send") == 3000
-                assert sample(body, "usage_requests_total", **used, kind="pull") == 1
-                quota = {"kind": "topic", "name": "T"}
-                assert sample(body, "quota_used_messages_total", direction="send", **quota) == 3
-            client.close()
-            await settle()
+    async with pair(tmp_path, http=HTTP, **keys) as (_, proxy):
+        client = proxy.broker()
+        for _ in range(3):
+            assert (await client.send("T", bytes(1000))).header.code == 0
+        await proxy.broker().pull("T", 0)
+        _, body = await http(proxy, "GET", "/metrics")
+        assert sample(body, "upstream_connections", broker="broker-a", id="0") == 2
+        assert sample(body, "shared_connections") == 1  # to the name server
+        assert sample(body, "relayed_frames_total", by=by, to="broker") == 4
+        assert sample(body, "relayed_frames_total", by=by, to="client") == 4
+        assert 6000 > sample(body, "relayed_bytes_total", by=by, to="broker") > 3000
+        assert 6000 > sample(body, "relayed_bytes_total", by=by, to="client") > 3000
+        if looks_at_frames:
+            used = {"account": "", "topic": "T"}
+            assert sample(body, "usage_requests_total", **used, kind="send") == 3
+            assert sample(body, "usage_bytes_total", **used, kind="send") == 3000
+            assert sample(body, "usage_requests_total", **used, kind="pull") == 1
+            quota = {"kind": "topic", "name": "T"}
+            assert sample(body, "quota_used_messages_total", direction="send", **quota) == 3
+        client.close()
+        await settle()
 
 
 @pytest.mark.parametrize("looks_at_frames", [False, True])
@@ -139,48 +135,41 @@ async def test_requests_are_timed_until_their_answers(tmp_path: Path, looks_at_f
 
 
 async def test_requests_are_not_timed_if_nobody_wants_that(tmp_path: Path) -> None:
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
-        async with proxying(tmp_path / "p", server.name_server_address, http=HTTP, request_times=False) as proxy:
-            assert (await proxy.broker().send("T")).header.code == 0
-            _, body = await http(proxy, "GET", "/metrics")
-            assert b"duration_seconds" not in body
+    async with pair(tmp_path, http=HTTP, request_times=False) as (_, proxy):
+        assert (await proxy.broker().send("T")).header.code == 0
+        _, body = await http(proxy, "GET", "/metrics")
+        assert b"duration_seconds" not in body
 
 
 async def test_a_time_has_the_wait_of_a_long_poll(tmp_path: Path) -> None:
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
-        keys: dict[str, Any] = {"topic_quotas": "T=1000/1000"}
-        async with proxying(tmp_path / "p", server.name_server_address, http=HTTP, **keys) as proxy:
-            waiting = proxy.broker()
-            await waiting.hold("T", 0)
-            await server.pass_time(2.0)
-            assert (await proxy.broker().send("T")).header.code == 0
-            assert (await waiting.receive()).header.code == 0
-            _, body = await http(proxy, "GET", "/metrics")
-            assert 2.5 > sample(body, "request_duration_seconds_sum", code="PULL_MESSAGE") >= 2
-            assert 2.5 > sample(body, "upstream_duration_seconds_sum", code="PULL_MESSAGE") >= 2
+    keys: dict[str, Any] = {"topic_quotas": "T=1000/1000"}
+    async with pair(tmp_path, http=HTTP, **keys) as (server, proxy):
+        waiting = proxy.broker()
+        await waiting.hold("T", 0)
+        await server.pass_time(2.0)
+        assert (await proxy.broker().send("T")).header.code == 0
+        assert (await waiting.receive()).header.code == 0
+        _, body = await http(proxy, "GET", "/metrics")
+        assert 2.5 > sample(body, "request_duration_seconds_sum", code="PULL_MESSAGE") >= 2
+        assert 2.5 > sample(body, "upstream_duration_seconds_sum", code="PULL_MESSAGE") >= 2
 
 
 async def test_uses_of_accounts_are_told_apart(tmp_path: Path) -> None:
     keys = accounts(tmp_path, "proxy", "first-account:secret-key:T=PUB", "second-account:secret-key:T=PUB")
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
-        async with proxying(tmp_path / "p", server.name_server_address, http=HTTP, **keys) as proxy:
-            for account, times in (("first-account", 2), ("second-account", 1)):
-                for _ in range(times):
-                    assert await sent(proxy.broker(), "T", (account, "secret-key")) == (0, "")
-            assert await sent(proxy.broker(), "T", ("second-account", "wrong")) != (0, "")
-            _, body = await http(proxy, "GET", "/metrics")
-            assert sample(body, "usage_requests_total", account="first-account", topic="T", kind="send") == 2
-            assert sample(body, "usage_requests_total", account="second-account", topic="T", kind="send") == 1
-            with Sdk(proxy.standing.listened) as sdk:
-                assert (
-                    code_of(await sdk.call("SendMessage", send_request(), signed("first-account", "secret-key")))
-                    is Code.OK
-                )
-            _, body = await http(proxy, "GET", "/metrics")
-            assert sample(body, "usage_requests_total", account="first-account", topic="T", kind="send") == 3
+    async with pair(tmp_path, http=HTTP, **keys) as (_, proxy):
+        for account, times in (("first-account", 2), ("second-account", 1)):
+            for _ in range(times):
+                assert await sent(proxy.broker(), "T", (account, "secret-key")) == (0, "")
+        assert await sent(proxy.broker(), "T", ("second-account", "wrong")) != (0, "")
+        _, body = await http(proxy, "GET", "/metrics")
+        assert sample(body, "usage_requests_total", account="first-account", topic="T", kind="send") == 2
+        assert sample(body, "usage_requests_total", account="second-account", topic="T", kind="send") == 1
+        with Sdk(proxy.standing.listened) as sdk:
+            assert (
+                code_of(await sdk.call("SendMessage", send_request(), signed("first-account", "secret-key"))) is Code.OK
+            )
+        _, body = await http(proxy, "GET", "/metrics")
+        assert sample(body, "usage_requests_total", account="first-account", topic="T", kind="send") == 3
 
 
 def test_invented_names_share_a_count() -> None:
@@ -218,26 +207,24 @@ async def test_a_proxy_that_knows_no_broker_is_not_ready(tmp_path: Path) -> None
 
 async def test_faults_apply_to_connections_that_there_are(tmp_path: Path) -> None:
     """They go over from the kernel to sessions, and nothing is lost or doubled on the way."""
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
-        keys: dict[str, Any] = {"http": HTTP, "fault_injection_enable": True}
-        async with proxying(tmp_path / "p", server.name_server_address, **keys) as proxy:
-            clients = [proxy.broker() for _ in range(3)]
-            for each in clients:
-                assert (await each.send("T")).header.code == 0
-            waiting = proxy.broker()
-            await waiting.hold("T", 3)
-            half = clients[2].frame(310, send_ext("T"), b"in two parts")
-            await clients[2].write(half[:50])
-            assert (await http(proxy, "POST", "/faults", b"answer:215,code=310,topic=T"))[0] < 300
-            await taken_over(server, proxy)
-            assert [(await each.send("T")).header.code for each in clients[:2]] == [215, 215]
-            await clients[2].write(half[50:])
-            assert (await clients[2].receive()).header.code in {0, 215}  # its first part may have gone through before
-            assert (await http(proxy, "DELETE", "/faults"))[0] < 300
-            await settle()
-            assert [(await each.send("T")).header.code for each in clients] == [0, 0, 0]
-            assert (await waiting.receive()).header.code == 0
-            stored = await server.broker().ask(30, {"topic": "T", "queueId": "0"})
-            assert stored.header.ext is not None
-            assert int(stored.header.ext["offset"]) in {6, 7}
+    keys: dict[str, Any] = {"http": HTTP, "fault_injection_enable": True}
+    async with pair(tmp_path, **keys) as (server, proxy):
+        clients = [proxy.broker() for _ in range(3)]
+        for each in clients:
+            assert (await each.send("T")).header.code == 0
+        waiting = proxy.broker()
+        await waiting.hold("T", 3)
+        half = clients[2].frame(310, send_ext("T"), b"in two parts")
+        await clients[2].write(half[:50])
+        assert (await http(proxy, "POST", "/faults", b"answer:215,code=310,topic=T"))[0] < 300
+        await taken_over(server, proxy)
+        assert [(await each.send("T")).header.code for each in clients[:2]] == [215, 215]
+        await clients[2].write(half[50:])
+        assert (await clients[2].receive()).header.code in {0, 215}  # its first part may have gone through before
+        assert (await http(proxy, "DELETE", "/faults"))[0] < 300
+        await settle()
+        assert [(await each.send("T")).header.code for each in clients] == [0, 0, 0]
+        assert (await waiting.receive()).header.code == 0
+        stored = await server.broker().ask(30, {"topic": "T", "queueId": "0"})
+        assert stored.header.ext is not None
+        assert int(stored.header.ext["offset"]) in {6, 7}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import socket
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +31,7 @@ from tests.server.harness import (
     settle,
     subscription,
 )
-from tests.server.proxy.proxied import Proxy, proxying
-
-
-@contextlib.asynccontextmanager
-async def pair(tmp_path: Path, **keys: Any) -> AsyncIterator[tuple[Server, Proxy]]:
-    """A server with a topic, and a proxy in front of it."""
-    async with serving(tmp_path / "store", broker_name="broker-a") as server:
-        await server.broker().create_topic("T", 2)
-        async with proxying(tmp_path / "proxy", server.name_server_address, **keys) as proxy:
-            yield server, proxy
+from tests.server.proxy.proxied import pair, proxying
 
 
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY])

@@ -13,30 +13,28 @@ from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.grpc.codes import Code
 from tests.server.grpc.sdk import Sdk, code_of, message, send_request
 from tests.server.harness import Clock, run_inline, serving
-from tests.server.proxy.proxied import proxying
+from tests.server.proxy.proxied import pair, proxying
 from tests.server.proxy.test_signing import accounts, sent
 
 
 async def test_quotas_that_are_written_into_the_file_are_in_force_soon(tmp_path: Path) -> None:
     file = tmp_path / "proxy.conf"
     file.write_text("# nothing yet\n")
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
-        async with proxying(tmp_path / "p", server.name_server_address, file=str(file)) as proxy:
-            client = proxy.broker()
-            assert [(await client.send("T")).header.code for _ in range(3)] == [0, 0, 0]
+    async with pair(tmp_path, file=str(file)) as (server, proxy):
+        client = proxy.broker()
+        assert [(await client.send("T")).header.code for _ in range(3)] == [0, 0, 0]
+        await server.pass_time(LOOK_SECONDS)
+        file.write_text("topicQuotas=T=1/-\n")
+        for _ in range(100):  # the kernel's thread takes its time to hand the connection over
             await server.pass_time(LOOK_SECONDS)
-            file.write_text("topicQuotas=T=1/-\n")
-            for _ in range(100):  # the kernel's thread takes its time to hand the connection over
-                await server.pass_time(LOOK_SECONDS)
-                if any([(await client.send("T")).header.code for _ in range(3)]):
-                    break  # perhaps in the middle of the three
-            await server.pass_time(2)
-            codes = [(await client.send("T")).header.code for _ in range(3)]
-            assert codes == [0, ResponseCode.FLOW_CONTROL, ResponseCode.FLOW_CONTROL]
-            file.write_text("")
-            await server.pass_time(2 * LOOK_SECONDS)
-            assert [(await client.send("T")).header.code for _ in range(3)] == [0, 0, 0]
+            if any([(await client.send("T")).header.code for _ in range(3)]):
+                break  # perhaps in the middle of the three
+        await server.pass_time(2)
+        codes = [(await client.send("T")).header.code for _ in range(3)]
+        assert codes == [0, ResponseCode.FLOW_CONTROL, ResponseCode.FLOW_CONTROL]
+        file.write_text("")
+        await server.pass_time(2 * LOOK_SECONDS)
+        assert [(await client.send("T")).header.code for _ in range(3)] == [0, 0, 0]
 
 
 async def test_an_account_is_changed_without_a_connection_less(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from rocketwire.wire.grpc.codes import Code
 from tests.server.grpc.sdk import Sdk, code_of, message, send_request
 from tests.server.harness import Server, batch_body, free_port, mock_clock, records, send_ext, serving, settle
 from tests.server.monitoring.test_health import HTTP
-from tests.server.proxy.proxied import Proxy, proxying
+from tests.server.proxy.proxied import Proxy, pair, proxying
 from tests.server.proxy.test_monitoring import http, sample
 
 NOTHING = {"same": 0, "different": 0, "not_compared": 0, "dropped": 0}
@@ -170,17 +170,15 @@ async def test_a_second_cluster_that_is_away_is_not_waited_for(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     nobody = Address(host="127.0.0.1", port=free_port())
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
-        async with proxying(tmp_path / "p", server.name_server_address, shadow=(nobody,), http=HTTP) as proxy:
-            client = proxy.broker()
-            for _ in range(3):
-                assert (await client.send("T")).header.code == 0
-            await settle()
-            assert await outcomes(proxy) == {"not_compared": 3}
-            _, body = await http(proxy, "GET", "/metrics")
-            assert sample(body, "shadow_sampled_total") == 3
-            assert sample(body, "shadow_name_servers_answer") == 0
+    async with pair(tmp_path, shadow=(nobody,), http=HTTP) as (_, proxy):
+        client = proxy.broker()
+        for _ in range(3):
+            assert (await client.send("T")).header.code == 0
+        await settle()
+        assert await outcomes(proxy) == {"not_compared": 3}
+        _, body = await http(proxy, "GET", "/metrics")
+        assert sample(body, "shadow_sampled_total") == 3
+        assert sample(body, "shadow_name_servers_answer") == 0
     assert len([each for each in caplog.records if "shadow: a send to T: " in each.getMessage()]) == 1
 
 

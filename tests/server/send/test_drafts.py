@@ -164,9 +164,3 @@ def test_a_batch_becomes_a_draft_a_message(setup: Setup) -> None:
     stored = bytes(prepared.drafts[0].properties).decode()
     assert stored.startswith(f"{text}\x02")
     assert decode_properties(stored) == {"TAGS": "A", "KEYS": "k", "UNIQ_KEY": "U", **BROKER_PROPERTIES}
-
-
-def test_a_body_over_the_limit(setup: Setup) -> None:
-    setup.live.update({"maxMessageSize": "3"})
-    with pytest.raises(MessageIllegal, match=r"msg body length limit 3B,"):
-        setup.sending.drafts.message(fields(), body(), HOST, "peer")

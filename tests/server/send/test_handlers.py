@@ -29,7 +29,7 @@ from tests.server.harness import (
     properties_text,
     records,
     send_ext,
-    serving,
+    serving_topic,
     settle,
 )
 
@@ -352,23 +352,6 @@ async def test_a_timer_message_is_answered_with_what_cancels_it(broker: Client, 
     assert await stored(broker, "T") == []
 
 
-@every_way
-async def test_timers_may_be_off(tmp_path: Path, send: Any) -> None:
-    async with serving(tmp_path, timer_wheel_enable=False) as server:
-        broker = server.broker()
-        await broker.create_topic("T")
-        answer = await send(broker, "T", b"x", properties=properties_text(TIMER_DELAY_SEC="1"))
-        assert code_and_remark(answer) == (1, "accurate timer message is not enabled, timerWheelEnable is false")
-
-
-@every_way
-@pytest.mark.parametrize(("name", "value"), [("DELAY", "0"), ("TRAN_MSG", "false")])
-async def test_the_same_properties_that_ask_for_nothing_are_taken(
-    broker: Client, send: Any, name: str, value: str
-) -> None:
-    assert (await send(broker, "T", b"x", properties=properties_text(**{name: value}))).header.code == 0
-
-
 async def test_a_header_without_a_topic_is_answered(broker: Client) -> None:
     ext = send_ext("T")
     del ext["b"]
@@ -541,9 +524,7 @@ async def test_a_batch_for_a_queue_that_is_not_there_is_refused(broker: Client, 
 @every_way
 async def test_under_sync_flush_the_answer_waits_for_the_disk(tmp_path: Path, send: Any) -> None:
     disk = HangingDisk()
-    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as (server, client):
         assert (await send(client, "T", b"durable")).header.code == 0
         disk.hangs = True
         answers: list[Frame] = []
@@ -564,9 +545,7 @@ async def test_under_sync_flush_the_answer_waits_for_the_disk(tmp_path: Path, se
 @every_way
 async def test_under_sync_flush_a_disk_that_hangs_is_told(tmp_path: Path, send: Any) -> None:
     disk = HangingDisk()
-    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as (server, client):
         disk.hangs = True
         answers: list[Frame] = []
         async with trio.open_nursery() as nursery:
@@ -589,9 +568,7 @@ async def test_under_sync_flush_a_disk_that_hangs_is_told(tmp_path: Path, send: 
 @every_way
 async def test_a_producer_that_does_not_want_to_wait_for_the_disk_does_not(tmp_path: Path, send: Any) -> None:
     disk = HangingDisk()
-    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as (_, client):
         disk.hangs = True
         answer = await send(client, "T", b"x", properties=properties_text(WAIT="false"))
         assert answer.header.code == 0
@@ -603,9 +580,7 @@ async def test_a_full_disk_refuses_with_code_14_loses_nothing_and_recovers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, send: Any
 ) -> None:
     disk = FullDisk(monkeypatch)
-    async with serving(tmp_path, mapped_file_size_commit_log=2 * MIB) as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path, mapped_file_size_commit_log=2 * MIB) as (_, client):
         disk.full = True
         acknowledged = 0
         while acknowledged < 100:

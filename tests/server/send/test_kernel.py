@@ -30,11 +30,10 @@ from tests.server.harness import (
     records,
     run,
     send_ext,
-    serving,
+    serving_topic,
     topic_ext,
 )
 from tests.server.kernel_runs import Run, files_of, running
-from tests.server.send.test_sends_in_groups import REQUESTS, answers_and_records
 from tests.wire import golden
 
 SEND = RequestCode.SEND_MESSAGE
@@ -243,15 +242,6 @@ def test_both_ways_keep_the_same_quotas(
     expected = run(limited_outcome, tmp_path_factory.mktemp("python"), reads, False, changes)
     found = run(limited_outcome, tmp_path_factory.mktemp("kernel"), reads, True, changes)
     assert found == expected
-
-
-@pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
-async def test_through_sockets_both_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flush: str) -> None:
-    requests = [request for request in REQUESTS for _ in range(2)]
-    by_kernel = await answers_and_records(tmp_path / "kernel", requests, flush_disk_type=flush)
-    monkeypatch.setattr("rocketwire.server.broker.sends.BrokerSends._kernel", lambda *_, **__: None)
-    general = await answers_and_records(tmp_path / "general", requests, flush_disk_type=flush)
-    assert by_kernel == general
 
 
 Change = Callable[[Run], None]
@@ -599,9 +589,7 @@ class Ticking(Clock):
 @pytest.mark.parametrize("goes_back_after", [-1, 2, 3, 4, 5, 6])
 async def test_times_do_not_go_back_where_python_stores_in_the_same_round(tmp_path: Path, goes_back_after: int) -> None:
     clock = Ticking(-1)
-    async with serving(tmp_path, clock=clock) as server:
-        client = server.broker()
-        await client.create_topic("T", 2)
+    async with serving_topic(tmp_path, queues=2, clock=clock) as (_, client):
         sends = b"".join(
             client.frame(V2, send_ext("T", queue_id=queue_id), b"body", opaque=opaque)
             for opaque, queue_id in enumerate([0, -1, 0, 0, -1, -1, 0, 0])

@@ -1,9 +1,7 @@
-"""Sends that are decoded fast and grouped are answered and stored exactly as those served one by one."""
+"""Sends of one read are one group: what each is answered, whether they wait for the disk, and a disk that is full."""
 
 from __future__ import annotations
 
-import random
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,7 @@ from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.send.drafts import SendPreparer
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, ResponseCode, SysFlag
-from rocketwire.wire.frame import Frame
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.header import Header
 from tests.server.harness import (
     BINARY,
@@ -23,140 +20,17 @@ from tests.server.harness import (
     HangingDisk,
     batch_body,
     code_and_remark,
-    free_port,
     one_by_one,
-    properties_text,
     pull_ext,
     records,
     send_ext,
     serving,
+    serving_topic,
 )
 
 V2 = RequestCode.SEND_MESSAGE_V2
 BATCH = RequestCode.SEND_BATCH_MESSAGE
 MIB = 1 << 20
-
-SendRequest = tuple[int, dict[str, str], bytes, int]
-"""Code, header, body, flag."""
-
-#: Everything a sender may come up with.
-REQUESTS: list[SendRequest] = [
-    (V2, send_ext("T"), b"plain", 0),
-    (V2, send_ext("T", tags="A", keys="k1 k2", unique_key="U"), b"named", 0),
-    (V2, send_ext("T", tags="标签", keys="鍵"), "内容".encode(), 0),
-    (V2, send_ext("T", properties=""), b"no properties", 0),
-    (V2, send_ext("T", properties="WAIT\x01false\x02a\x01b"), b"no wait", 0),
-    (V2, send_ext("T", properties="a\x01b\x02\x02c\x01\x02\x01d\x02e"), b"odd properties", 0),
-    (V2, send_ext("T", properties="CLUSTER\x01other\x02a\x01b\x02"), b"trailing separator", 0),
-    (V2, {key: value for key, value in send_ext("T").items() if key not in "ijklm"}, b"required only", 0),
-    (V2, {**send_ext("T"), "n": "broker-a", "zz": "more"}, b"more fields", 0),
-    (V2, send_ext("T"), b"", 0),
-    (V2, send_ext("T", queue_id=1, flag=-1, reconsume_times=2), b"second queue", 0),
-    (V2, send_ext("T", queue_id=-1), b"any queue", 0),
-    (V2, send_ext("T", queue_id=2), b"no such queue", 0),
-    (V2, send_ext("T"), b"one-way", FLAG_ONEWAY),
-    (V2, send_ext("T", queue_id=2), b"one-way refused", FLAG_ONEWAY),
-    (V2, send_ext("New-1", queue_id=-1), b"new topic", 0),
-    (V2, send_ext("New-2", default_topic="Nothing"), b"no model", 0),
-    (V2, send_ext("bad topic"), b"illegal", 0),
-    (V2, send_ext(""), b"blank", 0),
-    (V2, send_ext("SCHEDULE_TOPIC_XXXX"), b"not sendable", 0),
-    (V2, send_ext("T"), bytes(4 * MIB + 1), 0),
-    (V2, send_ext("T", properties=properties_text(p="x" * 32767)), b"properties too long", 0),
-    (V2, send_ext("T", properties=properties_text(p="x" * 32764)), b"too long with the broker's own", 0),
-    (V2, send_ext("T", properties=properties_text(DELAY="3", p="x" * 32700)), b"too long when delayed", 0),
-    (V2, send_ext("T", properties=properties_text(DELAY="3")), b"delayed", 0),
-    (V2, send_ext("T", properties=properties_text(TRAN_MSG="true")), b"transaction", 0),
-    (V2, send_ext("T", properties=properties_text(TIMER_DELAY_MS="3600000")), b"timer", 0),
-    (V2, send_ext("T", properties=properties_text(UNIQ_KEY="U", TIMER_DELAY_SEC="3600")), b"recallable", 0),
-    (V2, send_ext("T", properties=properties_text(TIMER_DELIVER_MS="1")), b"timer of the past", 0),
-    (V2, send_ext("T", properties=properties_text(TIMER_DELAY_MS="x")), b"no time", 0),
-    (V2, send_ext("T", sys_flag=SysFlag.COMPRESSED | 0x300), b"compressed", 0),
-    (V2, send_ext("T", sys_flag=SysFlag.COMPRESSED | 0x500), b"unknown compression", 0),
-    (V2, send_ext("T", sys_flag=SysFlag.BORN_HOST_V6), b"host flag", 0),
-    (V2, {**send_ext("T"), "e": "x"}, b"no number", 0),
-    (V2, {**send_ext("T"), "h": "99999999999"}, b"number too large", 0),
-    (V2, {**send_ext("T"), "m": "TRUE"}, b"a batch in an odd spelling", 0),
-    (V2, {**send_ext("T"), "k": "yes", "m": "no"}, b"odd booleans", 0),
-    (V2, {}, b"no fields", 0),
-    (BATCH, send_ext("T", batch=True), batch_body([b"a", b"b", b"c"], "TAGS\x01x"), 0),
-    (BATCH, send_ext("T", batch=True), batch_body([b"a", b"b"], "p\x01" + "x" * 32764), 0),
-    (BATCH, send_ext("T", batch=True, queue_id=1), batch_body([b"one"]), 0),
-    (BATCH, send_ext("T", batch=True), batch_body([b"a"]), FLAG_ONEWAY),
-    (BATCH, send_ext("T", batch=True), b"no batch", 0),
-    (BATCH, send_ext("T", batch=True), b"", 0),
-    (BATCH, send_ext("%RETRY%G", batch=True), batch_body([b"a"]), 0),
-    (BATCH, send_ext("T", batch=True), batch_body([b"a"], "DELAY\x012"), 0),
-    (V2, send_ext("T", batch=True), batch_body([b"d", b"e"]), 0),
-    (BATCH, send_ext("T", batch=False), batch_body([b"one message to Apache"]), 0),
-]
-
-
-async def answers_and_records(
-    store: Path, requests: list[tuple[int, dict[str, str], bytes, int]], **changes: Any
-) -> Any:
-    """What becomes of the requests, sent in one go."""
-    port = free_port()
-    async with serving(
-        store,
-        listen_port=port,
-        broker_ip1="10.9.8.7",
-        advertised_port=10911,
-        mapped_file_size_commit_log=64 * MIB,
-        **changes,
-    ) as server:
-        client = server.broker()
-        await client.create_topic("T", 2)
-        data = b"".join(
-            client.frame(code, ext, body, flag=flag, opaque=opaque)
-            for opaque, (code, ext, body, flag) in enumerate(requests)
-        )
-        await client.write(data)
-        answers = sorted(await client.arrived(), key=lambda frame: frame.header.opaque)
-        stored = []
-        for topic in ("T", "New-1", "rmq_sys_wheel_timer"):
-            for queue_id in range(2):
-                offset = 0
-                while True:
-                    pulled = await client.pull(topic, offset, queue_id=queue_id)
-                    if pulled.header.code:
-                        break
-                    found = records(pulled.body)
-                    offset += len(found)
-                    stored += [
-                        (
-                            m.topic,
-                            m.queue_id,
-                            m.queue_offset,
-                            m.physical_offset,
-                            m.flag,
-                            m.sys_flag,
-                            m.body,
-                            m.properties,
-                        )
-                        for m in found
-                    ]
-        return [comparable(frame) for frame in answers], stored
-
-
-def comparable(frame: Frame) -> object:
-    remark = frame.header.remark and re.sub(r"127\.0\.0\.1:\d+", "PEER", frame.header.remark)
-    return frame.header.opaque, frame.header.code, remark, frame.header.ext, frame.header.version, bytes(frame.body)
-
-
-@pytest.mark.usefixtures("sends_by_python")
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
-async def test_both_ways_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, flush: str) -> None:
-    requests = random.Random(seed).sample(REQUESTS, len(REQUESTS)) if seed else REQUESTS
-    grouped = await answers_and_records(tmp_path / "grouped", requests, flush_disk_type=flush)
-    one_by_one(monkeypatch)
-    general = await answers_and_records(tmp_path / "general", requests, flush_disk_type=flush)
-    for mine, theirs in zip(grouped[0], general[0], strict=True):
-        assert mine == theirs
-    assert grouped[1] == general[1]
-    wanted = [opaque for opaque, request in enumerate(requests) if not request[3] & FLAG_ONEWAY]
-    assert [answer[0] for answer in grouped[0]] == wanted
 
 
 @pytest.fixture
@@ -214,9 +88,10 @@ async def test_who_does_not_wait_for_the_disk_is_answered_at_once(
     if by == "python":
         request.getfixturevalue("sends_by_python")
     disk = HangingDisk()
-    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH", sync_flush_timeout=50) as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH", sync_flush_timeout=50) as (
+        server,
+        client,
+    ):
         await client.send("T")
         disk.hangs = True
         hurried = client.frame(V2, send_ext("T", properties="WAIT\x01false"), b"x", opaque=1)
@@ -231,9 +106,7 @@ async def test_who_does_not_wait_for_the_disk_is_answered_at_once(
 
 async def test_a_connection_that_closes_while_its_group_waits(tmp_path: Path) -> None:
     disk = HangingDisk()
-    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as (server, client):
         disk.hangs = True
         leaving = server.broker()
         await leaving.write(leaving.frame(V2, send_ext("T"), b"left behind"))
@@ -249,9 +122,7 @@ async def test_of_a_group_on_a_full_disk_the_first_are_stored_and_the_rest_refus
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = FullDisk(monkeypatch)
-    async with serving(tmp_path, mapped_file_size_commit_log=MIB) as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path, mapped_file_size_commit_log=MIB) as (_, client):
         await client.send("T", b"before")
         disk.full = True
         ext = send_ext("T")
@@ -278,9 +149,7 @@ async def test_a_message_larger_than_a_file_is_illegal_and_the_others_are_stored
 ) -> None:
     if path == "one by one":
         one_by_one(monkeypatch)
-    async with serving(tmp_path, mapped_file_size_commit_log=MIB, flush_disk_type=flush) as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path, mapped_file_size_commit_log=MIB, flush_disk_type=flush) as (_, client):
         large = client.frame(BATCH, send_ext("T", batch=True), batch_body([b"part", bytes(MIB)]), opaque=2)
         frames = [client.frame(V2, send_ext("T"), body, opaque=at) for at, body in enumerate((b"0", bytes(MIB)))]
         await client.write(b"".join([*frames, large, client.frame(V2, send_ext("T"), b"3", opaque=3)]))
@@ -334,9 +203,7 @@ async def test_guards_are_asked_before_the_group(
         real(self, *args, **{**options, "guards": [Gate()]})
 
     monkeypatch.setattr(FrameDispatcher, "__init__", guarded)
-    async with serving(tmp_path) as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path) as (_, client):
         one, closed = (client.frame(V2, send_ext(topic), b"12345") for topic in ("T", "Closed"))
         general = client.frame(V2, send_ext("Closed"), b"12345", serialize_type=BINARY)
         batch = client.frame(BATCH, send_ext("Closed", batch=True), batch_body([b"12345"]))

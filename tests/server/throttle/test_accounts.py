@@ -19,7 +19,7 @@ from tests.server.grpc.consuming.test_receiving import SOON, codes, messages
 from tests.server.grpc.sdk import Sdk, code_of, create_group, receive_request, send_request
 from tests.server.grpc.test_access import SECRET, signed
 from tests.server.harness import Client, Clock, Server, changed, mock_clock, pull_ext, send_ext, serving, topic_ext
-from tests.server.proxy.proxied import proxying
+from tests.server.proxy.proxied import pair
 
 ADMIN = "admin-account"
 ACCOUNTS = "accounts:\n" + "".join(
@@ -110,37 +110,33 @@ async def received(sdk: Sdk, account: str) -> int:
 
 async def test_accounts_have_quotas_of_a_proxy(tmp_path: Path, accounts: Path) -> None:
     own: dict[str, Any] = {"acl_enable": True, "acl_file": str(accounts), "account_quotas": "first-account=2/3"}
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
+    async with pair(tmp_path, **own) as (server, proxy):
         await create_group(server.broker(), "G")
-        async with proxying(tmp_path / "p", server.name_server_address, **own) as proxy:
-            client = proxy.broker()
-            assert [await send(client, "first-account") for _ in range(3)] == [0, 0, ResponseCode.FLOW_CONTROL]
-            assert [await send(client, "second-account") for _ in range(4)] == [0] * 4
-            assert [await pull(client, "first-account") for _ in range(2)] == [0, ResponseCode.FLOW_CONTROL]
-            assert await pull(client, "second-account") == 0
-            mock_clock().jump(2)
-            with Sdk(proxy.standing.listened) as sdk:
-                assert code_of(await sdk.call("SendMessage", send_request(), signed("first-account"))) is Code.OK
-                assert await received(sdk, "first-account") == 7
-                assert await received(sdk, "first-account") == Code.TOO_MANY_REQUESTS
-                assert await send(client, "second-account") == 0
-                assert await received(sdk, "second-account") == 1
+        client = proxy.broker()
+        assert [await send(client, "first-account") for _ in range(3)] == [0, 0, ResponseCode.FLOW_CONTROL]
+        assert [await send(client, "second-account") for _ in range(4)] == [0] * 4
+        assert [await pull(client, "first-account") for _ in range(2)] == [0, ResponseCode.FLOW_CONTROL]
+        assert await pull(client, "second-account") == 0
+        mock_clock().jump(2)
+        with Sdk(proxy.standing.listened) as sdk:
+            assert code_of(await sdk.call("SendMessage", send_request(), signed("first-account"))) is Code.OK
+            assert await received(sdk, "first-account") == 7
+            assert await received(sdk, "first-account") == Code.TOO_MANY_REQUESTS
+            assert await send(client, "second-account") == 0
+            assert await received(sdk, "second-account") == 1
 
 
 async def test_receives_of_5x_are_charged_with_what_they_bring(tmp_path: Path) -> None:
-    async with serving(tmp_path / "store") as server:
-        await server.broker().create_topic("T")
+    async with pair(tmp_path, topic_quotas="T=-/3") as (server, proxy):
         await create_group(server.broker(), "G")
         for _ in range(6):
             await server.broker().send("T")
-        async with proxying(tmp_path / "p", server.name_server_address, topic_quotas="T=-/3") as proxy:
-            with Sdk(proxy.standing.listened) as sdk:
-                assert await received(sdk, "nobody") == 6
-                assert await received(sdk, "nobody") == Code.TOO_MANY_REQUESTS
-                await server.broker().send("T")
-                mock_clock().jump(2)
-                assert await received(sdk, "nobody") == 1
+        with Sdk(proxy.standing.listened) as sdk:
+            assert await received(sdk, "nobody") == 6
+            assert await received(sdk, "nobody") == Code.TOO_MANY_REQUESTS
+            await server.broker().send("T")
+            mock_clock().jump(2)
+            assert await received(sdk, "nobody") == 1
 
 
 def test_quotas_of_accounts_need_access_control() -> None:

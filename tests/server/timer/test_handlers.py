@@ -23,6 +23,7 @@ from tests.server.harness import (
     properties_text,
     records,
     serving,
+    serving_topic,
     settle,
 )
 from tests.wire.golden import Capture, frames
@@ -64,9 +65,7 @@ async def test_refusals_tell_the_region_too(broker: Client) -> None:
 
 async def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = FullDisk(monkeypatch)
-    async with serving(tmp_path, mapped_file_size_commit_log=1 << 20) as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path, mapped_file_size_commit_log=1 << 20) as (_, client):
         handle = await handle_of(client)
         await client.send("T")
         disk.full = True
@@ -79,9 +78,7 @@ async def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 async def test_under_sync_flush_the_answer_waits_for_the_disk(tmp_path: Path) -> None:
     disk = HangingDisk()
-    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as (server, client):
         handle = await handle_of(client)
         disk.hangs = True
         await client.write(client.frame(RequestCode.RECALL_MESSAGE, recall_ext(handle)))

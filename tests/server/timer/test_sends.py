@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import LiveGroup
-from rocketwire.server.core.errors import MessageIllegal, TimerDisabled
+from rocketwire.server.core.errors import MessageIllegal, TimerDisabled, response_code
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.sends import (
     TimerSends,
@@ -136,8 +136,10 @@ def test_the_longest_delay_is_a_setting(setup: Setup, timers: TimerSends) -> Non
 def test_timers_may_be_off(setup: Setup) -> None:
     keys = LiveGroup(TimerKeys(timer_wheel_enable=False))
     timers = TimerSends(keys, setup.live[BrokerKeys], setup.topics, setup.clock)
-    with pytest.raises(TimerDisabled, match="timerWheelEnable is false"):
+    with pytest.raises(TimerDisabled) as refusal:
         scheduled(timers, TIMER_DELIVER_MS="1")
+    expected = (1, "accurate timer message is not enabled, timerWheelEnable is false")
+    assert (response_code(refusal.value), str(refusal.value)) == expected
     assert scheduled(timers, TIMER_DEL_UNIQKEY="U").topic == "T"
 
 

@@ -14,7 +14,7 @@ from rocketwire.wire.errors import HeaderFieldInvalid
 from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import RECORD_HEADS
 from rocketwire.wire.message import MessageRecord, encode_record
-from tests.server.transactions.setup import BORN, COMMIT, REAL, ROLLBACK, UNKNOWN, Setup, place_of
+from tests.server.transactions.setup import BORN, COMMIT, REAL, ROLLBACK, Setup, place_of
 from tests.store.support import kill
 
 NOT_FOUND = "Find prepared transaction message failed"
@@ -36,14 +36,6 @@ def test_a_committed_message_is_for_consumers(setup: Setup) -> None:
     assert message.prepared_offset == place.physical_offset
     assert setup.bodies(OP) == [b"0"]
     assert setup.undecided == []
-
-
-@pytest.mark.parametrize(("decision", "ops", "undecided"), [(ROLLBACK, [b"0"], []), (UNKNOWN, [], [0])])
-def test_any_other_decision_delivers_nothing(
-    setup: Setup, decision: int, ops: list[bytes], undecided: list[int]
-) -> None:
-    setup.decide(setup.send(), decision)
-    assert (setup.bodies(), setup.bodies(OP), setup.undecided) == ([], ops, undecided)
 
 
 @pytest.mark.parametrize("decision", [SysFlag.TRANSACTION_PREPARED, 99, -1])

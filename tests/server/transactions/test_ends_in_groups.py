@@ -30,7 +30,7 @@ from tests.server.harness import (
     pull_ext,
     records,
     send_ext,
-    serving,
+    serving_topic,
     settle,
 )
 
@@ -98,16 +98,15 @@ def requests(plain: Sequence[Sent], halves: Sequence[Sent]) -> list[tuple[int, d
 
 async def answers_and_log(store: Path, seed: int, **changes: Any) -> Any:
     """The answers to all the requests, sent in one go in an order of the seed's, and the log that they leave."""
-    async with serving(
+    async with serving_topic(
         store,
+        queues=2,
         listen_port=free_port(),
         broker_ip1="10.9.8.7",
         advertised_port=10911,
         mapped_file_size_commit_log=LOG_FILE,
         **changes,
-    ) as server:
-        client = server.broker()
-        await client.create_topic("T", 2)
+    ) as (_, client):
         plain = [await sent(client, number) for number in range(4)]
         halves = [await prepared(client, number) for number in range(HALVES)]
         asked = requests(plain, halves)
@@ -211,9 +210,7 @@ async def test_what_the_store_refuses_stays_undecided(
 @pytest.mark.parametrize(("waits", "wait"), [(True, "true"), (False, "false")])
 async def test_a_commit_is_answered_when_the_disk_has_it(tmp_path: Path, way: int, waits: bool, wait: str) -> None:
     disk = HangingDisk()
-    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as (_, client):
         properties = properties_text(TRAN_MSG="true", PGROUP="P", UNIQ_KEY="K", WAIT=wait)
         sends = [client.send("T", b"x", properties=properties, sys_flag=SysFlag.TRANSACTION_PREPARED) for _ in range(2)]
         halves = [where(await each) for each in sends]
@@ -234,9 +231,10 @@ async def test_a_commit_is_answered_when_the_disk_has_it(tmp_path: Path, way: in
 @pytest.mark.parametrize("way", [0, BINARY])
 async def test_a_disk_that_takes_too_long_is_told_of(tmp_path: Path, way: int) -> None:
     disk = HangingDisk()
-    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH", sync_flush_timeout=50) as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH", sync_flush_timeout=50) as (
+        server,
+        client,
+    ):
         half = await prepared(client, 0)
         disk.hangs = True
         await client.write(client.frame(END, end(half), serialize_type=way))
@@ -285,9 +283,7 @@ async def test_decisions_behind_a_slow_append_are_refused(
         guards.append(self)
 
     monkeypatch.setattr(PageCacheGuard, "__init__", noting)
-    async with serving(tmp_path) as server:
-        client = server.broker()
-        await client.create_topic("T")
+    async with serving_topic(tmp_path) as (_, client):
         half = await prepared(client, 0)
         (guard,) = guards
         for busy, code in ((True, ResponseCode.SYSTEM_BUSY), (False, ResponseCode.SUCCESS)):

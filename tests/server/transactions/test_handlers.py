@@ -23,6 +23,7 @@ from tests.server.harness import (
     records,
     send_ext,
     serving,
+    serving_topic,
     settle,
 )
 
@@ -127,9 +128,7 @@ async def test_a_producer_is_asked_and_its_answer_counts(server: Server, broker:
 
 
 async def test_what_waits_at_a_stop_is_asked_about_after_the_start(tmp_path: Path) -> None:
-    async with serving(tmp_path / "store") as server:
-        client = server.broker()
-        await client.create_topic("T", 2)
+    async with serving_topic(tmp_path / "store", queues=2) as (_, client):
         sent = await send_half(client)
     async with serving(tmp_path / "store", transaction_check_interval=1000) as server:
         producer = server.broker()
@@ -188,22 +187,19 @@ async def test_an_undecided_message_outlives_its_file(tmp_path: Path) -> None:
         "delete_when": str((hour_of_day(NOW) + 12) % 24),
         "transaction_check_interval": 600_000,
     }
-    async with serving(tmp_path / "store", **settings) as server:
-        client = server.broker()
-        await client.create_topic("T", 2)
+    async with serving_topic(tmp_path / "store", queues=2, **settings) as (server, client):
         await send_half(client, b"undecided", born_timestamp=NOW)
         for _ in range(60):
             await client.send("T", bytes(400))
         await server.pass_time(3600, step=300)
-        client = server.broker()
+        later = server.broker()
         first = RequestCode.GET_MIN_OFFSET, {"topic": "T", "queueId": "0"}
-        assert (await client.ask(*first)).header.ext == {"offset": "0"}
-        assert (await client.ask(RequestCode.DELETE_EXPIRED_COMMITLOG)).header.code == 0
+        assert (await later.ask(*first)).header.ext == {"offset": "0"}
+        assert (await later.ask(RequestCode.DELETE_EXPIRED_COMMITLOG)).header.code == 0
         await server.pass_time(90, step=1)
-        assert (await client.ask(*first)).header.ext != {"offset": "0"}
+        assert (await later.ask(*first)).header.ext != {"offset": "0"}
         await server.pass_time(600, step=60)
-        client = server.broker()
-        assert await bodies(client, "TRANS_CHECK_MAX_TIME_TOPIC", 0) == [b"undecided"]
+        assert await bodies(server.broker(), "TRANS_CHECK_MAX_TIME_TOPIC", 0) == [b"undecided"]
 
 
 async def test_a_message_tried_again_by_a_send_waits_for_its_delay(broker: Client) -> None:

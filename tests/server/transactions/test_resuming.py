@@ -53,15 +53,6 @@ async def test_the_first_place_decides_it_too(setup: Setup) -> None:
     assert (setup.bodies(REAL), setup.undecided) == ([b"one"], [])
 
 
-async def test_its_checks_begin_again(setup: Setup) -> None:
-    setup.transactions.resuming.resume(await given_up(setup))
-    setup.clock.now += 3_600_000
-    await setup.transactions.check()
-    *_, copy = setup.messages(HALF)
-    assert copy.decoded_properties()["TRANSACTION_CHECK_TIMES"] == "1"
-    assert len(setup.undecided) == 1
-
-
 async def test_only_half_messages_are_put_back(setup: Setup) -> None:
     message_id = await given_up(setup)
     for wrong in ("", "no id", message_id[:-4] + "FFFF", named(1)):

@@ -17,13 +17,6 @@ from tests.server.transactions.setup import BORN, GROUP, REAL, ROLLBACK, Setup
 from tests.store.support import kill
 
 
-def test_a_new_store_has_nothing_undecided(setup: Setup) -> None:
-    assert setup.undecided == []
-    setup.state.note_progress()
-    setup.state.note_progress()
-    assert setup.told == [None, None]
-
-
 def test_offsets_are_told_when_the_disk_has_what_they_rest_on(setup: Setup) -> None:
     places = [setup.send(f"{number}") for number in range(3)]
     setup.decide(places[0])

@@ -16,7 +16,7 @@ from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
 from tests.server.grpc.consuming.test_receiving import SOON, change, codes, come, messages, take
 from tests.server.grpc.sdk import SERVICE, Sdk, code_of, counted_serves, create_group, receive_request
-from tests.server.harness import Client, Server, serving
+from tests.server.harness import Client, Server, serving_topic
 
 pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kernel")
 
@@ -70,9 +70,7 @@ async def test_what_is_stored_and_answered_is_that_of_the_general_way(
     changes: dict[str, Any],
 ) -> None:
     async def answers(store: Path) -> list[s.ReceiveMessageResponse]:
-        async with serving(store) as server:
-            broker = server.broker()
-            await broker.create_topic("T", 2)
+        async with serving_topic(store, queues=2) as (server, broker):
             await send(broker, 8, queues=2)
             requests = [receive_request(expression=each, **changes) for each in ("*", "a||b", "*")]
             with Sdk(server.broker_address) as sdk:
@@ -114,9 +112,7 @@ async def test_calls_that_take_of_several_queues_are_one_group(
 ) -> None:
     coins = count()
     monkeypatch.setattr(Server, "choose", lambda _self, bound: next(coins) % bound)
-    async with serving(tmp_path) as server:
-        broker = server.broker()
-        await broker.create_topic("T", 2)
+    async with serving_topic(tmp_path, queues=2) as (server, broker):
         await send(broker, 8, queues=2)
         with Sdk(server.broker_address) as sdk:
             found = await receive_all(sdk, *[receive_request(most=4)] * 2)

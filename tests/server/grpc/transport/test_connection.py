@@ -32,7 +32,7 @@ from tests.server.grpc.sdk import (
     send_request,
 )
 from tests.server.grpc.test_routing import route
-from tests.server.harness import Client, Server, mock_clock, send_ext, serving, settle
+from tests.server.harness import Client, Server, mock_clock, send_ext, serving, serving_topic, settle
 from tests.server.net.tls.support import anybody, secured
 
 pytestmark = pytest.mark.usefixtures("driver")
@@ -322,9 +322,7 @@ async def test_a_connection_carries_a_bounded_number_of_clients(
 
 
 async def test_answers_wait_for_the_disk(tmp_path: Path) -> None:
-    async with serving(tmp_path / "store", flush_disk_type="SYNC_FLUSH") as server:
-        broker = server.broker()
-        await broker.create_topic("T", 1)
+    async with serving_topic(tmp_path / "store", flush_disk_type="SYNC_FLUSH") as (server, _):
         with Sdk(server.broker_address) as sdk:
             streams = [await sdk.begin("SendMessage", send_request(message(message_id=f"id{n}"))) for n in range(5)]
             for stream in streams:
@@ -342,9 +340,7 @@ async def test_what_a_flush_held_up_for_a_cancelled_call_is_visible_again(tmp_pa
         await flushes.wait()
         return sync_fn(*args)
 
-    async with serving(tmp_path / "store", flush_disk_type="SYNC_FLUSH", run_sync=run_sync) as server:
-        broker = server.broker()
-        await broker.create_topic("T", 1)
+    async with serving_topic(tmp_path / "store", flush_disk_type="SYNC_FLUSH", run_sync=run_sync) as (server, broker):
         await broker.write(broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x"))
         await settle()
         with Sdk(server.broker_address) as sdk, Sdk(server.broker_address, "other") as other:

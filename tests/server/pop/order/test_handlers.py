@@ -10,7 +10,7 @@ from rocketwire.store.tables.pop.order_info import OrderInfoTable
 from rocketwire.wire.facts.codes import PopResponseCode, RequestCode, ResponseCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pop import NotificationResponseHeader
-from tests.server.harness import NOW, Client, Server, serving, settle
+from tests.server.harness import NOW, Client, Server, serving, serving_topic, settle
 from tests.server.pop.asking import ack, ack_all, change, hold, notification_ext, pop, popped
 
 
@@ -121,9 +121,7 @@ async def test_nobody_is_notified_of_a_queue_that_gives_nothing(filled: Client) 
 
 
 async def test_what_is_out_is_known_after_a_restart(tmp_path: Path) -> None:
-    async with serving(tmp_path / "store") as server:
-        client = server.broker()
-        await client.create_topic("T", 1)
+    async with serving_topic(tmp_path / "store") as (_, client):
         for number in range(3):
             await client.send("T", b"m%d" % number)
         first = await pop(client, order=True, max_msg_nums=2)

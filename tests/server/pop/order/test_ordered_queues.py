@@ -117,16 +117,6 @@ def test_an_acknowledgement_of_a_lost_batch_passes_over_nothing(tmp_path: Path) 
         assert setting.offsets.query("G", "T", 0) == committed
 
 
-def test_waiting_pops_are_woken_when_all_is_acknowledged(tmp_path: Path) -> None:
-    setting = Setting(tmp_path)
-    setting.ordered.note_popped(taken([0, 1]))
-    setting.ordered.ack(QUEUE, 1, NOW, 60_000)
-    assert setting.freed == []
-    setting.ordered.ack(QUEUE, 0, NOW, 60_000)
-    assert setting.freed == [QUEUE]
-    assert setting.offsets.query("G", "T", 0) == 2
-
-
 async def test_waiting_pops_are_woken_when_the_time_is_up(tmp_path: Path) -> None:
     setting = Setting(tmp_path)
     async with trio.open_nursery() as nursery:

@@ -48,16 +48,6 @@ async def pops(server: Server, seconds: float) -> list[tuple[bytes, int]]:
     return found
 
 
-@pytest.mark.costly
-async def test_a_handle_that_was_changed_a_hundred_times_gives_the_message_once(server: Server, filled: Client) -> None:
-    (got,) = (await pop(filled)).messages
-    frame, changed = await change(filled, got, 2000)
-    assert frame.header.code == 0
-    assert {await change_code(filled, got) for _ in range(99)} == {NO_MESSAGE}
-    assert await pops(server, 15) == [(b"x", 1)]
-    assert await change_code(server.broker(), changed) == NO_MESSAGE
-
-
 async def test_each_handle_of_a_chain_is_good_once(server: Server, filled: Client) -> None:
     (got,) = (await pop(filled)).messages
     for _ in range(5):

@@ -14,7 +14,7 @@ from rocketwire.wire.grpc import service_pb2 as s
 from tests.server.clients.test_online_handlers import TOLD, asked, join
 from tests.server.grpc.consuming.test_receiving import SOON, messages
 from tests.server.grpc.sdk import Sdk, consumer_settings, create_group, receive_request
-from tests.server.harness import Client, Server, serving
+from tests.server.harness import Client, Server, serving, serving_topic
 from tests.server.pop.asking import ack, ack_all, change, hold, pop, popped
 
 RESET = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
@@ -149,9 +149,7 @@ async def test_handles_of_before_a_commit_of_another_offset_move_nothing(filled:
 
 
 async def test_a_tool_of_4x_resets_a_queue_in_order_after_a_restart(tmp_path: Path) -> None:
-    async with serving(tmp_path / "store") as server:
-        client = server.broker()
-        await client.create_topic("T", 1)
+    async with serving_topic(tmp_path / "store") as (_, client):
         for body in ALL:
             await client.send("T", body)
         assert (await pop(client, order=True)).bodies == ALL
@@ -236,9 +234,7 @@ async def test_a_client_of_5x_that_has_received_nothing_yet_is_reset(filled: Cli
 @pytest.mark.parametrize("ordered", [False, True])
 async def test_a_reset_survives_a_kill(tmp_path: Path, ordered: bool) -> None:
     """Neither the table of offsets nor what was popped before undoes it."""
-    async with serving(tmp_path / "store") as server:
-        client = server.broker()
-        await client.create_topic("T", 1)
+    async with serving_topic(tmp_path / "store") as (server, client):
         for body in ALL:
             await client.send("T", body)
         assert (await pop(client, order=ordered)).bodies == ALL
