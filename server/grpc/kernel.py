@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import count
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
@@ -33,6 +33,10 @@ from rocketwire.wire.facts.properties import RESERVED_NAMES, TRACE_CONTEXT
 from rocketwire.wire.grpc.checks import CallLimits, check_topic
 from rocketwire.wire.grpc.codes import CallInvalid
 from rocketwire.wire.http2.events import Event
+
+if TYPE_CHECKING:
+    from rocketwire.server.grpc.transport.connection import GrpcConnection
+
 
 SEND: Final = "/apache.rocketmq.v2.MessagingService/SendMessage"
 PYTHON_PROPERTIES: Final = tuple(
@@ -104,16 +108,6 @@ class GrpcTopicPlan(NamedTuple):
 
 
 _PYTHONS: Final = GrpcTopicPlan(0, 0, 0)
-
-
-class KernelCallConnection(Protocol):
-    """The connection that calls came on."""
-
-    remote_text: str
-    born_host: bytes
-
-    def answer_unary_calls(self, answers: list[tuple[int, bytes]]) -> None:
-        """Answer calls, each by its stream."""
 
 
 class KernelSendCalls:
@@ -193,7 +187,7 @@ class KernelSendCalls:
             types = message_type_bits(accepted_types(config))
         return GrpcTopicPlan(queues, next(self._turns) % queues, types)
 
-    def serve(self, events: list[Event], line: KernelCallConnection) -> int:
+    def serve(self, events: list[Event], line: GrpcConnection) -> int:
         """Serve the calls that a read begins with, up to the first that is not plain, and return how many these are.
 
         Raises:

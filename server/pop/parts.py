@@ -15,7 +15,7 @@ from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.pop.keys import PopKeys
-from rocketwire.server.pop.ordered import OrderedDeliveries
+from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.reviving.resetting import OffsetResetter
 from rocketwire.server.pull.keys import TransferKeys
 from rocketwire.server.statistics.counters import Counters
@@ -47,7 +47,7 @@ class PopState:
     offsets: OffsetTable
     topics: BrokerTopics
     groups: SubscriptionGroups
-    ordered: OrderedDeliveries
+    ordered: OrderedQueues
     resets: OffsetResetter
 
 

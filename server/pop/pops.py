@@ -19,8 +19,9 @@ from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.reviving.deliveries import UnorderedDeliveries
 from rocketwire.server.pop.reviving.redelivery import Redelivery
-from rocketwire.server.pop.reviving.reviver import Reviver, TimerProgressView
+from rocketwire.server.pop.reviving.reviver import Reviver
 from rocketwire.server.pop.services import PopServices
+from rocketwire.server.timer.timer import Timer
 
 
 class Pops:
@@ -38,7 +39,7 @@ class Pops:
         accounting: PopAccounting,
         runtime: PopRuntime,
         *,
-        timer: TimerProgressView | None,
+        timer: Timer | None,
         renewals: Renewals,
         indexed: bool,
     ) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 import trio
 
@@ -43,6 +43,9 @@ from rocketwire.wire.header import Header, encode_header_around_opaque
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.http2.events import Event
 
+if TYPE_CHECKING:
+    from rocketwire.server.grpc.transport.connection import GrpcConnection
+
 _LIMITS: Final = CallLimits()
 _DELAY: Final = "DELAY"
 _TYPES: Final = (NORMAL, "FIFO", _DELAY)
@@ -72,16 +75,7 @@ class ForwardPlan(NamedTuple):
 _PYTHONS: Final = ForwardPlan(0, (), ())
 
 
-class PlainSendClient(GrpcCaller, Protocol):
-    """The connection that calls came on."""
-
-    remote_text: str
-
-    def answer_unary_calls(self, answers: list[tuple[int, bytes]]) -> None:
-        """Answer calls, each by its stream."""
-
-
-_Waiting: TypeAlias = tuple[PlainSendClient, int, str, int, float]
+_Waiting: TypeAlias = "tuple[GrpcConnection, int, str, int, float]"
 """A send: where its call came, its stream, the message's id, how many bytes are counted, and its deadline."""
 OnSendTime: TypeAlias = Callable[[float, int], None]
 """Called with how long sends took, in seconds, and how many of them."""
@@ -147,7 +141,7 @@ class ForwardedCalls:
         made.property_bytes = _LIMITS.property_bytes
         made.message_group_bytes = _LIMITS.message_group_bytes
 
-    def serve(self, events: list[Event], line: PlainSendClient) -> int:
+    def serve(self, events: list[Event], line: GrpcConnection) -> int:
         """Forward the calls that a read begins with, up to the first that is not plain; return how many these are."""
         if not self._is_plain():
             return 0

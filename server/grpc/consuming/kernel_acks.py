@@ -8,13 +8,13 @@ general way, which says why.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.grpc.clients import GrpcClients
 from rocketwire.server.grpc.consuming.batch_acks import BatchedAcks, answer_of_each, read_acks
 from rocketwire.server.grpc.consuming.handles import HeldDeliveries
-from rocketwire.server.grpc.kernel import KernelCallConnection, KernelCallServices
+from rocketwire.server.grpc.kernel import KernelCallServices
 from rocketwire.server.grpc.metadata import CLIENT_ID
 from rocketwire.server.messages.message_writer import Refusals, refusal_of
 from rocketwire.server.pop.acks import ACKED, Acks
@@ -24,6 +24,9 @@ from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc.checks import check_client_id, check_group, check_topic
 from rocketwire.wire.http2.events import CALL, Event
 from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE, topic_for_kind
+
+if TYPE_CHECKING:
+    from rocketwire.server.grpc.transport.connection import GrpcConnection
 
 PATH: Final = "/apache.rocketmq.v2.MessagingService/AckMessage"
 _AT_ONCE: Final = 128
@@ -69,7 +72,7 @@ class KernelAcks:
         self._held = held
         self._clock = clock
 
-    def serve(self, events: Sequence[Event], line: KernelCallConnection) -> int:
+    def serve(self, events: Sequence[Event], line: GrpcConnection) -> int:
         """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
 
         Raises:

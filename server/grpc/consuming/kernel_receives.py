@@ -7,10 +7,9 @@ that would be refused, or whose messages are not plain ends the group; it goes t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
-from rocketwire.server.grpc import calls
 from rocketwire.server.grpc.calls import Call, GrpcMethod
 from rocketwire.server.grpc.clients import GrpcClient
 from rocketwire.server.grpc.consuming.deliveries import (
@@ -48,6 +47,9 @@ from rocketwire.wire.grpc.polling import always_allows_polling
 from rocketwire.wire.grpc.service_pb2 import ReceiveMessageRequest
 from rocketwire.wire.http2.events import CALL, Event
 
+if TYPE_CHECKING:
+    from rocketwire.server.grpc.transport.connection import GrpcConnection
+
 PATH: Final = "/apache.rocketmq.v2.MessagingService/ReceiveMessage"
 _AT_ONCE: Final = 16
 _MOST_BYTES: Final = 256 << 10
@@ -55,13 +57,6 @@ _MOST_BYTES: Final = 256 << 10
 _PLANS_KEPT: Final = 256
 _LONGEST_KEPT: Final = 512
 """Bytes of a request whose plan is kept."""
-
-
-class ReceiveCallConnection(calls.CallConnection, Protocol):
-    """The connection that calls came on."""
-
-    def answer_stream(self, call: Call, payloads: list[bytes]) -> None:
-        """Answer a call with all messages of its stream."""
 
 
 class _Plan(NamedTuple):
@@ -148,7 +143,7 @@ class KernelReceives:
         self._plans: dict[bytes, _Plan] = {}
         invalidation.register(self._plans.clear)
 
-    def serve(self, events: Sequence[Event], line: ReceiveCallConnection) -> int:
+    def serve(self, events: Sequence[Event], line: GrpcConnection) -> int:
         """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
 
         Raises:
@@ -238,7 +233,7 @@ class KernelReceives:
         payloads = kernel_payloads(run, plan.wish)
         return None if run is None or payloads is None else _Plain(call, client, plan, taken, run, payloads)
 
-    def _store(self, group: _Group, line: ReceiveCallConnection) -> None:
+    def _store(self, group: _Group, line: GrpcConnection) -> None:
         """Store the check points of a group, and answer its calls."""
         if not group.plain:
             return
@@ -256,7 +251,7 @@ class KernelReceives:
                 responses = empty_response(PopResult.refused(error), self._services.clock())
                 line.answer_stream(each.call, [response.SerializeToString() for response in responses])
 
-    def _deliver(self, plain: _Plain, line: ReceiveCallConnection) -> None:
+    def _deliver(self, plain: _Plain, line: GrpcConnection) -> None:
         """Answer a call whose check points are stored."""
         call, client, plan, taken, run, payloads = plain
         topic, group = plan.ask.fields.topic, plan.ask.fields.consumer_group

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterable
-from typing import Final, Protocol
+from typing import Final
 
 import trio
 
@@ -22,6 +22,7 @@ from rocketwire.server.pop.reviving.pending_check_points import NONE, PendingChe
 from rocketwire.server.pop.reviving.reading import ReviveTopicReader
 from rocketwire.server.pop.reviving.redelivery import Redelivery
 from rocketwire.server.timer.tasks import WakeSignal
+from rocketwire.server.timer.timer import Timer
 from rocketwire.wire import names
 
 #: Most records that are stored together, and if they are background work, also beside requests. Each message takes two.
@@ -47,21 +48,6 @@ _GATHER_SECONDS: Final = 0.01
 _GRAIN_MS: Final = 2
 
 
-class TimerProgressView(Protocol):
-    """What the timer has delivered: see `timer.Timer`."""
-
-    @property
-    def enqueued_count(self) -> int:
-        """How many records of the timer's topic are in its index, or were."""
-
-    @property
-    def stored_count(self) -> int:
-        """How many records the timer's topic has."""
-
-    def delivered_before(self, now: int) -> int:
-        """All that is in the index and due before this time in ms is delivered; `now` at most."""
-
-
 class Reviver:
     """Makes messages of one broker visible again.
 
@@ -83,7 +69,7 @@ class Reviver:
         runtime: PopRuntime,
         *,
         topic: str,
-        timer: TimerProgressView,
+        timer: Timer,
         broker_name: str,
         redelivery: Redelivery,
     ) -> None:
