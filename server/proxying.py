@@ -45,6 +45,7 @@ from rocketwire.server.proxy.settings import ProxySettings
 from rocketwire.server.proxy.shadow import shadow_of
 from rocketwire.server.proxy.times import RelayHistograms
 from rocketwire.server.proxy.tunnels import RelayCounts
+from rocketwire.server.remote_calls.broker_requests import AnswerChecks
 from rocketwire.server.remote_calls.front import remote_grpc_server
 from rocketwire.server.remote_calls.message_places import MessagePlaces
 from rocketwire.server.remote_calls.queries import RemoteQueries
@@ -270,10 +271,12 @@ class _Proxy:
             send_keys=live[SendKeys],
             upstream_keys=live[UpstreamKeys],
             guards=[each for each in edge.guards if each.active or file is not None],
-            places=edge.places,
+            checks=AnswerChecks(
+                places=edge.places,
+                charge=edge.quotas.charging,
+                copy=None if self._shadow is None else self._shadow.around,
+            ),
             identify=None if edge.access is None else edge.access.identify,
-            charging=edge.quotas.charging,
-            copying=None if self._shadow is None else self._shadow.around,
             may_hear=edge.may_hear,
             answered=None if upstream.times is None else upstream.times.answered,
             took=None if upstream.times is None else upstream.times.sent,

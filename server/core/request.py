@@ -6,7 +6,7 @@ Both are made for every request, so they are msgspec structs: frozen like datacl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # for annotations only
 
 FieldsT = TypeVar("FieldsT")
 
+OnClientAnswer: TypeAlias = "Callable[[ClientAnswer | None], Operation[None] | None]"
+"""Called with a client's answer, None if there is none; gives what work it leaves, if any."""
 _NO_BODY: Final = memoryview(b"")
 NOT_A_FRAME: Final = -1
 _LONGEST_REMARK: Final = 16 * 1024
@@ -46,15 +48,7 @@ class Peer(Protocol):
             WireError: it does not fit in a frame.
         """
 
-    def call(
-        self,
-        code: int,
-        ext: dict[str, str],
-        body: bytes,
-        *,
-        seconds: float,
-        done: Callable[[ClientAnswer | None], Operation[None] | None],
-    ) -> None:
+    def call(self, code: int, ext: dict[str, str], body: bytes, *, seconds: float, done: OnClientAnswer) -> None:
         """Send a request of the server's own that the client answers.
 
         `done` is called once: with the answer (then it may return further work, in steps), or with None when there is

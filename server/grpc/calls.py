@@ -16,7 +16,14 @@ from google.protobuf.message import Message
 
 from rocketwire.remoting.core.steps import Operation, Step
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.request import NOT_A_FRAME, CallSignature, ClientAnswer, Peer, Reply, Request
+from rocketwire.server.core.request import (
+    NOT_A_FRAME,
+    CallSignature,
+    OnClientAnswer,
+    Peer,
+    Reply,
+    Request,
+)
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_proof
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.grpc.codes import CallInvalid
@@ -258,15 +265,7 @@ class Call:
     def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
         """Nothing: the server's own requests go to the client's telemetry stream."""
 
-    def call(
-        self,
-        code: int,
-        ext: dict[str, str],
-        body: bytes,
-        *,
-        seconds: float,
-        done: Callable[[ClientAnswer | None], Operation[None] | None],
-    ) -> None:
+    def call(self, code: int, ext: dict[str, str], body: bytes, *, seconds: float, done: OnClientAnswer) -> None:
         """Give no answer: as `push`."""
         del code, ext, body, seconds
         done(None)

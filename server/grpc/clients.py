@@ -14,11 +14,10 @@ from weakref import WeakValueDictionary
 
 import trio
 
-from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import ExpiryRounds
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.request import ClientAnswer, Reply, Request
+from rocketwire.server.core.request import OnClientAnswer, Reply, Request
 from rocketwire.server.grpc.tables.client_ids import ClientIdOwner
 from rocketwire.server.grpc.tables.declarations import NO_DECLARATION
 from rocketwire.server.pop.renewals import Renewals
@@ -117,15 +116,7 @@ class GrpcClient:
         if commands is not None:
             commands.push(code, ext, body)
 
-    def call(
-        self,
-        code: int,
-        ext: dict[str, str],
-        body: bytes,
-        *,
-        seconds: float,
-        done: Callable[[ClientAnswer | None], Operation[None] | None],
-    ) -> None:
+    def call(self, code: int, ext: dict[str, str], body: bytes, *, seconds: float, done: OnClientAnswer) -> None:
         """Send a request of the broker's own; `done` gets None if the client does not listen or does not answer."""
         commands = self.telemetry_stream
         if commands is None:

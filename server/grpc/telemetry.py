@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.request import ClientAnswer, Reply
+from rocketwire.server.core.request import ClientAnswer, OnClientAnswer, Reply
 from rocketwire.server.grpc.calls import Call, Response, named_account, serve
 from rocketwire.server.grpc.clients import GrpcClient, GrpcClients
 from rocketwire.server.grpc.consuming.handles import HeldDeliveries
@@ -246,14 +246,7 @@ class TelemetrySession:
             )
         )
 
-    def call(
-        self,
-        code: int,
-        ext: Mapping[str, str],
-        body: bytes,
-        seconds: float,
-        done: Callable[[ClientAnswer | None], Operation[None] | None],
-    ) -> None:
+    def call(self, code: int, ext: Mapping[str, str], body: bytes, seconds: float, done: OnClientAnswer) -> None:
         """Have a message verified, or the threads' stacks printed; there is no answer to anything else."""
         del ext
         nonce = next(self._nonces) & INT32_MAX

@@ -7,13 +7,12 @@ watches the deadlines, and runs only while something waits: its scope's deadline
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import trio
 
 from rocketwire.remoting.core.steps import Operation
-from rocketwire.server.core.request import ClientAnswer
+from rocketwire.server.core.request import ClientAnswer, OnClientAnswer
 from rocketwire.server.net.admission.in_flight import InFlight
 
 log = logging.getLogger(__name__)
@@ -22,14 +21,10 @@ LIMIT: Final = 1024
 LIMIT_BYTES: Final = 16 * 1024 * 1024
 
 
-Done: TypeAlias = Callable[[ClientAnswer | None], Operation[None] | None]
-"""Called with the answer, or None if there is none; returns further work if that may take long."""
-
-
 class _Call(NamedTuple):
     deadline: float
     size: int
-    done: Done
+    done: OnClientAnswer
 
 
 class ClientCalls:
@@ -53,7 +48,7 @@ class ClientCalls:
         """Whether the limit of waiting requests or bytes is reached."""
         return len(self._waiting) >= LIMIT or self.size >= LIMIT_BYTES
 
-    def add(self, opaque: int, *, size: int, seconds: float, done: Done) -> None:
+    def add(self, opaque: int, *, size: int, seconds: float, done: OnClientAnswer) -> None:
         """Wait for the answer with that opaque; until then `size` bytes, which the caller may keep, are in flight."""
         deadline = trio.current_time() + seconds
         self._waiting[opaque] = _Call(deadline, size, done)

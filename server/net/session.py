@@ -20,7 +20,7 @@ import trio
 from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import FrameRefused, LimitExceeded
-from rocketwire.server.core.request import ClientAnswer, Reply, Request
+from rocketwire.server.core.request import ClientAnswer, OnClientAnswer, Reply, Request
 from rocketwire.server.net.admission.descriptors import DescriptorBudget
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.admission.refusals import drain, first_header, refusal_frame
@@ -415,15 +415,7 @@ class Session:
         else:
             self._ask(code, ext, body, flag=FLAG_ONEWAY)
 
-    def call(
-        self,
-        code: int,
-        ext: dict[str, str],
-        body: bytes,
-        *,
-        seconds: float,
-        done: Callable[[ClientAnswer | None], Operation[None] | None],
-    ) -> None:
+    def call(self, code: int, ext: dict[str, str], body: bytes, *, seconds: float, done: OnClientAnswer) -> None:
         """Send a request of the server's own; `done` gets the client's answer, or None if there is none."""
         if self.congested or self._calls.full:
             done(None)

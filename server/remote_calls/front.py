@@ -20,11 +20,10 @@ from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.remote_calls.answers import CallAnswers
-from rocketwire.server.remote_calls.broker_requests import AnswerChecks, BrokerRequests, ChargeAnswer, CopySend
+from rocketwire.server.remote_calls.broker_requests import AnswerChecks, BrokerRequests
 from rocketwire.server.remote_calls.dispatch import RemoteDispatch
 from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import RemoteMembers
-from rocketwire.server.remote_calls.message_places import MessagePlaces
 from rocketwire.server.remote_calls.pop_emulation.service import PopEmulation
 from rocketwire.server.remote_calls.renewed_handles import RenewedHandles
 from rocketwire.server.remote_calls.topics import RemoteTopics
@@ -50,10 +49,8 @@ def remote_grpc_server(
     send_keys: LiveGroup[SendKeys] | None = None,
     upstream_keys: LiveGroup[UpstreamKeys] | None = None,
     guards: Iterable[RequestGuard] = (),
-    places: MessagePlaces | None = None,
+    checks: AnswerChecks = AnswerChecks(),  # noqa: B008 - it is frozen
     identify: Callable[[CallSignature], None] | None = None,
-    charging: ChargeAnswer | None = None,
-    copying: CopySend | None = None,
     may_hear: MayCheck = allow_every_producer,
     answered: Callable[[int, float], None] | None = None,
     took: Callable[[float, int], None] | None = None,
@@ -71,10 +68,8 @@ def remote_grpc_server(
         send_keys: The keys of sends, likewise.
         upstream_keys: What the cluster cannot tell, likewise.
         guards: Admit or refuse each request while they are active.
-        places: As for `AnswerChecks`.
+        checks: Look at requests and answers on their way.
         identify: As for `GrpcServer`.
-        charging: As for `AnswerChecks`.
-        copying: Likewise.
         may_hear: Says whether a producer may receive the messages of a topic.
         answered: As for `CallAnswers`.
         took: As for `ForwardedCalls`.
@@ -85,7 +80,6 @@ def remote_grpc_server(
     pulls = PopEmulation(topics, groups, lines, clock)
     members = RemoteMembers(topics, lines, pulls, may_hear)
     answers = CallAnswers(lines, answered)
-    checks = AnswerChecks(places=places, charge=charging, copy=copying)
     brokers = BrokerRequests(
         topics=topics, lines=lines, clock=clock, pulls=pulls, in_flight=in_flight, answers=answers, checks=checks
     )

@@ -32,7 +32,7 @@ from rocketwire.server.core.append import Append
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import LongTaskScheduler, PausedTask
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import ClientAnswer, Reply
+from rocketwire.server.core.request import OnClientAnswer, Reply
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.dispatch.group import AppendGroup
 from rocketwire.server.limits.keys import LimitKeys
@@ -685,7 +685,7 @@ class Call(NamedTuple):
     ext: dict[str, str]
     body: bytes
     seconds: float
-    done: Callable[[ClientAnswer | None], Operation[None] | None]
+    done: OnClientAnswer
 
 
 class FakePeer:
@@ -712,15 +712,7 @@ class FakePeer:
         self.pushed.append((code, ext))
         self.pushed_bodies.append(body)
 
-    def call(
-        self,
-        code: int,
-        ext: dict[str, str],
-        body: bytes,
-        *,
-        seconds: float,
-        done: Callable[[ClientAnswer | None], Operation[None] | None],
-    ) -> None:
+    def call(self, code: int, ext: dict[str, str], body: bytes, *, seconds: float, done: OnClientAnswer) -> None:
         self.calls.append(Call(code, ext, body, seconds, done))
 
     def reply(self, request: Any, reply: Any) -> None:
