@@ -18,8 +18,9 @@ from rocketwire.server.announcing import ServerAddresses
 from rocketwire.server.broker.broker import Broker
 from rocketwire.server.configuration import NAME_SERVER, LiveConfig, ServerConfig
 from rocketwire.server.core.background import BackgroundBudget
-from rocketwire.server.core.clocks.clock import Clock, DueTime
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.movable_clock import MovableClock
+from rocketwire.server.core.clocks.waiting import DueTime
 from rocketwire.server.core.long_tasks import LongTaskScheduler
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.threads import RunSync

@@ -20,7 +20,8 @@ from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.configuration import LiveConfig, ServerConfig, store_settings
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
-from rocketwire.server.core.clocks.clock import Clock, DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.waiting import DueTime
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Peer
 from rocketwire.server.core.threads import RunSync

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from rocketwire.server.configuration import LiveConfig, ServerConfig
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
-from rocketwire.server.core.clocks.clock import Clock, DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.waiting import DueTime
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.net.admission.in_flight import InFlight

@@ -20,7 +20,7 @@ import trio
 
 from rocketwire.server.clients.members import ConsumerGroup, GroupMember
 from rocketwire.server.core.background import BackgroundBudget
-from rocketwire.server.core.clocks.clock import ExpiryRounds
+from rocketwire.server.core.clocks.waiting import ExpiryRounds
 from rocketwire.server.core.long_tasks import STEP_SECONDS, in_batches
 from rocketwire.server.core.request import Peer
 from rocketwire.store.event import Event

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 import trio
 
 from rocketwire.server.core.background import BackgroundBudget
-from rocketwire.server.core.clocks.clock import ExpiryRounds
+from rocketwire.server.core.clocks.waiting import ExpiryRounds
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import OnClientAnswer, Reply, Request
 from rocketwire.server.grpc.tables.client_ids import ClientIdOwner

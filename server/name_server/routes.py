@@ -16,7 +16,7 @@ import trio
 
 from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.background import BackgroundBudget
-from rocketwire.server.core.clocks.clock import ExpiryRounds
+from rocketwire.server.core.clocks.waiting import ExpiryRounds
 from rocketwire.server.core.errors import RouteNotFound
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import in_batches

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 import trio
 
-from rocketwire.server.core.clocks.clock import ExpiryRounds
+from rocketwire.server.core.clocks.waiting import ExpiryRounds
 from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.admission.in_flight import ByteHolder
 from rocketwire.server.net.admission.refusals import ConnectionRefuser

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.background import BackgroundBudget
-from rocketwire.server.core.clocks.clock import Clock, DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.waiting import DueTime
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.limits.keys import LimitKeys

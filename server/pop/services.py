@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rocketwire.server.config.live import LiveGroup
-from rocketwire.server.core.clocks.clock import Clock, DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.waiting import DueTime
 from rocketwire.server.core.metrics import RECEIVE
 from rocketwire.server.core.request import Reply
 from rocketwire.server.filters import EVERYTHING, MessageFilter, selection

@@ -20,7 +20,8 @@ import trio
 
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.background import BackgroundBudget, as_steps
-from rocketwire.server.core.clocks.clock import Clock, DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.waiting import DueTime
 from rocketwire.server.core.errors import ServiceUnavailable, SystemBusy
 from rocketwire.server.maintenance.keys import RetentionKeys
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message, stored_text

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.background import BackgroundBudget
-from rocketwire.server.core.clocks.clock import Clock, DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.waiting import DueTime
 from rocketwire.server.maintenance.keys import RetentionKeys
 from rocketwire.server.messages.message_writer import Refusals
 from rocketwire.server.topics.topics import BrokerTopics

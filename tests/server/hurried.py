@@ -12,7 +12,7 @@ from pathlib import Path
 from rocketwire.cli import main
 from rocketwire.server import run
 from rocketwire.server.clients import groups
-from rocketwire.server.core.clocks import clock, suspension
+from rocketwire.server.core.clocks import clock, waiting
 from rocketwire.server.name_server import registration, routes
 
 EXPIRY_SECONDS = 6.0
@@ -26,7 +26,7 @@ def hurry(file: Path) -> None:
         (routes, "BROKER_EXPIRY_SECONDS", EXPIRY_SECONDS),
         (routes, "_SCAN_SECONDS", 0.2),
         (registration, "PERIOD_SECONDS", 1.0),
-        (suspension, "_LATE_SECONDS", 1.0),
+        (waiting, "_LATE_SECONDS", 1.0),
         (run, "system_clock", lambda: clock.system_clock() + int(file.read_text())),
     ):
         assert hasattr(module, name)

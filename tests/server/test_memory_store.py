@@ -13,7 +13,7 @@ from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
-from rocketwire.server.core.clocks.clock import DueTime
+from rocketwire.server.core.clocks.waiting import DueTime
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Family

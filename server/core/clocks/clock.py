@@ -1,4 +1,4 @@
-"""The one source of wall time, waiting until something is due, and the rounds of an expiry.
+"""The one source of wall time.
 
 Time stamps in records and bodies are milliseconds since the epoch. Waiting and expiry use the event loop's monotonic
 clock (`trio.current_time`, seconds), which tests replace with a mock.
@@ -6,15 +6,8 @@ clock (`trio.current_time`, seconds), which tests replace with a mock.
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import Final
-
-import trio
-
-from rocketwire.store.event import Event
+from collections.abc import Callable
 
 Clock = Callable[[], int]
 """Returns milliseconds since 1970-01-01 UTC."""
@@ -39,57 +32,3 @@ def local_text(moment: int) -> str:
 def http_date(moment: int) -> str:
     """The time of milliseconds since the epoch as HTTP has it: Tue, 14 Nov 2023 22:13:20 GMT."""
     return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(moment // 1000))
-
-
-_LATE_SECONDS: Final = 10.0
-"""A round that is this late means that the process was suspended; a busy process is late by much less."""
-
-
-class ExpiryRounds:
-    """The rounds of one periodic expiry of silent peers.
-
-    A process that is suspended, or whose machine sleeps, reads nothing meanwhile. What peers sent then, such as
-    heartbeats, waits in the sockets or was lost through no fault of theirs. So silence that began before the process
-    resumed does not count.
-    """
-
-    def __init__(self) -> None:
-        self._awake_since = -math.inf
-
-    async def pause(self, seconds: float) -> None:
-        """Wait for the next round."""
-        due = trio.current_time() + seconds
-        await trio.sleep(seconds)
-        now = trio.current_time()
-        if now - due > _LATE_SECONDS:
-            self._awake_since = now
-
-    def limit(self, seconds: float) -> float:
-        """Peers last heard of before this time have been silent for longer than `seconds`; -inf: no peer has."""
-        limit = trio.current_time() - seconds
-        return limit if limit >= self._awake_since else -math.inf
-
-
-def unchanged_time(moment: int) -> int:
-    """The time of a client's time stamp where no clock was moved: the same."""
-    return moment
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DueTime:
-    """The passing of the time by which messages are due, for the rooms that hold messages back.
-
-    By default they wait on trio's clock, and a client's time stamps are in the broker's time. If the broker's clock can
-    be moved (`movable_clock`), waits end with each move, and a client's time stamps are in a time of their own.
-
-    Attributes:
-        elapsed: Seconds since some moment, which never go back.
-        sleep: Pauses for so many of these seconds; it may return earlier.
-        from_client_time: The broker's time, in ms since 1970, when a client's clock showed this one.
-        moved: Called when time has jumped ahead: what waits has to look at the clock again.
-    """
-
-    elapsed: Callable[[], float] = trio.current_time
-    sleep: Callable[[float], Awaitable[None]] = trio.sleep
-    from_client_time: Callable[[int], int] = unchanged_time
-    moved: Event[[]] = field(default_factory=Event)

@@ -17,7 +17,8 @@ from typing import Final
 import msgspec
 import trio
 
-from rocketwire.server.core.clocks.clock import Clock, DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.waiting import DueTime
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import ConfigInvalid
 from rocketwire.store.event import Event

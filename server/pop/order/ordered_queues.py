@@ -20,7 +20,8 @@ from typing import Final
 import trio
 
 from rocketwire.server.core.background import BackgroundBudget
-from rocketwire.server.core.clocks.clock import Clock, DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.waiting import DueTime
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.offsets.consumed import commit_offset

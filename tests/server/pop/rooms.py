@@ -10,7 +10,7 @@ import trio
 
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.core.append import Append
-from rocketwire.server.core.clocks.clock import DueTime
+from rocketwire.server.core.clocks.waiting import DueTime
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request

@@ -8,7 +8,7 @@ from typing import Any
 
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.configuration import LiveConfig, ServerConfig
-from rocketwire.server.core.clocks.clock import DueTime
+from rocketwire.server.core.clocks.waiting import DueTime
 from rocketwire.server.maintenance.keys import RetentionKeys
 from rocketwire.server.messages.message_writer import append_group
 from rocketwire.server.messages.stored_message import StoredMessage

@@ -9,8 +9,8 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.server.core.clocks.clock import DueTime
 from rocketwire.server.core.clocks.movable_clock import MOST_AHEAD, MovableClock, NotMovable
+from rocketwire.server.core.clocks.waiting import DueTime
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import ConfigInvalid
 from tests.server.harness import NOW, Clock, mock_clock

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from rocketwire.server.config.live import LiveGroup
-from rocketwire.server.core.clocks.clock import DueTime
+from rocketwire.server.core.clocks.waiting import DueTime
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.ordered import PopQueue
