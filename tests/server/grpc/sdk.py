@@ -193,6 +193,16 @@ class Sdk:
         (response,) = found.messages(METHODS[SERVICE + name if "/" not in name else name].response)
         return response
 
+    async def call_each(
+        self, name: str, *requests: Message, headers: Mapping[str, str] | None = None
+    ) -> list[list[Any]]:
+        """Make calls in one read of the server, and wait for them; the messages of each response."""
+        streams = [self.open(SERVICE + name, headers) for _ in requests]
+        for stream, request in zip(streams, requests, strict=True):
+            self.put(stream, request)
+        await self.send_out()
+        return [(await self.over(stream)).messages(METHODS[SERVICE + name].response) for stream in streams]
+
     async def receive(self, request: Message, headers: Mapping[str, str] | None = None) -> list[Any]:
         """Receive messages: all responses of the stream."""
         found = await self.over(await self.begin("ReceiveMessage", request, headers))

@@ -9,10 +9,10 @@ import pytest
 from rocketwire import native
 from rocketwire.server.grpc.kernel import KernelSendCalls
 from rocketwire.wire.grpc import definition_pb2 as d
-from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
-from tests.server.grpc.sdk import SERVICE, Sdk, code_of, counted_serves, message, send_request
-from tests.server.harness import NOW, Client, Server, records
+from tests.server.grpc.sdk import Sdk, code_of, counted_serves, message, send_request
+from tests.server.grpc.test_sending import stored
+from tests.server.harness import NOW, Client, Server
 
 pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kernel")
 
@@ -25,22 +25,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 async def send_all(sdk: Sdk, *sent: d.Message) -> list[Any]:
     """Send messages in one read, each in a call of its own; the responses."""
-    streams = []
-    for each in sent:
-        streams.append(sdk.open(f"{SERVICE}SendMessage"))
-        sdk.put(streams[-1], send_request(each))
-    await sdk.send_out()
-    found = []
-    for stream in streams:
-        found += (await sdk.over(stream)).messages(s.SendMessageResponse)
-    return found
-
-
-async def stored(broker: Client, name: str = "T", queues: int = 2) -> list[Any]:
-    found = []
-    for queue in range(queues):
-        found += records((await broker.pull(name, queue_id=queue)).body)
-    return found
+    return [response for (response,) in await sdk.call_each("SendMessage", *map(send_request, sent))]
 
 
 async def fill(sdk: Sdk, name: str = "T", queues: int = 2, **fields: Any) -> None:

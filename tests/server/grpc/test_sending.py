@@ -59,15 +59,8 @@ async def test_calls_of_one_read_are_one_group(sdk: Sdk, server: Server, monkeyp
         return append(self, drafts)
 
     monkeypatch.setattr(MessageWriter, "append", counted)
-    streams = []
-    for number in range(5):
-        stream = sdk.open("/apache.rocketmq.v2.MessagingService/SendMessage")
-        sdk.put(stream, send_request(message(message_id=f"id{number}")))
-        streams.append(stream)
-    await sdk.send_out()
-    for stream in streams:
-        (response,) = (await sdk.over(stream)).messages(s.SendMessageResponse)
-        assert code_of(response) is Code.OK
+    found = await sdk.call_each("SendMessage", *[send_request(message(message_id=f"id{at}")) for at in range(5)])
+    assert [code_of(response) for (response,) in found] == [Code.OK] * 5
     assert groups == [5]
 
 

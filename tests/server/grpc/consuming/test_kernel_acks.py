@@ -51,15 +51,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> list[Draft]:
 
 async def ack_all(sdk: Sdk, *requests: s.AckMessageRequest) -> list[s.AckMessageResponse]:
     """Acknowledge in one read, by a call each; the responses."""
-    streams = []
-    for each in requests:
-        streams.append(sdk.open(f"{SERVICE}AckMessage"))
-        sdk.put(streams[-1], each)
-    await sdk.send_out()
-    found: list[s.AckMessageResponse] = []
-    for stream in streams:
-        found += (await sdk.over(stream)).messages(s.AckMessageResponse)
-    return found
+    return [response for (response,) in await sdk.call_each("AckMessage", *requests)]
 
 
 async def received(sdk: Sdk, count: int = 4, **changes: Any) -> list[d.Message]:

@@ -44,12 +44,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> list[list[Draft]]:
 
 async def receive_all(sdk: Sdk, *requests: s.ReceiveMessageRequest) -> list[list[s.ReceiveMessageResponse]]:
     """Receive in one read, by a call each; the responses of each."""
-    streams = []
-    for each in requests:
-        streams.append(sdk.open(f"{SERVICE}ReceiveMessage", SOON))
-        sdk.put(streams[-1], each)
-    await sdk.send_out()
-    return [(await sdk.over(stream)).messages(s.ReceiveMessageResponse) for stream in streams]
+    return await sdk.call_each("ReceiveMessage", *requests, headers=SOON)
 
 
 def bodies(responses: list[s.ReceiveMessageResponse]) -> list[bytes]:
