@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import random
 import socket
@@ -108,6 +109,18 @@ def done(work: Operation[T]) -> T:
     found = LongTaskScheduler().start(work)
     assert not isinstance(found, PausedTask)
     return found
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What was logged as a warning or an error."""
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+async def pass_time(seconds: float) -> None:
+    """Let the event loop's time pass, and every task run until all of them wait."""
+    await settle()
+    mock_clock().jump(seconds)
+    await settle()
 
 
 async def settle() -> None:
@@ -355,6 +368,21 @@ class Client:
         """Send a heartbeat."""
         return await self.ask(RequestCode.HEART_BEAT, body=heartbeat(client_id, *consumers, producers=producers))
 
+    async def commit(self, offset: int, topic: str = "T", *, group: str = "G", queue_id: int = 0) -> None:
+        """Commit an offset of a group."""
+        ext = {"consumerGroup": group, "topic": topic, "queueId": str(queue_id), "commitOffset": str(offset)}
+        assert (await self.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext)).header.code == 0
+
+    async def committed(self, topic: str = "T", *, group: str = "G", queue_id: int = 0) -> int | None:
+        """The offset that a group has committed; None: none."""
+        ext = {"consumerGroup": group, "topic": topic, "queueId": str(queue_id), "setZeroIfNotFound": "false"}
+        found = (await self.ask(RequestCode.QUERY_CONSUMER_OFFSET, ext)).header.ext or {}
+        return int(found["offset"]) if "offset" in found else None
+
+    async def bodies(self, topic: str = "T", offset: int = 0, **changes: Any) -> list[bytes]:
+        """The bodies of the messages that a pull finds."""
+        return bodies(await self.pull(topic, offset, **changes))
+
     async def set_config(self, **values: object) -> Frame:
         """Change the broker's configuration (25); names are Apache's."""
         text = "".join(f"{name}={value}\n" for name, value in values.items())
@@ -486,6 +514,11 @@ def records(body: bytes | memoryview) -> list[MessageRecord]:
         found.append(decode_record(body, at))
         at += int.from_bytes(body[at : at + 4], "big")
     return found
+
+
+def bodies(answer: Frame) -> list[bytes]:
+    """The bodies of the messages in an answer."""
+    return [message.body for message in records(answer.body)]
 
 
 def code_and_remark(frame: Frame) -> tuple[int, str | None]:

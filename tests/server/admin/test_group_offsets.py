@@ -5,22 +5,9 @@ from typing import Any
 import pytest
 
 from rocketwire.wire.bodies.fastjson import loads
-from rocketwire.wire.facts.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.java import INT64_MAX
 from tests.server.harness import Client, code_and_remark, consumer, subscription
-
-
-async def commit(client: Client, offset: int, *, topic: str = "T", group: str = "G", queue_id: int = 0) -> None:
-    ext = {"consumerGroup": group, "topic": topic, "queueId": str(queue_id), "commitOffset": str(offset)}
-    await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext)
-
-
-async def committed(client: Client, *, topic: str = "T", group: str = "Copy", queue_id: int = 0) -> int | None:
-    ext = {"consumerGroup": group, "topic": topic, "queueId": str(queue_id), "setZeroIfNotFound": "false"}
-    answer = await client.ask(RequestCode.QUERY_CONSUMER_OFFSET, ext)
-    if answer.header.code == ResponseCode.QUERY_NOT_FOUND:
-        return None
-    return int((answer.header.ext or {})["offset"])
 
 
 async def clone(client: Client, **changes: str) -> None:
@@ -41,39 +28,39 @@ async def filled(broker: Client) -> Client:
     for _ in range(3):
         await broker.send("T")
         await broker.send("U")
-    await commit(broker, 2)
-    await commit(broker, 1, queue_id=1)
-    await commit(broker, 3, topic="U")
-    await commit(broker, 1, topic="Gone")
+    await broker.commit(2)
+    await broker.commit(1, queue_id=1)
+    await broker.commit(3, "U")
+    await broker.commit(1, "Gone")
     return broker
 
 
 async def test_the_offsets_of_one_topic_are_copied(filled: Client) -> None:
     await clone(filled, topic="T")
-    assert [await committed(filled, queue_id=queue) for queue in (0, 1)] == [2, 1]
-    assert await committed(filled, topic="U") is None
+    assert [await filled.committed(group="Copy", queue_id=queue) for queue in (0, 1)] == [2, 1]
+    assert await filled.committed("U", group="Copy") is None
 
 
 async def test_the_offsets_of_all_topics_that_exist_are_copied(filled: Client) -> None:
     await clone(filled, topic=" ")
-    assert [await committed(filled, topic=topic) for topic in ("T", "U", "Gone")] == [2, 3, None]
+    assert [await filled.committed(topic, group="Copy") for topic in ("T", "U", "Gone")] == [2, 3, None]
 
 
 async def test_of_a_connected_group_those_that_it_subscribes_to(filled: Client) -> None:
     await filled.heartbeat("client", consumer("G", subscription("U")))
     await clone(filled)
-    assert [await committed(filled, topic=topic) for topic in ("T", "U")] == [None, 3]
+    assert [await filled.committed(topic, group="Copy") for topic in ("T", "U")] == [None, 3]
     await clone(filled, offline="true")
-    assert [await committed(filled, topic=topic) for topic in ("T", "U")] == [2, 3]
+    assert [await filled.committed(topic, group="Copy") for topic in ("T", "U")] == [2, 3]
 
 
 async def test_nothing_to_copy(filled: Client) -> None:
     await clone(filled, srcGroup="Nobody")
-    assert await committed(filled) is None
+    assert await filled.committed(group="Copy") is None
 
 
 async def test_the_slowest_group(filled: Client) -> None:
-    await commit(filled, 1, group="Slow")
+    await filled.commit(1, group="Slow")
     ask = {"topic": "T", "compareGroup": "G"}
 
     async def offsets(**changes: str) -> Any:
@@ -83,7 +70,7 @@ async def test_the_slowest_group(filled: Client) -> None:
     assert await offsets(filterGroups="Slow,Other") == {0: 2, 1: 1}
     ask["compareGroup"] = "Slow"
     assert await offsets(filterGroups="Slow") == {0: INT64_MAX, 1: 1}  # the compared group is behind
-    assert await committed(filled, group="Slow") == 1  # 4.9.7 forgets the offsets of groups that it leaves out
+    assert await filled.committed(group="Slow") == 1  # 4.9.7 forgets the offsets of groups that it leaves out
 
 
 async def test_the_topics_of_a_group(filled: Client) -> None:

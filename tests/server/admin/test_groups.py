@@ -99,26 +99,19 @@ async def test_a_group_of_apaches_keeps_its_many_queues(tmp_path: Path) -> None:
         await put(client, retry_queue_nums=16_384)
 
 
-async def committed(client: Client, group: str = "G") -> str | None:
-    ext = {"consumerGroup": group, "topic": "T", "queueId": "0", "setZeroIfNotFound": "false"}
-    answer = await client.ask(RequestCode.QUERY_CONSUMER_OFFSET, ext)
-    return None if answer.header.ext is None else answer.header.ext.get("offset")
-
-
 @pytest.mark.parametrize(
     ("ext", "left"),
     [
-        ({}, "3"),
-        ({"removeOffset": "false"}, "3"),
+        ({}, 3),
+        ({"removeOffset": "false"}, 3),
         ({"removeOffset": "true"}, None),
         ({"cleanOffset": "true"}, None),  # 5.x
     ],
 )
-async def test_a_group_is_removed(broker: Client, ext: dict[str, str], left: str | None) -> None:
+async def test_a_group_is_removed(broker: Client, ext: dict[str, str], left: int | None) -> None:
     await put(broker)
     for group in ("G", "H"):
-        offset = {"consumerGroup": group, "topic": "T", "queueId": "0", "commitOffset": "3"}
-        await broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, offset)
+        await broker.commit(3, group=group)
     before = (await groups(broker))["dataVersion"]["counter"]
     for _ in range(2):  # the second time nothing is left to remove
         answer = await broker.ask(REMOVE, {"groupName": "G", **ext})
@@ -126,7 +119,7 @@ async def test_a_group_is_removed(broker: Client, ext: dict[str, str], left: str
     found = await groups(broker)
     assert "G" not in found["subscriptionGroupTable"]
     assert found["dataVersion"]["counter"] == before + 1
-    assert (await committed(broker), await committed(broker, "H")) == (left, "3")
+    assert (await broker.committed(), await broker.committed(group="H")) == (left, 3)
 
 
 async def test_a_removed_group_is_made_again_by_its_next_consumer(broker: Client) -> None:

@@ -50,18 +50,13 @@ async def told(client: Client, cls: type[B], code: int, **ext: str) -> B:
     return decode_body(cls, bytes(answer.body))
 
 
-async def commit(client: Client, offset: int, *, topic: str = "T", group: str = "G", queue_id: int = 0) -> None:
-    ext = {"consumerGroup": group, "topic": topic, "queueId": str(queue_id), "commitOffset": str(offset)}
-    await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext)
-
-
 @pytest.fixture
 async def filled(server: Server, broker: Client) -> Client:
     """Three messages in queue 0 of T, a second apart; G has consumed two."""
     for _ in range(3):
         await broker.send("T")
         server.clock.now += 1000
-    await commit(broker, 2)
+    await broker.commit(2)
     return broker
 
 
@@ -93,9 +88,9 @@ async def test_how_far_a_group_is(filled: Client, ext: dict[str, str]) -> None:
 
 async def test_a_group_is_asked_about_in_all_topics_that_it_has_offsets_in(filled: Client) -> None:
     await filled.create_topic("U")
-    await commit(filled, 0, topic="U")
-    await commit(filled, 0, topic="Gone")
-    await commit(filled, 0, topic="V", group="H")
+    await filled.commit(0, "U")
+    await filled.commit(0, "Gone")
+    await filled.commit(0, "V", group="H")
     found = await told(filled, ConsumeStats, STATS, consumerGroup="G")
     assert found.offset_table == {**PROGRESS, queue(0, "U"): OffsetWrapper()}
     assert (await told(filled, ConsumeStats, STATS, consumerGroup="None")).offset_table == {}
@@ -113,7 +108,7 @@ async def test_a_topic_that_a_group_on_line_left_is_left_out(filled: Client) -> 
 
 @pytest.mark.parametrize("offset", [-1, -2, -(2**63)])
 async def test_a_group_with_an_offset_below_zero_is_at_the_begin(server: Server, filled: Client, offset: int) -> None:
-    await commit(filled, offset)
+    await filled.commit(offset)
     found = await told(filled, ConsumeStats, STATS, consumerGroup="G", topic="T")
     assert found.offset_table[queue(0)] == OffsetWrapper(broker_offset=3)
     spans = await told(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="G")
@@ -122,7 +117,7 @@ async def test_a_group_with_an_offset_below_zero_is_at_the_begin(server: Server,
 
 
 async def test_a_time_that_is_not_known_is_0(filled: Client) -> None:
-    await commit(filled, 9)
+    await filled.commit(9)
     found = await told(filled, ConsumeStats, STATS, consumerGroup="G")
     assert found.offset_table[queue(0)] == OffsetWrapper(broker_offset=3, consumer_offset=9, last_timestamp=0)
 
@@ -150,7 +145,7 @@ async def test_more_queues_than_an_answer_tells_of_are_refused(tmp_path: Path) -
             assert (await client.ask(code, {"topic": "U", "group": "G"})).header.code == 0
         for group, topics, told in (("G", "T", 2**31 - 1), ("H", "UV", 65_537)):
             for topic in topics:
-                await commit(client, 0, group=group, topic=topic)
+                await client.commit(0, topic, group=group)
             answer = await client.ask(STATS, {"consumerGroup": group})
             assert code_and_remark(answer) == (1, f"consumer group[{group}] has {told} queues, 65536 are the most")
         assert (await client.ask(STATS, {"consumerGroup": "H", "topic": "U"})).header.code == 0
@@ -158,8 +153,8 @@ async def test_more_queues_than_an_answer_tells_of_are_refused(tmp_path: Path) -
 
 
 async def test_who_consumes_a_topic(filled: Client) -> None:
-    await commit(filled, 1, group="H")
-    await commit(filled, 1, group="I", topic="U")
+    await filled.commit(1, group="H")
+    await filled.commit(1, "U", group="I")
     await filled.heartbeat("one", consumer("G", subscription("T")), consumer("J", subscription("T")))
     found = await told(filled, GroupList, WHO, topic="T")
     assert sorted(found.group_list) == ["G", "H", "J"]
@@ -177,7 +172,7 @@ def span(queue_id: int, oldest: int, newest: int, consumed: int, delay: int) -> 
 async def test_the_times_a_group_is_at(filled: Client) -> None:
     found = await told(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="G")
     assert found.consume_time_span_set == (span(0, NOW, NOW + 2000, NOW + 1000, 1000), span(1, -1, -1, -1, 0))
-    await commit(filled, 3)
+    await filled.commit(3)
     found = await told(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="G")
     assert found.consume_time_span_set[0] == span(0, NOW, NOW + 2000, NOW + 2000, 0)
 
@@ -195,11 +190,11 @@ async def test_how_far_all_groups_are(server: Server, filled: Client) -> None:
     await filled.ask(RequestCode.HEART_BEAT, {}, heartbeat("c", consumer("G", subscription("T"))))
     await filled.create_topic("U", 1)
     await filled.send("U")
-    await commit(filled, 0, topic="U", group="H")
+    await filled.commit(0, "U", group="H")
     await filled.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, b'{"groupName":"H"}')
-    await commit(filled, 1, topic="Gone", group="H")
-    await commit(filled, 1, group="Unknown")
-    await commit(filled, 1, topic="U", group="G")  # which does not subscribe to it
+    await filled.commit(1, "Gone", group="H")
+    await filled.commit(1, group="Unknown")
+    await filled.commit(1, "U")  # which does not subscribe to it
     found = await all_stats(filled)
     assert found.broker_addr == str(server.advertised)
     assert found.total_diff == 1 + 1

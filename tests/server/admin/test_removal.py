@@ -14,9 +14,19 @@ from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.progress import QueryConsumeTimeSpanBody
 from rocketwire.wire.facts.codes import PullSysFlag, RequestCode, ResponseCode
-from rocketwire.wire.frame import Frame
 from rocketwire.wire.java import string_hash
-from tests.server.harness import BINARY, JSON, NOW, Client, Server, code_and_remark, offsets_of, records, serving
+from tests.server.harness import (
+    BINARY,
+    JSON,
+    NOW,
+    Client,
+    Server,
+    bodies,
+    code_and_remark,
+    offsets_of,
+    records,
+    serving,
+)
 
 MOVED, AT_ONCE, NONE = (
     ResponseCode.PULL_OFFSET_MOVED,
@@ -71,10 +81,6 @@ async def offset(client: Client, code: RequestCode, topic: str, queue_id: int = 
 async def bounds(client: Client, topic: str) -> tuple[int, int]:
     least = await offset(client, RequestCode.GET_MIN_OFFSET, topic)
     return least, await offset(client, RequestCode.GET_MAX_OFFSET, topic)
-
-
-def bodies(frame: Frame) -> list[bytes]:
-    return [message.body for message in records(frame.body)]
 
 
 async def test_a_reader_is_told_where_the_queue_begins_now(server: Server, client: Client) -> None:

@@ -25,9 +25,9 @@ from tests.server.harness import (
     Client,
     HangingDisk,
     Server,
+    bodies,
     code_and_remark,
     offsets_of,
-    records,
     serving,
     settle,
 )
@@ -54,18 +54,7 @@ async def filled(client: Client) -> None:
         await client.create_topic(topic, 2)
         for number in range(5):
             await client.send(topic, b"%d" % number, keys=f"k{number}")
-        await commit(client, topic, 2)
-
-
-async def commit(client: Client, topic: str, offset: int) -> None:
-    ext = {"consumerGroup": "G", "topic": topic, "queueId": "0", "commitOffset": str(offset)}
-    assert (await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext)).header.code == 0
-
-
-async def committed(client: Client, topic: str) -> str | None:
-    where = {"consumerGroup": "G", "topic": topic, "queueId": "0"}
-    answer = await client.ask(RequestCode.QUERY_CONSUMER_OFFSET, where)
-    return (answer.header.ext or {}).get("offset")
+        await client.commit(2, topic)
 
 
 async def end_of(client: Client, topic: str) -> str:
@@ -75,10 +64,6 @@ async def end_of(client: Client, topic: str) -> str:
 
 async def delete(client: Client, topic: str, way: int = JSON) -> Frame:
     return await client.ask(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": topic}, serialize_type=way)
-
-
-def bodies(frame: Frame) -> list[bytes]:
-    return [message.body for message in records(frame.body)]
 
 
 def missing(topic: str) -> tuple[int, str]:
@@ -93,14 +78,14 @@ async def test_nothing_of_a_deleted_topic_is_left(server: Server, client: Client
     assert not answer.body
     assert code_and_remark(await client.pull("T")) == missing("T")
     assert await end_of(client, "T") == "0"
-    assert await committed(client, "T") == "0"  # as for a group that never read
+    assert await client.committed() is None
     store = tmp_path / "store"
     assert not (store / "consumequeue" / "T").exists()
     assert "T" not in json.loads((store / "config" / "topics.json").read_text())["topicConfigTable"]
     assert OffsetTable.open(store / "config" / "consumerOffset.json").keys() == ["U@G"]
     # The other topic is as it was.
     assert len(bodies(await client.pull("U"))) == 5
-    assert await committed(client, "U") == "2"
+    assert await client.committed("U") == 2
     # The name server keeps the route until it is told.
     name_server = server.name_server()
     assert (await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})).header.code == 0
@@ -116,7 +101,7 @@ async def test_a_topic_made_again_begins_again(client: Client) -> None:
     assert (answer.header.ext or {})["queueOffset"] == "0"
     found = await client.pull("T")
     assert (bodies(found), offsets_of(found)) == ([b"new"], (1, 0, 1))
-    assert await committed(client, "T") == "0"
+    assert await client.committed() is None
 
 
 async def test_a_send_makes_it_again(client: Client) -> None:
@@ -142,9 +127,9 @@ async def test_refused(client: Client, topic: str, remark: str) -> None:
 
 
 async def test_a_topic_that_does_not_exist(client: Client, tmp_path: Path) -> None:
-    await commit(client, "nowhere", 7)
+    await client.commit(7, "nowhere")
     assert code_and_remark(await delete(client, "nowhere")) == (0, None)
-    assert await committed(client, "nowhere") == "0"
+    assert await client.committed("nowhere") is None
     assert code_and_remark(await delete(client, "%RETRY%nobody")) == (0, None)
     assert not (tmp_path / "store" / "config" / "deletedTopics.json").exists()
 
@@ -226,8 +211,8 @@ async def test_it_stays_deleted_after_a_kill(tmp_path: Path, again: int) -> None
         client = server.broker()
         assert await end_of(client, "T") == str(again)
         assert await end_of(client, "U") == "5"
-        assert await committed(client, "T") == "0"
-        assert await committed(client, "U") == "2"
+        assert await client.committed() is None
+        assert await client.committed("U") == 2
         if again:
             assert bodies(await client.pull("T")) == [b"new 0", b"new 1"]
         else:
@@ -266,7 +251,7 @@ async def test_a_kill_in_the_middle_leaves_it_whole_or_deleted(tmp_path: Path, m
             client = server.broker()
             there = (await client.pull("T")).header.code != ResponseCode.TOPIC_NOT_EXIST
             assert await end_of(client, "T") == ("5" if there else "0"), number
-            assert await committed(client, "T") == ("2" if there else "0"), number
+            assert await client.committed() == (2 if there else None), number
             assert await end_of(client, "U") == "5"
             outcomes.append(there)
     assert outcomes == sorted(outcomes, reverse=True)

@@ -248,8 +248,7 @@ async def consumed(server: Server, client: Client, *committed: int) -> None:
             await client.send("T", queue_id=queue_id)
         server.clock.now += 1000
     for queue_id, offset in enumerate(committed):
-        ext = {"consumerGroup": "G", "topic": "T", "queueId": str(queue_id), "commitOffset": str(offset)}
-        await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext)
+        await client.commit(offset, queue_id=queue_id)
 
 
 @pytest.mark.parametrize(
@@ -346,8 +345,7 @@ async def test_the_table_of_offsets_waits_for_the_members(server: Server, broker
     await consumed(server, broker, 3, 1)
     await broker.ask(RESET, reset_ext(NOW))
     assert len(await asked(member, TOLD)) == 1
-    got = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, {"consumerGroup": "G", "topic": "T", "queueId": "0"})
-    assert got.header.ext == {"offset": "3"}
+    assert await broker.committed() == 3
 
 
 @pytest.mark.costly

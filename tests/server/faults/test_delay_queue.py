@@ -12,7 +12,7 @@ import trio
 
 from rocketwire.server.faults import delay_queue
 from rocketwire.server.faults.delay_queue import DelayQueue
-from tests.server.harness import mock_clock, settle
+from tests.server.harness import pass_time
 
 
 @asynccontextmanager
@@ -22,12 +22,6 @@ async def running() -> AsyncIterator[DelayQueue]:
         nursery.start_soon(waits.run)
         yield waits
         nursery.cancel_scope.cancel()
-
-
-async def pass_time(seconds: float) -> None:
-    await settle()
-    mock_clock().jump(seconds)
-    await settle()
 
 
 async def test_each_is_carried_out_at_its_time_in_the_order_in_which_it_is_due() -> None:

@@ -11,7 +11,7 @@ from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.maintenance import jobs as maintenance
 from rocketwire.server.maintenance.keys import FlushKeys
 from rocketwire.store.errors import DiskFull, StoreError, StoreGone
-from tests.server.harness import mock_clock, run_inline, settle
+from tests.server.harness import pass_time, run_inline
 
 
 class FakeStore:
@@ -64,12 +64,6 @@ class FakeTable:
 
 def live() -> LiveGroup[FlushKeys]:
     return LiveGroup(FlushKeys())
-
-
-async def pass_time(seconds: float) -> None:
-    await settle()
-    mock_clock().jump(seconds)
-    await settle()
 
 
 async def test_files_that_are_gone_are_told_by_who_watches_them(

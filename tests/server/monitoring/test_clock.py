@@ -41,10 +41,6 @@ async def movable(tmp_path: Path, **changes: Any) -> AsyncIterator[tuple[Server,
         yield server, client
 
 
-async def bodies(client: Client, topic: str = "T", **more: Any) -> list[bytes]:
-    return [message.body for message in records((await client.pull(topic, **more)).body)]
-
-
 async def delayed(client: Client, body: bytes, **properties: str) -> None:
     answer = await client.send("T", body, properties=properties_text(**properties), born_timestamp=NOW)
     assert answer.header.code == 0, answer.header.remark
@@ -101,9 +97,9 @@ async def test_delay_levels(tmp_path: Path) -> None:
         (answer,) = await held.arrived()
         assert [message.body for message in records(answer.body)] == [b"ten seconds"]
         await advance(server, 2 * HOUR - 10 * SECOND - 1)
-        assert await bodies(client) == [b"ten seconds"]
+        assert await client.bodies() == [b"ten seconds"]
         await advance(server, 1)
-        assert await bodies(client) == [b"ten seconds", b"two hours"]
+        assert await client.bodies() == [b"ten seconds", b"two hours"]
 
 
 async def test_a_message_sent_after_a_move_waits_its_own_time(tmp_path: Path) -> None:
@@ -111,9 +107,9 @@ async def test_a_message_sent_after_a_move_waits_its_own_time(tmp_path: Path) ->
         await advance(server, DAY)
         await delayed(client, b"ten seconds", DELAY="3")
         await server.pass_time(9.9, step=0.1)
-        assert await bodies(client) == []
+        assert await client.bodies() == []
         await server.pass_time(0.2, step=0.1)
-        assert await bodies(client) == [b"ten seconds"]
+        assert await client.bodies() == [b"ten seconds"]
 
 
 @pytest.mark.parametrize("seconds", [1, 60, 3600, 86_400, 40 * 86_400])
@@ -127,7 +123,7 @@ async def test_timers(tmp_path: Path, seconds: int) -> None:
         await advance(server, seconds * SECOND)
         (answer,) = await held.arrived()
         assert {message.body for message in records(answer.body)} <= {b"before", b"due"}
-        assert sorted(await bodies(client)) == [b"before", b"due"]
+        assert sorted(await client.bodies()) == [b"before", b"due"]
 
 
 @pytest.mark.costly
@@ -139,9 +135,9 @@ async def test_a_5x_clients_message_for_forty_days_ahead(tmp_path: Path) -> None
         with Sdk(server.broker_address) as sdk:
             assert code_of(await sdk.call("SendMessage", send_request(sent))) is Code.OK
         await advance(server, 40 * DAY - 1)
-        assert await bodies(client, "later") == []
+        assert await client.bodies("later") == []
         await advance(server, 1)
-        assert await bodies(client, "later") == [b"due"]
+        assert await client.bodies("later") == [b"due"]
 
 
 async def test_many_timers_over_many_days(tmp_path: Path) -> None:
@@ -149,9 +145,9 @@ async def test_many_timers_over_many_days(tmp_path: Path) -> None:
         for day in range(1, 31):
             await delayed(client, b"%d" % day, TIMER_DELIVER_MS=str(NOW + day * DAY))
         await advance(server, 10 * DAY)
-        assert sorted(map(int, await bodies(client))) == list(range(1, 11))
+        assert sorted(map(int, await client.bodies())) == list(range(1, 11))
         await advance(server, 20 * DAY)
-        assert sorted(map(int, await bodies(client))) == list(range(1, 31))
+        assert sorted(map(int, await client.bodies())) == list(range(1, 31))
 
 
 async def test_a_retry(tmp_path: Path) -> None:
@@ -165,9 +161,9 @@ async def test_a_retry(tmp_path: Path) -> None:
         )
         assert answer.header.code == 0, answer.header.remark
         await advance(server, 10 * SECOND - 1)
-        assert await bodies(client, "%RETRY%G") == []
+        assert await client.bodies("%RETRY%G") == []
         await advance(server, 1)
-        assert await bodies(client, "%RETRY%G") == [b"again"]
+        assert await client.bodies("%RETRY%G") == [b"again"]
 
 
 async def send_half(client: Client, born: int) -> None:
@@ -203,7 +199,7 @@ async def test_transaction_checks(tmp_path: Path) -> None:
         )
         await producer.tell(RequestCode.END_TRANSACTION, encode_ext(end))
         await settle()
-        assert await bodies(client) == [b"half"]
+        assert await client.bodies() == [b"half"]
 
 
 async def test_a_transaction_that_begins_after_a_move_is_as_young_as_it_is(tmp_path: Path) -> None:
@@ -251,6 +247,6 @@ async def test_after_a_restart_it_goes_on_where_it_was(tmp_path: Path) -> None:
         client = server.broker()
         assert json.loads((await ask(server, "GET", "/clock")).body) == {"now": NOW + 5 * DAY, "advanced": 5 * DAY}
         await server.pass_time(9, step=0.5)
-        assert await bodies(client) == []
+        assert await client.bodies() == []
         await advance(server, SECOND)
-        assert sorted(await bodies(client)) == [b"level", b"timer"]
+        assert sorted(await client.bodies()) == [b"level", b"timer"]

@@ -21,17 +21,12 @@ from rocketwire.server.monitoring.groups import ScrapeSlices
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.facts.codes import RequestCode
-from tests.server.harness import Client, consumer, serving, settle, subscription
+from tests.server.harness import consumer, serving, settle, subscription
 from tests.server.monitoring.scraping import Described, scraped, value
 from tests.server.monitoring.test_health import HTTP
 from tests.server.net.tls.support import secured
 
 DOCS = Path(__file__).parents[3] / "docs" / "monitoring.md"
-
-
-async def commit(client: Client, group: str, topic: str, queue_id: int, offset: int) -> None:
-    ext = {"consumerGroup": group, "topic": topic, "queueId": str(queue_id), "commitOffset": str(offset)}
-    await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext)
 
 
 async def test_what_clients_did(tmp_path: Path, driver: str) -> None:
@@ -206,12 +201,12 @@ async def test_backlog_and_lag(tmp_path: Path) -> None:
         for queue_id in (0, 0, 1, 1, 1, 2):
             await client.send("T", queue_id=queue_id)
             server.clock.now += 1000
-        await commit(client, "G", "T", 0, 1)
-        await commit(client, "G", "T", 1, 3)
-        await commit(client, "G", "T", 7, 3)  # there is no such queue
-        await commit(client, "all", "T", 2, 0)
-        await commit(client, "G", "no topic", 0, 0)
-        await commit(client, "CID_RMQ_SYS_X", "T", 0, 0)
+        await client.commit(1)
+        await client.commit(3, queue_id=1)
+        await client.commit(3, queue_id=7)  # there is no such queue
+        await client.commit(0, group="all", queue_id=2)
+        await client.commit(0, "no topic")
+        await client.commit(0, group="CID_RMQ_SYS_X")
         samples = await scraped(server)
     assert {key[1] for key in samples if key[0] == "rocketwire_group_backlog_messages"} == {
         (("group", "G"), ("topic", "T")),
@@ -229,7 +224,7 @@ async def test_a_group_on_line_is_behind_only_where_it_subscribes(tmp_path: Path
         for topic in ("S", "T"):
             await client.create_topic(topic)
             await client.send(topic)
-            await commit(client, "G", topic, 0, 0)
+            await client.commit(0, topic)
         await client.heartbeat("c", consumer("G", subscription("S")))
         samples = await scraped(server)
     assert [dict(key[1])["topic"] for key in samples if key[0] == "rocketwire_group_backlog_messages"] == ["S"]
@@ -244,7 +239,7 @@ async def test_groups_that_are_less_far_behind_share_a_series(tmp_path: Path, mo
             await client.send("T")
             server.clock.now += 1000
         for offset in range(5):
-            await commit(client, f"G{offset}", "T", 0, offset)
+            await client.commit(offset, group=f"G{offset}")
         samples = await scraped(server)
     backlog = {dict(key[1])["group"]: count for key, count in samples.items() if "group_backlog" in key[0]}
     assert backlog == {"G0": 5, "G1": 4, groups.OTHERS: 3 + 2 + 1}
@@ -276,9 +271,9 @@ async def test_offsets_are_looked_at_in_slices(tmp_path: Path, monkeypatch: pyte
         await client.create_topic("T")
         await client.send("T")
         for queue_id in range(50, -1, -1):
-            await commit(client, "many", "T", queue_id, 0)
+            await client.commit(0, group="many", queue_id=queue_id)
         for group in ("few", "last"):
-            await commit(client, group, "T", 0, 0)
+            await client.commit(0, group=group)
         samples = await scraped(server)
     assert pauses >= 50
     backlog = {dict(key[1])["group"]: count for key, count in samples.items() if "group_backlog" in key[0]}
@@ -291,7 +286,7 @@ async def test_a_group_whose_next_message_has_expired(tmp_path: Path, monkeypatc
         client = server.broker()
         await client.create_topic("T")
         await client.send("T")
-        await commit(client, "G", "T", 0, 0)
+        await client.commit(0)
         monkeypatch.setattr("rocketwire.store.read.reader.store_time", lambda *_: -1)
         samples = await scraped(server)
     assert value(samples, "group_backlog_messages", group="G", topic="T") == 1
@@ -314,7 +309,7 @@ async def test_where_a_group_stands_is_read_once(tmp_path: Path, monkeypatch: py
             await client.send("T")
             server.clock.now += 1000
         for offset in (0, 0, 1):
-            await commit(client, "G", "T", 0, offset)
+            await client.commit(offset)
             samples = await scraped(server)
             assert value(samples, "group_lag_seconds", group="G", topic="T") == 3 - offset
     assert read == [0, 1]

@@ -13,14 +13,9 @@ from rocketwire.server.net import client_calls
 from rocketwire.server.net.client_calls import ClientCalls
 from rocketwire.server.net.session import Session
 from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
-from tests.server.harness import BINARY, Client, Server, account, mock_clock, settle
+from tests.server.harness import BINARY, Client, Server, account, mock_clock, pass_time, settle
 
 ANSWER = ClientAnswer(code=0, remark=None, ext={}, body=b"")
-
-
-async def pass_time(seconds: float) -> None:
-    mock_clock().jump(seconds)
-    await settle()
 
 
 async def test_an_answer_goes_to_the_call_of_its_opaque_once(nursery: trio.Nursery) -> None:

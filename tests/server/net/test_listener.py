@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 import socket
 from typing import Any
 
@@ -20,7 +19,7 @@ from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.listener import AddressInUse, Listener, _remote, bind
 from rocketwire.server.net.session import Session
 from rocketwire.wire.addresses import Address
-from tests.server.harness import Client, mock_clock, settle, tls_gate
+from tests.server.harness import Client, mock_clock, settle, tls_gate, warnings
 
 
 def test_port_0_is_any_free_port() -> None:
@@ -88,10 +87,6 @@ def listening(errors: list[int]) -> Tired:
     tired.settimeout(0)
     tired.errors = errors
     return tired
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 def nothing(_: Session) -> None:

@@ -15,6 +15,7 @@ from tests.server.harness import (
     Client,
     Server,
     batch_body,
+    bodies,
     code_and_remark,
     consumer,
     offsets_of,
@@ -39,10 +40,6 @@ async def filled(broker: Client) -> Client:
     return broker
 
 
-def bodies(body: bytes | memoryview) -> list[bytes]:
-    return [message.body for message in records(body)]
-
-
 # --- quotas ---
 
 OVER = (
@@ -53,7 +50,7 @@ OVER = (
 
 async def test_a_pull_over_its_quota_is_refused_and_moves_nothing(filled: Client, server: Server) -> None:
     await filled.set_config(groupQuotas="G=-/4")
-    assert bodies((await filled.pull("T", 0, max_msg_nums=6)).body) == [b"m%d" % number for number in range(6)]
+    assert bodies(await filled.pull("T", 0, max_msg_nums=6)) == [b"m%d" % number for number in range(6)]
     for offset in (6, 10, 100):
         refused = await filled.pull("T", offset, sys_flag=PullSysFlag.SUBSCRIPTION | PullSysFlag.COMMIT_OFFSET)
         assert (code_and_remark(refused), refused.header.ext, refused.body) == (OVER, {}, b"")
@@ -62,7 +59,7 @@ async def test_a_pull_over_its_quota_is_refused_and_moves_nothing(filled: Client
     assert answer.header.ext == {"offset": "0"}
     assert (await filled.pull("T", 6, consumer_group="H")).header.code == 0
     await server.pass_time(0.6)
-    assert bodies((await filled.pull("T", 6)).body) == [b"m6", b"m7", b"m8", b"m9"]
+    assert bodies(await filled.pull("T", 6)) == [b"m6", b"m7", b"m8", b"m9"]
 
 
 async def test_a_held_pull_over_its_quota_is_refused_when_a_message_comes(filled: Client, server: Server) -> None:
@@ -70,14 +67,14 @@ async def test_a_held_pull_over_its_quota_is_refused_when_a_message_comes(filled
     waiting, other = server.broker(), server.broker()
     await waiting.hold("T", 10)
     await other.hold("T", 10, consumer_group="H")
-    assert len(bodies((await filled.pull("T", 0, max_msg_nums=5)).body)) == 5
+    assert len(bodies(await filled.pull("T", 0, max_msg_nums=5))) == 5
     await filled.send("T", b"m10")
     (refused,) = await waiting.arrived()
     assert code_and_remark(refused) == (ResponseCode.FLOW_CONTROL, "messages flow control")
     (found,) = await other.arrived()
-    assert bodies(found.body) == [b"m10"]
+    assert bodies(found) == [b"m10"]
     await server.pass_time(4.5)
-    assert bodies((await waiting.pull("T", 10)).body) == [b"m10"]
+    assert bodies(await waiting.pull("T", 10)) == [b"m10"]
 
 
 async def test_a_held_pull_within_its_quota_is_charged(filled: Client, server: Server) -> None:
@@ -86,7 +83,7 @@ async def test_a_held_pull_within_its_quota_is_charged(filled: Client, server: S
     await waiting.hold("T", 10)
     await filled.send("T", b"m10")
     (found,) = await waiting.arrived()
-    assert bodies(found.body) == [b"m10"]
+    assert bodies(found) == [b"m10"]
     assert (await waiting.pull("T", 11)).header.code == ResponseCode.FLOW_CONTROL
 
 
@@ -107,12 +104,12 @@ async def test_reads_from_the_disk_over_a_threshold_are_refused(tmp_path: Path) 
         await client.create_topic("T")
         for _ in range(4):
             await client.send("T", bytes(KIB))
-        assert len(bodies((await client.pull("T", 0, max_msg_nums=1)).body)) == 1
+        assert len(bodies(await client.pull("T", 0, max_msg_nums=1))) == 1
         assert code_and_remark(await client.pull("T", 1)) == OVER
-        assert len(bodies((await client.pull("T", 0, max_msg_nums=1, consumer_group="H")).body)) == 1
+        assert len(bodies(await client.pull("T", 0, max_msg_nums=1, consumer_group="H"))) == 1
         assert (await client.pull("T", 4)).header.code == ResponseCode.PULL_NOT_FOUND
         await client.set_config(coldDataFlowControlEnable="false")
-        assert len(bodies((await client.pull("T", 1)).body)) == 3
+        assert len(bodies(await client.pull("T", 1))) == 3
 
 
 async def test_reads_for_a_filter_are_charged_though_nothing_matches(tmp_path: Path) -> None:
@@ -146,7 +143,7 @@ async def test_found(filled: Client) -> None:
     answer = await filled.pull("T", 4, max_msg_nums=3)
     assert code_and_remark(answer) == (ResponseCode.SUCCESS, "FOUND")
     assert offsets_of(answer) == (7, 0, 10)
-    assert bodies(answer.body) == [b"m4", b"m5", b"m6"]
+    assert bodies(answer) == [b"m4", b"m5", b"m6"]
     assert answer.header.ext is not None
     assert answer.header.ext["suggestWhichBrokerId"] == "0"
 
@@ -190,7 +187,7 @@ async def test_where_a_pull_finds_nothing(
 )
 async def test_the_tags_of_the_request_are_the_filter(filled: Client, expression: str, found: list[int]) -> None:
     answer = await filled.pull("T", subscription=expression)
-    assert bodies(answer.body) == [b"m%d" % number for number in found]
+    assert bodies(answer) == [b"m%d" % number for number in found]
     assert offsets_of(answer)[0] == 10
 
 
@@ -203,7 +200,7 @@ async def test_tags_are_compared_by_their_hash_only(broker: Client) -> None:
 @pytest.mark.parametrize("nums", [0, -1, 1])
 async def test_one_message_is_given_even_when_none_is_asked_for(filled: Client, nums: int) -> None:
     answer = await filled.pull("T", max_msg_nums=nums)
-    assert bodies(answer.body) == [b"m0"]
+    assert bodies(answer) == [b"m0"]
 
 
 async def test_at_most_32_messages_are_given(broker: Client) -> None:
@@ -219,11 +216,11 @@ async def test_at_most_256_kib_are_given_but_always_one_message(broker: Client) 
     for _ in range(4):
         await broker.send("T", bytes(100 * KIB))
     answer = await broker.pull("T")
-    assert [len(body) for body in bodies(answer.body)] == [300 * KIB]
+    assert [len(body) for body in bodies(answer)] == [300 * KIB]
     answer = await broker.pull("T", 1)
-    assert [len(body) for body in bodies(answer.body)] == [100 * KIB] * 2
+    assert [len(body) for body in bodies(answer)] == [100 * KIB] * 2
     answer = await broker.pull("T", 1, max_msg_bytes=150 * KIB)
-    assert [len(body) for body in bodies(answer.body)] == [100 * KIB]
+    assert [len(body) for body in bodies(answer)] == [100 * KIB]
 
 
 async def test_the_limits_are_the_configurations(tmp_path: Path) -> None:
@@ -247,19 +244,19 @@ async def test_a_pull_brings_as_many_as_client_and_broker_allow(tmp_path: Path) 
         assert (await client.ask(RequestCode.SEND_BATCH_MESSAGE, ext, body)).header.code == 0
         for most in (1, 1024):
             answer = await client.pull("New", 7, max_msg_nums=most)
-            assert bodies(answer.body) == [b"%d" % each for each in range(7, 7 + most)]
+            assert bodies(answer) == [b"%d" % each for each in range(7, 7 + most)]
 
 
 async def test_a_pull_of_a_5x_lite_consumer(filled: Client) -> None:
     answer = await filled.ask(RequestCode.LITE_PULL_MESSAGE, pull_ext("T", 9))
-    assert bodies(answer.body) == [b"m9"]
+    assert bodies(answer) == [b"m9"]
 
 
 async def test_a_binary_pull_is_answered_binary(filled: Client) -> None:
     answer = await filled.ask(RequestCode.PULL_MESSAGE, pull_ext("T", 9), serialize_type=BINARY)
     assert answer.serialize_type == BINARY
     assert offsets_of(answer) == (10, 0, 10)
-    assert bodies(answer.body) == [b"m9"]
+    assert bodies(answer) == [b"m9"]
 
 
 async def test_a_one_way_pull_is_not_answered(filled: Client) -> None:
@@ -359,29 +356,23 @@ async def test_the_heartbeats_tags_are_the_filter(filled: Client, expression: st
 # --- commit offsets ---
 
 
-async def committed(client: Client) -> str | None:
-    ext = {"consumerGroup": "G", "topic": "T", "queueId": "0", "setZeroIfNotFound": "false"}
-    answer = await client.ask(RequestCode.QUERY_CONSUMER_OFFSET, ext)
-    return answer.header.ext["offset"] if answer.header.ext else None
-
-
 async def test_a_pull_commits_when_its_flag_says_so(filled: Client) -> None:
     await filled.pull("T", 3, commit_offset=3)
-    assert await committed(filled) is None
+    assert await filled.committed() is None
     await filled.pull("T", 3, commit_offset=3, sys_flag=PullSysFlag.SUBSCRIPTION | PullSysFlag.COMMIT_OFFSET)
-    assert await committed(filled) == "3"
+    assert await filled.committed() == 3
 
 
 async def test_a_held_pull_commits_at_once(server: Server, filled: Client) -> None:
     flags = PullSysFlag.SUBSCRIPTION | PullSysFlag.COMMIT_OFFSET | PullSysFlag.SUSPEND
     await filled.hold("T", 10, commit_offset=10, sys_flag=flags)
-    assert await committed(server.broker()) == "10"
+    assert await server.broker().committed() == 10
 
 
 async def test_a_refused_pull_commits_nothing(filled: Client) -> None:
     flags = PullSysFlag.SUBSCRIPTION | PullSysFlag.COMMIT_OFFSET
     await filled.pull("T", 3, commit_offset=3, sys_flag=flags, expression_type="SQL92")
-    assert await committed(filled) is None
+    assert await filled.committed() is None
 
 
 # --- long polling ---
@@ -394,7 +385,7 @@ async def test_a_pull_at_the_end_is_held_and_woken_at_once(server: Server, fille
     await server.broker().send("T", b"new")
     (answer,) = await filled.arrived()
     assert code_and_remark(answer) == (ResponseCode.SUCCESS, "FOUND")
-    assert bodies(answer.body) == [b"new"]
+    assert bodies(answer) == [b"new"]
     assert offsets_of(answer) == (11, 0, 11)
     assert answer.serialize_type == serialize_type
 
@@ -410,7 +401,7 @@ async def test_every_way_of_sending_wakes(server: Server, broker: Client, way: s
     else:
         await sender.write(sender.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"new", flag=FLAG_ONEWAY))
     (answer,) = await broker.arrived()
-    assert bodies(answer.body) == [b"new"]
+    assert bodies(answer) == [b"new"]
 
 
 async def test_a_consumer_that_sends_on_the_same_connection_wakes_itself(broker: Client) -> None:
@@ -428,7 +419,7 @@ async def test_only_a_message_that_passes_the_filter_wakes(server: Server, fille
     assert await filled.arrived() == []
     await sender.send("T", b"this", tags="C")
     (answer,) = await filled.arrived()
-    assert bodies(answer.body) == [b"this"]
+    assert bodies(answer) == [b"this"]
     assert offsets_of(answer) == (13, 0, 13)
 
 

@@ -21,7 +21,7 @@ from rocketwire.store.read.fetch import FetchResult, FetchStatus
 from rocketwire.wire.errors import FrameTooLong
 from rocketwire.wire.facts.codes import ResponseCode
 from tests.server.busy_loop import BusyLoop
-from tests.server.harness import FakePeer, account, mock_clock, settle
+from tests.server.harness import FakePeer, account, mock_clock, pass_time, settle
 
 T0: Queue = ("T", 0)
 FOUND = Reply(remark="FOUND")
@@ -135,12 +135,6 @@ def arrive(poll: LongPoll, *queues: Queue) -> None:
     """Have messages come into queues, or into T's first one, and wake who waits for them."""
     poll.arrived(queues or [T0])
     poll.wake()
-
-
-async def pass_time(seconds: float) -> None:
-    await settle()
-    mock_clock().jump(seconds)
-    await settle()
 
 
 async def test_an_arrival_is_looked_at_when_waking(poll: LongPoll, store: Store) -> None:

@@ -13,6 +13,7 @@ from tests.server.harness import (
     Client,
     Server,
     batch_body,
+    bodies,
     code_and_remark,
     consumer,
     mock_clock,
@@ -46,14 +47,10 @@ def sql(expression: str, version: int = 5, topic: str = "T") -> SubscriptionData
     return subscription(topic, expression, version, expression_type="SQL92")
 
 
-def bodies(body: bytes | memoryview) -> list[bytes]:
-    return [message.body for message in records(body)]
-
-
 async def test_the_expression_of_the_request_is_the_filter(filled: Client) -> None:
     answer = await filled.pull("T", subscription="a > 5 AND b = 'x'", expression_type="SQL92")
     assert code_and_remark(answer) == (ResponseCode.SUCCESS, "FOUND")
-    assert bodies(answer.body) == [b"m6", b"m9"]
+    assert bodies(answer) == [b"m6", b"m9"]
     assert offsets_of(answer) == (10, 0, 10)
 
 
@@ -61,7 +58,7 @@ async def test_the_expression_of_the_heartbeat_is_the_filter(filled: Client) -> 
     await filled.heartbeat("id", consumer("G", sql("a BETWEEN 2 AND 3")), consumer("H", sql("b IS NOT NULL")))
     for group, found in (("G", [b"m2", b"m3"]), ("H", [b"m0", b"m3", b"m6", b"m9"])):
         answer = await filled.pull("T", consumer_group=group, sys_flag=FROM_HEARTBEAT, sub_version=5)
-        assert bodies(answer.body) == found
+        assert bodies(answer) == found
 
 
 async def test_only_a_message_that_matches_wakes(server: Server, filled: Client) -> None:
@@ -72,7 +69,7 @@ async def test_only_a_message_that_matches_wakes(server: Server, filled: Client)
     assert await filled.arrived() == []
     await sender.send("T", b"large", properties=properties_text(a="101"))
     (answer,) = await filled.arrived()
-    assert bodies(answer.body) == [b"large"]
+    assert bodies(answer) == [b"large"]
     assert offsets_of(answer) == (13, 0, 13)
 
 
@@ -85,7 +82,7 @@ async def test_a_held_pull_does_not_wait_behind_messages_it_could_not_look_at(se
     assert code_and_remark(answer) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE")
     assert offsets_of(answer) == (800, 0, 901)
     answer = await broker.pull("T", 800, subscription="a = 1", expression_type="SQL92")
-    assert bodies(answer.body) == [b"wanted"]
+    assert bodies(answer) == [b"wanted"]
 
 
 # --- refusals ---
@@ -145,7 +142,7 @@ async def test_retried_messages_are_asked_again_if_wanted(broker: Client) -> Non
         await broker.set_config(filterSupportRetry=wanted)
         answer = await broker.pull("%RETRY%G", sys_flag=FROM_HEARTBEAT, sub_version=5)
         assert len(records(answer.body)) == found
-    assert bodies(answer.body) == [b"m1", b"m2", b"m3"]
+    assert bodies(answer) == [b"m1", b"m2", b"m3"]
 
 
 # --- the file ---
@@ -170,7 +167,7 @@ async def test_the_file_tells_when_the_last_consumer_left(tmp_path: Path) -> Non
         await broker.send("T", b"m", properties=properties_text(a="1"))
         await broker.heartbeat("id", consumer("G", sql("a = 1")))
         answer = await broker.pull("T", sys_flag=FROM_HEARTBEAT, sub_version=5)
-        assert bodies(answer.body) == [b"m"]
+        assert bodies(answer) == [b"m"]
 
 
 def saved(folder: Path) -> dict[str, object]:

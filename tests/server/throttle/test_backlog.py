@@ -11,16 +11,7 @@ import trio.testing
 from rocketwire.server.throttle.backlog import GroupBacklogs
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
-from rocketwire.wire.headers import encode_ext
-from rocketwire.wire.headers.offset import UpdateConsumerOffsetRequestHeader
 from tests.server.harness import Client, Server, consumer, send_ext, subscription
-
-
-async def commit(client: Client, offset: int, queue_id: int = 0, topic: str = "T", group: str = "G") -> None:
-    header = UpdateConsumerOffsetRequestHeader(
-        consumer_group=group, topic=topic, queue_id=queue_id, commit_offset=offset
-    )
-    await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, encode_ext(header))
 
 
 async def codes(client: Client, count: int, topic: str = "T") -> list[int]:
@@ -38,8 +29,8 @@ async def test_sends_are_refused_while_a_group_is_too_far_behind(server: Server,
     assert await codes(broker, 30) == [0] * 30
     await server.pass_time(1)
     assert await codes(broker, 1) == [0], "nobody consumes it"
-    await commit(broker, 21)
-    await commit(broker, 0, queue_id=7)
+    await broker.commit(21)
+    await broker.commit(0, queue_id=7)
     await server.pass_time(1)
     assert await codes(broker, 1) == [0], "10 behind"
     await server.pass_time(1)
@@ -47,7 +38,7 @@ async def test_sends_are_refused_while_a_group_is_too_far_behind(server: Server,
     assert await codes(broker, 3, "U") == [0] * 3
     answer = await broker.ask(RequestCode.SEND_BATCH_MESSAGE, send_ext("T", batch=True), b"")
     assert answer.header.code == ResponseCode.FLOW_CONTROL
-    await commit(broker, 22)
+    await broker.commit(22)
     await server.pass_time(1)
     assert await codes(broker, 3) == [0] * 3
     await server.pass_time(1)
@@ -61,7 +52,7 @@ async def test_an_invented_group_refuses_nothing(server: Server, broker: Client)
     """Any client may commit offsets for a name; the group counts when a consumer of it was seen."""
     await broker.set_config(groupBacklogThreshold=3)
     assert await codes(broker, 9) == [0] * 9
-    await commit(broker, 0)
+    await broker.commit(0)
     await server.pass_time(1)
     assert await codes(broker, 1) == [0]
     await see_consumer(broker)
@@ -130,9 +121,9 @@ async def test_many_queues_of_a_group_are_looked_at_in_slices(
 async def test_many_groups_of_a_broker(server: Server, broker: Client) -> None:
     await see_consumer(broker)
     for number in range(20):
-        await commit(broker, 0, topic=f"T{number}")
+        await broker.commit(0, f"T{number}")
     assert await codes(broker, 5) == [0] * 5
-    await commit(broker, 1)
+    await broker.commit(1)
     await broker.set_config(groupBacklogThreshold=3)
     await server.pass_time(1)
     assert await codes(broker, 1) == [ResponseCode.FLOW_CONTROL]

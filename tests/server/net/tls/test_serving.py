@@ -23,16 +23,12 @@ from rocketwire.server.net.session import Session
 from rocketwire.server.net.tls import gate as gate_module
 from rocketwire.server.net.tls.engine import TlsEngine
 from rocketwire.wire.facts.codes import RequestCode
-from tests.server.harness import Client, Server, pull_ext, records, send_ext, serving, settle
+from tests.server.harness import Client, Server, bodies, pull_ext, records, send_ext, serving, settle, warnings
 from tests.server.net.tls.support import Files, TlsClient, anybody, refused, secured, trusting
 
 MIB = 1 << 20
 
 pytestmark = pytest.mark.usefixtures("driver")
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 def sockets() -> int:
@@ -42,10 +38,6 @@ def sockets() -> int:
         with contextlib.suppress(FileNotFoundError):
             count += str(each.readlink()).startswith("socket:")
     return count
-
-
-def bodies(answer: Any) -> list[bytes]:
-    return [message.body for message in records(answer.body)]
 
 
 # --- modes ---

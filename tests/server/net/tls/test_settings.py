@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import pytest
 
 from rocketwire.server.net.tls.settings import ClientAuth, TlsInvalid, TlsMode, TlsSettings, read_tls_settings
+from tests.server.harness import warnings
 
 FULL = r"""# Apache's names
 tls.test.mode.enable = FALSE
@@ -26,10 +26,6 @@ def written(folder: Path, text: str) -> str:
     path = folder / "tls.properties"
     path.write_bytes(text.encode())
     return str(path)
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 def test_without_a_file_everybody_is_served_and_test_mode_is_on() -> None:
