@@ -11,7 +11,7 @@ import pytest
 from rocketwire import native
 from rocketwire.server.net.hub import Hub
 from rocketwire.server.net.session import Session
-from tests.server.harness import Client, Server, run, serving
+from tests.server.harness import Client, Server, instances, run, serving
 
 HERE = Path(__file__).parent
 
@@ -81,12 +81,4 @@ async def name_server(server: Server) -> Client:
 @pytest.fixture
 def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Session]:
     """All sessions made in the test, in their order; ask for it before `server`."""
-    made: list[Session] = []
-    real = Session.__init__
-
-    def noting(self: Session, *args: Any, **options: Any) -> None:
-        real(self, *args, **options)
-        made.append(self)
-
-    monkeypatch.setattr(Session, "__init__", noting)
-    return made
+    return instances(monkeypatch, Session)

@@ -111,6 +111,35 @@ def done(work: Operation[T]) -> T:
     return found
 
 
+def instances(monkeypatch: pytest.MonkeyPatch, cls: type[T]) -> list[T]:
+    """All objects of a class that are made from now on, in their order."""
+    made: list[T] = []
+    real: Any = cls.__init__
+
+    def noting(self: T, *args: Any, **options: Any) -> None:
+        real(self, *args, **options)
+        made.append(self)
+
+    monkeypatch.setattr(cls, "__init__", noting)
+    return made
+
+
+class WokenForNothing(socket.socket):
+    """A socket that has nothing to read when it is first said to have something.
+
+    Attributes:
+        woken: How often it was read.
+    """
+
+    woken = 0
+
+    def recv_into(self, *args: Any) -> int:
+        self.woken += 1
+        if self.woken == 1:
+            raise BlockingIOError
+        return super().recv_into(*args)
+
+
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     """What was logged as a warning or an error."""
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]

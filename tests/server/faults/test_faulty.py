@@ -30,6 +30,7 @@ from tests.server.harness import (
     code_and_remark,
     consumer,
     heartbeat,
+    instances,
     offsets_of,
     pull_ext,
     records,
@@ -84,15 +85,7 @@ async def faulty(tmp_path: Path, *rules: str, **changes: Any) -> AsyncIterator[t
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[FaultInjection]:
     """What was made to carry out faults."""
-    found: list[FaultInjection] = []
-    real = FaultInjection.__init__
-
-    def noted(self: FaultInjection, *args: Any, **options: Any) -> None:
-        found.append(self)
-        real(self, *args, **options)
-
-    monkeypatch.setattr(FaultInjection, "__init__", noted)
-    return found
+    return instances(monkeypatch, FaultInjection)
 
 
 async def stored(client: Client, case: Case = SEND) -> int:

@@ -23,6 +23,7 @@ from tests.server.harness import (
     code_and_remark,
     consumer,
     heartbeat,
+    instances,
     mock_clock,
     pull_ext,
     send_ext,
@@ -185,14 +186,7 @@ async def test_a_registration_has_a_bounded_length(tmp_path: Path) -> None:
 async def test_a_heartbeat_has_a_bounded_length_and_counts_in_the_account(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[InFlight] = []
-    real = InFlight.__init__
-
-    def noting(self: InFlight, limits: Limits) -> None:
-        real(self, limits)
-        made.append(self)
-
-    monkeypatch.setattr(InFlight, "__init__", noting)
+    made = instances(monkeypatch, InFlight)
     async with serving(tmp_path, max_heartbeat_bytes=7000) as server:
         client = server.broker()
         # of up to ten groups or so: what honest clients tell, however many there are, is no reason to refuse one

@@ -13,7 +13,7 @@ import trio
 
 from rocketwire.server.net.driver import FrameDriver
 from rocketwire.server.net.session import Session
-from tests.server.harness import account, settle
+from tests.server.harness import WokenForNothing, account, settle
 
 
 class Serves:
@@ -70,17 +70,8 @@ def reading(dispatcher: Serves, nursery: trio.Nursery, data: bytes) -> Iterator[
 
 
 async def test_being_woken_for_nothing_is_no_matter(nursery: trio.Nursery) -> None:
-    class Spurious(socket.socket):
-        woken = 0
-
-        def recv_into(self, *args: Any) -> int:
-            self.woken += 1
-            if self.woken == 1:
-                raise BlockingIOError
-            return super().recv_into(*args)
-
     here, there = socket.socketpair()
-    sock = Spurious(fileno=here.detach())
+    sock = WokenForNothing(fileno=here.detach())
     sock.settimeout(0)
     nobody = Serves()
     session, _ = driven(sock, nobody, nursery)

@@ -17,21 +17,13 @@ from rocketwire.server.pull.long_poll import LongPoll
 from rocketwire.server.statistics.windows import StatisticsColumn
 from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH, PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.header import Header
-from tests.server.harness import BINARY, JSON, Client, Server, pull_ext, records, run, serving, settle
+from tests.server.harness import BINARY, JSON, Client, Server, instances, pull_ext, records, run, serving, settle
 
 
 @pytest.fixture
 def brokers(monkeypatch: pytest.MonkeyPatch) -> list[Broker]:
     """All brokers made in the test; ask for it before `server`."""
-    made: list[Broker] = []
-    real = Broker.__init__
-
-    def noting(self: Broker, *args: Any, **options: Any) -> None:
-        real(self, *args, **options)
-        made.append(self)
-
-    monkeypatch.setattr(Broker, "__init__", noting)
-    return made
+    return instances(monkeypatch, Broker)
 
 
 async def test_those_who_wait_together_are_answered_in_their_own_way(server: Server, broker: Client) -> None:

@@ -16,7 +16,7 @@ from rocketwire.wire.errors import FrameError
 from rocketwire.wire.facts.codes import FLAG_ONEWAY
 from rocketwire.wire.frame import decode_frame, encode_frame
 from rocketwire.wire.header import Header
-from tests.server.harness import BINARY, JSON, mock_clock, settle
+from tests.server.harness import BINARY, JSON, WokenForNothing, mock_clock, settle
 
 ERROR = LimitExceeded("maxConnections", 5)
 
@@ -123,17 +123,8 @@ def test_the_header_is_read_from_the_first_bytes() -> None:
 
 
 async def test_being_woken_for_nothing_is_no_matter() -> None:
-    class Spurious(socket.socket):
-        woken = 0
-
-        def recv_into(self, *args: object) -> int:
-            self.woken += 1
-            if self.woken == 1:
-                raise BlockingIOError
-            return super().recv_into(*args)  # type: ignore[arg-type] # as it was called
-
     here, there = pair()
-    sock = Spurious(fileno=here.detach())
+    sock = WokenForNothing(fileno=here.detach())
     sock.settimeout(0)
     there.send(b"x")
     there.close()
