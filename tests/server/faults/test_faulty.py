@@ -110,29 +110,19 @@ async def test_answer_without_a_remark_says_why(tmp_path: Path) -> None:
         assert code_and_remark(await client.heartbeat("id")) == (2, "a fault rule of this endpoint says so")
 
 
-async def test_delay_of_the_request(tmp_path: Path) -> None:
-    async with faulty(tmp_path, f"delay:500,{ALL}") as (server, client):
+@pytest.mark.parametrize("part", ["request", "answer"])
+async def test_delay(tmp_path: Path, part: str) -> None:
+    """Others are answered meanwhile; a delayed request is not handled yet."""
+    async with faulty(tmp_path, f"delay:500:{part},{ALL}") as (server, client):
         for case in CASES:
             await client.write(case.frame(client, opaque=5))
-            assert await stored(client, case) == 0  # others are answered meanwhile, and it is not handled yet
+            assert await stored(client, case) == (case.stores if part == "answer" else 0)
             await server.pass_time(0.4)
             assert await client.arrived() == []
             await server.pass_time(0.2)
             (answer,) = await client.arrived()
             assert (answer.header.code, answer.header.opaque, answer.serialize_type) == (0, 5, case.kind)
             assert await stored(client, case) == case.stores
-
-
-async def test_delay_of_the_answer(tmp_path: Path) -> None:
-    async with faulty(tmp_path, f"delay:500:answer,{ALL}") as (server, client):
-        for case in CASES:
-            await client.write(case.frame(client, opaque=5))
-            assert await stored(client, case) == case.stores
-            await server.pass_time(0.4)
-            assert await client.arrived() == []
-            await server.pass_time(0.2)
-            (answer,) = await client.arrived()
-            assert (answer.header.code, answer.header.opaque, answer.serialize_type) == (0, 5, case.kind)
 
 
 async def test_delays_of_a_range(tmp_path: Path, made: list[FaultInjection]) -> None:

@@ -93,26 +93,18 @@ class Slices:
             self.table.remove(f"g{self.pauses + 2000}", "T")
 
 
+@pytest.mark.parametrize("many", ["groups", "queues"])
 @pytest.mark.parametrize("committed", [100, 0])
-async def test_many_groups_are_looked_at_in_slices(
-    tmp_path: Path, committed: int, autojump_clock: trio.testing.MockClock
+async def test_many_groups_and_many_queues_of_a_group_are_looked_at_in_slices(
+    tmp_path: Path, committed: int, many: str, autojump_clock: trio.testing.MockClock
 ) -> None:
     slices = Slices(tmp_path)
     for number in range(5000):
-        slices.table.commit(f"g{number}", "T", 0, 0)
+        if many == "groups":
+            slices.table.commit(f"g{number}", "T", 0, 0)
+        else:
+            slices.table.commit("G", "T", number, committed)
     slices.table.commit("G", "T", 0, committed)
-    await slices.look()
-    assert slices.far == (set() if committed else {"T"})
-    assert slices.pauses >= 9
-
-
-@pytest.mark.parametrize("committed", [100, 0])
-async def test_many_queues_of_a_group_are_looked_at_in_slices(
-    tmp_path: Path, committed: int, autojump_clock: trio.testing.MockClock
-) -> None:
-    slices = Slices(tmp_path)
-    for number in range(5000):
-        slices.table.commit("G", "T", number, committed)
     await slices.look()
     assert slices.far == (set() if committed else {"T"})
     assert slices.pauses >= 9

@@ -243,13 +243,19 @@ def test_a_backlog_refuses_all_sends(setup: Setup) -> None:
     assert (setup.throttle.sends, sends(setup, 2)) == (False, 2)
 
 
-def test_groups_that_come_and_go_leave_nothing(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rocketwire.server.throttle.throttle._MOST_BUCKETS", 4)
-    monkeypatch.setattr("rocketwire.server.throttle.throttle._MOST_GATES", 8)
+def renewed(setup: Setup) -> Throttle:
+    """A throttle that is made with the patched bounds, in the place of the other one."""
     throttle = setup.throttle = Throttle(setup.live[ThrottleKeys], setup.topics, setup.metrics, now=lambda: setup.now)
     setup.live.changed.subscribe(throttle.changed)
     throttle.invalidated.subscribe(throttle.changed)
     setup.sending.throttle = throttle
+    return throttle
+
+
+def test_groups_that_come_and_go_leave_nothing(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketwire.server.throttle.throttle._MOST_BUCKETS", 4)
+    monkeypatch.setattr("rocketwire.server.throttle.throttle._MOST_GATES", 8)
+    throttle = renewed(setup)
     set_config(setup, instanceTps=20_000, groupQuotas="*=5/-,big=9/-")
     assert sends(setup, 20, group="big") == 9
     for number in range(100):
@@ -293,10 +299,7 @@ def test_invented_groups_are_not_kept_without_end(setup: Setup, monkeypatch: pyt
     """Not those that nothing passes of, and not those that are all in debt; those that are written are."""
     monkeypatch.setattr("rocketwire.server.throttle.throttle._MOST_BUCKETS", 4)
     monkeypatch.setattr("rocketwire.server.throttle.throttle._MOST_INDEBTED", 16)
-    throttle = setup.throttle = Throttle(setup.live[ThrottleKeys], setup.topics, setup.metrics, now=lambda: setup.now)
-    setup.live.changed.subscribe(throttle.changed)
-    throttle.invalidated.subscribe(throttle.changed)
-    setup.sending.throttle = throttle
+    throttle = renewed(setup)
     set_config(setup, topicQuotas="T=100000/-", groupQuotas="*=0/-,big=9/-", coldDataFlowControlEnable="true")
     for number in range(100):
         assert sends(setup, 1, group=f"g{number}") == 0
