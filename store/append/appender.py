@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from rocketwire import native
 from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.append.group_writer import GroupWriter
-from rocketwire.store.disk.files import FileSystem
-from rocketwire.store.disk.path_errors import store_error_for
+from rocketwire.store.disk.files import FileSystem, store_error_for
 from rocketwire.store.errors import StoreError, StoreNotWritable, StoreUnreadable
 from rocketwire.store.index.key_index import KeyIndex
 from rocketwire.store.log.checkpoint import Checkpoint

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from rocketwire.store.disk.files import FileSystem
-from rocketwire.store.disk.path_errors import store_error_for
+from rocketwire.store.disk.files import FileSystem, store_error_for
 from rocketwire.store.errors import FlushDelayed, FlushFailed, StoreGone, SyncFailed
 from rocketwire.store.index.key_index import KeyIndex
 from rocketwire.store.log.checkpoint import Checkpoint

@@ -27,7 +27,7 @@ from typing import Protocol
 
 from rocketwire import native
 from rocketwire.store.disk.mapping import map_shared
-from rocketwire.store.errors import StoreLocked, SyncFailed
+from rocketwire.store.errors import StoreGone, StoreLocked, StoreNotWritable, SyncFailed
 
 #: madvise: fault the pages in for writing (Linux 5.14). Not among Python 3.11's constants.
 _MADV_POPULATE_WRITE = 23
@@ -372,3 +372,19 @@ class FileSystem:
             return int(_MOST_MAPPINGS.read_text())
         except OSError:
             return _USUAL_MAPPINGS
+
+
+def missing_path_error(path: str, files: FileSystem) -> StoreGone:
+    """The error for a path that is not there; it names the folder if the whole folder is gone."""
+    parent = path.rpartition("/")[0]
+    while parent and files.identity(parent) is None:
+        path, parent = parent, parent.rpartition("/")[0]
+    return StoreGone(path)
+
+
+def store_error_for(error: OSError, path: str, files: FileSystem) -> StoreGone | StoreNotWritable:
+    """The store's error for an error of the system; it names that error's file, or else `path`."""
+    where = path if error.filename is None else os.fsdecode(error.filename)
+    if isinstance(error, FileNotFoundError):
+        return missing_path_error(where, files)
+    return StoreNotWritable(where, error.strerror or str(error))

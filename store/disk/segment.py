@@ -12,9 +12,8 @@ import mmap
 from collections.abc import Iterator
 from typing import Final
 
-from rocketwire.store.disk.files import NO_ROOM, FileSystem
+from rocketwire.store.disk.files import NO_ROOM, FileSystem, missing_path_error
 from rocketwire.store.disk.foreign import OFFSET_DIGITS
-from rocketwire.store.disk.path_errors import missing_path_error
 from rocketwire.store.errors import DiskFull, StoreGone, StoreUnreadable
 
 #: Ranges of so many bytes of a scattered file are not read page by page, which takes 20 times as long.

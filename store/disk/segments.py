@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Container, Iterator
 
-from rocketwire.store.disk.files import FileSystem
+from rocketwire.store.disk.files import FileSystem, missing_path_error
 from rocketwire.store.disk.foreign import OFFSET_DIGITS, store_names
-from rocketwire.store.disk.path_errors import missing_path_error
 from rocketwire.store.disk.segment import Segment, file_name
 from rocketwire.store.errors import StoreForeign
 

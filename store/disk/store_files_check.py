@@ -12,7 +12,7 @@ import threading
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from rocketwire.store.disk.path_errors import missing_path_error
+from rocketwire.store.disk.files import missing_path_error
 from rocketwire.store.errors import StoreError, StoreGone, StoreLocked
 
 if TYPE_CHECKING:

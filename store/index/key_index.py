@@ -15,8 +15,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rocketwire.store.disk.files import store_error_for
 from rocketwire.store.disk.foreign import TIME_DIGITS, store_names
-from rocketwire.store.disk.path_errors import store_error_for
 from rocketwire.store.errors import DiskFull, StoreForeign, StoreGone, StoreNotWritable, StoreUnreadable
 from rocketwire.store.index.index_backlog import READ, IndexBacklog
 from rocketwire.store.index.index_file import IndexFile

@@ -11,8 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from rocketwire.store.disk.files import FileSystem
-from rocketwire.store.disk.path_errors import missing_path_error
+from rocketwire.store.disk.files import FileSystem, missing_path_error
 from rocketwire.store.errors import ConfigInvalid, StoreNotWritable
 from rocketwire.wire.errors import WireError
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.tables.saved_table import SavedTable
-from rocketwire.store.tables.unknown_fields import UnknownFields, load_body
+from rocketwire.store.tables.unknown_fields import load_body
 from rocketwire.wire.bodies._shapes import to_builtins
 from rocketwire.wire.java import Int64
 
@@ -53,21 +52,10 @@ class ConsumerFilterWrapper:
 class ConsumerFilterTable(SavedTable):
     """Filters by (topic, group)."""
 
-    def __init__(self, path: str, files: FileSystem, saved: ConsumerFilterWrapper, unknown: UnknownFields) -> None:
+    def __init__(self, path: str, files: FileSystem) -> None:
         super().__init__(path, files)
+        saved, self._unknown = load_body(path, files, ConsumerFilterWrapper)
         self._topics = {name: dict(topic.group_filter_data) for name, topic in saved.filter_data_by_topic.items()}
-        self._unknown = unknown
-
-    @classmethod
-    def open(cls, path: str | Path, files: FileSystem | None = None) -> ConsumerFilterTable:
-        """Load the table from its file; an empty one when there is none.
-
-        Raises:
-            ConfigInvalid: the file and its .bak are unreadable.
-        """
-        files = files or FileSystem()
-        saved, unknown = load_body(str(path), files, ConsumerFilterWrapper)
-        return cls(str(path), files, saved, unknown)
 
     def get(self, topic: str, group: str) -> ConsumerFilter | None:
         """A group's filter for a topic, None when it has none."""

@@ -9,7 +9,6 @@ before this physical offset, and all later copies behind it.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final
 
 from rocketwire.store.disk.files import FileSystem
@@ -25,27 +24,15 @@ _LOG_OFFSET: Final = "logOffset"
 class DelayOffsetTable(SavedTable):
     """Next offset by delay level."""
 
-    def __init__(self, path: str, files: FileSystem, table: dict[int, int], others: dict[str, Any]) -> None:
+    def __init__(self, path: str, files: FileSystem) -> None:
         super().__init__(path, files)
-        self._table = table
-        self._others = others
+        self._table, self._others = config.load(path, files, _decode) or ({}, {})
 
     @property
     def log_offset(self) -> int | None:
         """The physical offset that the offsets belong to; None when another broker wrote them."""
         offset = self._others.get(_LOG_OFFSET)
         return offset if isinstance(offset, int) else None
-
-    @classmethod
-    def open(cls, path: str | Path, files: FileSystem | None = None) -> DelayOffsetTable:
-        """Load the table from its file; an empty one when there is none.
-
-        Raises:
-            ConfigInvalid: the file and its .bak are unreadable.
-        """
-        files = files or FileSystem()
-        table, others = config.load(str(path), files, _decode) or ({}, {})
-        return cls(str(path), files, table, others)
 
     def get(self, level: int) -> int | None:
         """Offset of the next message of a level, None when the level was never used."""

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from rocketwire.store.disk.files import FileSystem
-from rocketwire.store.disk.path_errors import store_error_for
+from rocketwire.store.disk.files import FileSystem, store_error_for
 from rocketwire.store.tables import config
 from rocketwire.wire.bodies.fastjson import dumps_pretty, loads
 from rocketwire.wire.errors import BodyInvalid

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any, Final
 
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.tables.saved_table import SavedTable
-from rocketwire.store.tables.unknown_fields import UnknownFields, load_body
+from rocketwire.store.tables.unknown_fields import load_body
 from rocketwire.wire.bodies._shapes import to_builtins
 from rocketwire.wire.bodies.assignment import MessageRequestModes, SetMessageRequestModeRequestBody
 from rocketwire.wire.bodies.fastjson import encode_in_steps
@@ -19,21 +18,10 @@ _TABLE: Final = "messageRequestModeMap"
 class RequestModeTable(SavedTable):
     """Modes by (topic, group)."""
 
-    def __init__(self, path: str, files: FileSystem, saved: MessageRequestModes, unknown: UnknownFields) -> None:
+    def __init__(self, path: str, files: FileSystem) -> None:
         super().__init__(path, files)
+        saved, self._unknown = load_body(path, files, MessageRequestModes)
         self._topics = {topic: dict(groups) for topic, groups in saved.message_request_mode_map.items()}
-        self._unknown = unknown
-
-    @classmethod
-    def open(cls, path: str | Path, files: FileSystem | None = None) -> RequestModeTable:
-        """Load the table from its file; an empty one when there is none.
-
-        Raises:
-            ConfigInvalid: the file and its .bak are unreadable.
-        """
-        files = files or FileSystem()
-        saved, unknown = load_body(str(path), files, MessageRequestModes)
-        return cls(str(path), files, saved, unknown)
 
     def get(self, topic: str, group: str) -> SetMessageRequestModeRequestBody | None:
         """How a group asks for a topic's messages, None when nobody said."""

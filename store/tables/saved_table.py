@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.tables import config
@@ -27,12 +28,22 @@ class SavedTable(ABC):
     """A table in a file of its own."""
 
     def __init__(self, path: str, files: FileSystem) -> None:
+        """Load the table from its file, see `open`; a subclass reads the file."""
         self._path = path
         self._files = files
         self._changes = 0
         self._written = 0
         self._writing = threading.Lock()
         self._has_file = files.size(path) is not None
+
+    @classmethod
+    def open(cls, path: str | Path, files: FileSystem | None = None) -> Self:
+        """Load the table from its file; an empty one when there is none.
+
+        Raises:
+            ConfigInvalid: the file and its .bak are unreadable.
+        """
+        return cls(str(path), files or FileSystem())
 
     @abstractmethod
     def _document(self) -> dict[str, Any]:

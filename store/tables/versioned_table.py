@@ -18,8 +18,7 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from rocketwire.store.disk.files import FileSystem
-from rocketwire.store.disk.path_errors import store_error_for
+from rocketwire.store.disk.files import FileSystem, store_error_for
 from rocketwire.store.errors import ConfigInvalid, StoreGone, StoreNotWritable
 from rocketwire.store.event import Event
 from rocketwire.store.tables import config

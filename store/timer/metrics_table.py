@@ -6,7 +6,6 @@ The file is written for other readers; the broker itself uses the counts of the 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from rocketwire.store.disk.files import FileSystem
@@ -27,20 +26,11 @@ _MODIFIED: Final = "timestamp"
 class TimerMetricsTable(SavedTable):
     """Counts by topic."""
 
-    def __init__(self, path: str, files: FileSystem, document: dict[str, Any]) -> None:
+    def __init__(self, path: str, files: FileSystem) -> None:
         super().__init__(path, files)
+        document = config.load(path, files, _decode) or {}
         self._version: dict[str, int] = document.get(_VERSION, {})
         self._counts: dict[str, dict[str, int]] = document.get(_TABLE, {})
-
-    @classmethod
-    def open(cls, path: str | Path, files: FileSystem | None = None) -> TimerMetricsTable:
-        """Load the table from its file; an empty one when there is none.
-
-        Raises:
-            ConfigInvalid: the file and its .bak are unreadable.
-        """
-        files = files or FileSystem()
-        return cls(str(path), files, config.load(str(path), files, _decode) or {})
 
     def put(self, counts: Mapping[str, int], now: int) -> None:
         """Set how many messages of each topic wait, at a time in ms; a topic that is not named has none."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from rocketwire.store.disk.path_errors import store_error_for
+from rocketwire.store.disk.files import store_error_for
 from rocketwire.store.errors import FlushDelayed, FlushFailed, StoreGone, SyncFailed
 from rocketwire.store.timer.check import TimerCheckpoint, TimerCheckpointExtension, read_checkpoint, write_checkpoint
 

@@ -15,7 +15,7 @@ from rocketwire.store.offline.read.config import CheckpointTimes, checkpoint, do
 from rocketwire.store.offline.read.directory import PlainFile, RowFile, StoreDirectory, StoreState
 from rocketwire.store.offline.read.index_files import DEFAULT, OpenIndexFile
 from rocketwire.store.offline.read.opening import FileGone
-from rocketwire.store.offline.read.queues import QueueReader
+from rocketwire.store.offline.read.queues import open_queues
 from rocketwire.store.offline.timer.timer import StoreTimer, read_check
 from rocketwire.wire.names import TIMER_TOPIC, is_system_topic_of_any_version
 
@@ -173,16 +173,14 @@ def _count(directory: StoreDirectory) -> tuple[StoreCounts, StoreCounts, int]:
     """Topics, queues, messages: of RocketMQ's own topics, of the others; physical offset of the newest message."""
     topics: tuple[set[str], set[str]] = (set(), set())
     queues, messages, newest = [0, 0], [0, 0], 0
-    for files in directory.queues:
-        if files.files:
-            kind = not is_system_topic_of_any_version(files.topic)
-            with QueueReader(files, log_start=directory.start) as queue:
-                topics[kind].add(files.topic)
-                queues[kind] += 1
-                messages[kind] += len(queue)
-                if len(queue):
-                    with contextlib.suppress(FileGone):
-                        newest = max(newest, queue.entry(queue.end - 1)[0])
+    for queue in open_queues(directory):
+        kind = not is_system_topic_of_any_version(queue.topic)
+        topics[kind].add(queue.topic)
+        queues[kind] += 1
+        messages[kind] += len(queue)
+        if len(queue):
+            with contextlib.suppress(FileGone):
+                newest = max(newest, queue.entry(queue.end - 1)[0])
     own, user = (StoreCounts(topics=len(topics[n]), queues=queues[n], messages=messages[n]) for n in (0, 1))
     return own, user, newest
 

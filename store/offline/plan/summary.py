@@ -11,7 +11,7 @@ from rocketwire.store.offline.read.config import committed_offsets
 from rocketwire.store.offline.read.directory import StoreDirectory
 from rocketwire.store.offline.read.log import CommitLogReader
 from rocketwire.store.offline.read.opening import FileGone
-from rocketwire.store.offline.read.queues import BLANK_SIZE, QueueReader
+from rocketwire.store.offline.read.queues import BLANK_SIZE, QueueReader, open_queues
 from rocketwire.store.offline.read.scan import ReadProblem, is_written, scan
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.message import decode_record
@@ -85,11 +85,8 @@ def queue_summaries(
         StoreUnreadable: a file cannot be read.
     """
     with CommitLogReader(directory.commit_log) as log:
-        for files in directory.queues:
-            if not files.files or not wanted(files.topic):
-                continue
-            with QueueReader(files, log_start=directory.start) as queue:
-                yield _queue_summary(queue, log)
+        for queue in open_queues(directory, wanted):
+            yield _queue_summary(queue, log)
 
 
 def _queue_summary(queue: QueueReader, log: CommitLogReader) -> QueueSummary:
@@ -121,11 +118,7 @@ def group_lags(directory: StoreDirectory, wanted: Callable[[str], bool] = lambda
     Raises:
         StoreUnreadable: a file cannot be read.
     """
-    ends: dict[tuple[str, int], int] = {}
-    for files in directory.queues:
-        if files.files and wanted(files.topic):
-            with QueueReader(files, log_start=directory.start) as queue:
-                ends[files.topic, files.queue_id] = queue.end
+    ends = {(queue.topic, queue.queue_id): queue.end for queue in open_queues(directory, wanted)}
     queues: dict[tuple[str, str], list[QueueLag]] = {}
     for one in committed_offsets(directory):
         if wanted(one.topic):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from rocketwire.store.layout.consume_queue import ENTRY as LAYOUT
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.offline.read.directory import RowFile
-from rocketwire.store.offline.read.opening import OpenFile
+from rocketwire.store.offline.read.opening import Closable, OpenFile
 
 _STORED: Final = np.dtype(dtype_fields(LAYOUT))
 #: physical_offset, size, tags_code; in native byte order.
@@ -20,18 +20,12 @@ ENTRY: Final = _STORED.newbyteorder("=")
 _UNWRITTEN: Final = (0, 0, 0)
 
 
-class EntryFiles:
+class EntryFiles(Closable):
     """Files of entries; close them, or use them as a context."""
 
     def __init__(self, files: Iterable[RowFile]) -> None:
         self._row = list(files)
         self._open: tuple[RowFile, OpenFile] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close what is open; reading opens it again."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from rocketwire.store.layout.index import (
     file_size,
 )
 from rocketwire.store.offline.read.directory import PlainFile
-from rocketwire.store.offline.read.opening import OpenFile
+from rocketwire.store.offline.read.opening import Closable, OpenFile
 
 DEFAULT: Final = (5_000_000, 20_000_000)
 _ENTRY: Final = np.dtype(ENTRY_DTYPE)
@@ -54,7 +54,7 @@ class IndexHeader:
         return max(0, self.entry_count - 1)
 
 
-class OpenIndexFile:
+class OpenIndexFile(Closable):
     """One index file, open for reading; close it, or use it as a context.
 
     Attributes:
@@ -89,12 +89,6 @@ class OpenIndexFile:
             entry_count=entry_count,
         )
         self.geometry = self._find_geometry(file.size, likely)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file."""

@@ -13,11 +13,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from rocketwire.store.offline.read.directory import RowFile
 from rocketwire.store.offline.read.heads import LARGEST_HEAD, head_store_time, promised_size
-from rocketwire.store.offline.read.opening import FileGone, OpenFile
+from rocketwire.store.offline.read.opening import Closable, FileGone, OpenFile
 from rocketwire.store.records.columns import NO_RECORDS, RecordColumns
 from rocketwire.store.records.lost_pages import PAGE
 from rocketwire.store.records.walk import WalkEnd, walk
@@ -63,7 +63,7 @@ class RecordPlace(NamedTuple):
         return self.physical_offset + self.size
 
 
-class LogFileReader:
+class LogFileReader(Closable):
     """One commit log file, open for reading; close it, or use it as a context."""
 
     def __init__(self, row_file: RowFile, until: int | None = None) -> None:
@@ -82,12 +82,6 @@ class LogFileReader:
         self.size = row_file.size
         stop = None if until is None else until - row_file.start
         self._file = OpenFile(row_file.path, row_file.files, stop)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file."""
@@ -155,19 +149,13 @@ class LogFileReader:
         return head_store_time(buffer, self.start)
 
 
-class CommitLogReader:
+class CommitLogReader(Closable):
     """Single places of the whole commit log. A few files are kept open; close it, or use it as a context."""
 
     def __init__(self, files: Sequence[RowFile]) -> None:
         self.files = files
         self._starts = [file.start for file in files]
         self._open: OrderedDict[int, LogFileReader] = OrderedDict()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the files."""

@@ -15,7 +15,23 @@ class FileGone(StoreUnreadable):
         super().__init__(path, "it was removed meanwhile")
 
 
-class OpenFile:
+class Closable:
+    """Can be used as a context, at whose end it is closed."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        """Close it; a second time does nothing."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class OpenFile(Closable):
     """A file that is open for reading until `close`, or as a context."""
 
     __slots__ = ("_file", "path")
@@ -37,12 +53,6 @@ class OpenFile:
             self._file = files.open(path, until)
         except OSError as error:
             raise _unreadable(path, error) from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close it; a second time does nothing."""

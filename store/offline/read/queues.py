@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
-from rocketwire.store.offline.read.directory import QueueFiles
+from rocketwire.store.offline.read.directory import QueueFiles, StoreDirectory
 from rocketwire.store.offline.read.entry_files import ENTRY, EntryFiles, entries_in
 from rocketwire.store.offline.read.opening import FileGone
 
@@ -223,6 +223,18 @@ class QueueReader(EntryFiles):
             return 0
         offset, size, _ = self.entry(self.end - 1)
         return offset + size
+
+
+def open_queues(directory: StoreDirectory, wanted: Callable[[str], bool] = lambda _: True) -> Iterator[QueueReader]:
+    """Each queue that has files, of the topics wanted, by topic and number; it is open until the next.
+
+    Raises:
+        StoreUnreadable: a file cannot be read. (One that was removed is skipped.)
+    """
+    for files in directory.queues:
+        if files.files and wanted(files.topic):
+            with QueueReader(files, log_start=directory.start) as queue:
+                yield queue
 
 
 def _is_written(entry: tuple[int, int, int]) -> bool:

@@ -27,10 +27,9 @@ from rocketwire.store.offline.read.directory import StoreDirectory, StoreState, 
 from rocketwire.store.offline.read.log import BLOCK, CommitLogReader
 from rocketwire.store.offline.read.queues import QueueReader
 from rocketwire.store.offline.repair.copying import copy_directory
+from rocketwire.store.offline.repair.doubtful import RekeyedRecords, RetaggedRecords
 from rocketwire.store.offline.repair.misplaced import MisplacedRecords
-from rocketwire.store.offline.repair.rekeyed import RekeyedRecords
 from rocketwire.store.offline.repair.repair_timer import mend_timer
-from rocketwire.store.offline.repair.retagged import RetaggedRecords
 from rocketwire.store.offline.repair.settings_of import settings_of
 from rocketwire.store.offline.verify.filler import fillers
 from rocketwire.store.offline.verify.findings import Finding, FindingKind, ReportFinding

@@ -10,7 +10,7 @@ second) still counts as waiting.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from rocketwire.store.layout.timer_check import FILE_SIZE
 from rocketwire.store.layout.timer_log import UnitMagic
 from rocketwire.store.offline.read.directory import StoreDirectory, StoreState
 from rocketwire.store.offline.read.log import CommitLogReader, RecordPlace
-from rocketwire.store.offline.read.opening import FileGone, read_whole
+from rocketwire.store.offline.read.opening import Closable, FileGone, read_whole
 from rocketwire.store.offline.read.queues import BLANK_SIZE, QueueReader
 from rocketwire.store.offline.read.scan import ReadProblem, ReportProblem, scan
 from rocketwire.store.offline.read.selected import with_properties
@@ -52,7 +52,7 @@ def read_check(directory: StoreDirectory) -> TimerCheckpoint | None:
         return None
 
 
-class StoreTimer:
+class StoreTimer(Closable):
     """The timer messages that wait in a store; close it, or use it as a context.
 
     Attributes:
@@ -88,12 +88,6 @@ class StoreTimer:
         units = units[~stale] if self.stale else units
         queued = self._read_queued(queued[~has_unit])
         self.waiting = np.concatenate([units, queued]) if len(queued) else units
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the log's files."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from rocketwire.store.disk.files import FileSystem
@@ -43,20 +42,10 @@ class OffsetResetsBody:
 class OffsetResetTable(SavedTable):
     """Resets by (topic, group, queue id)."""
 
-    def __init__(self, path: str, files: FileSystem, saved: OffsetResetsBody) -> None:
+    def __init__(self, path: str, files: FileSystem) -> None:
         super().__init__(path, files)
+        saved, _ = load_body(path, files, OffsetResetsBody)
         self._table = {key: dict(queues) for key, queues in saved.table.items()}
-
-    @classmethod
-    def open(cls, path: str | Path, files: FileSystem | None = None) -> OffsetResetTable:
-        """Load the table from its file; an empty one when there is none.
-
-        Raises:
-            ConfigInvalid: the file and its .bak are unreadable.
-        """
-        files = files or FileSystem()
-        saved, _ = load_body(str(path), files, OffsetResetsBody)
-        return cls(str(path), files, saved)
 
     def __len__(self) -> int:
         return sum(map(len, self._table.values()))

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.tables.changes_file import ChangesFile
 from rocketwire.store.tables.saved_table import SavedTable, TableText
-from rocketwire.store.tables.unknown_fields import UnknownFields, load_body
+from rocketwire.store.tables.unknown_fields import load_body
 from rocketwire.wire.bodies._shapes import from_builtins, to_builtins
 from rocketwire.wire.bodies.fastjson import encode_in_steps
 from rocketwire.wire.java import Int32, Int64
@@ -79,30 +78,16 @@ class OrderInfoTable(SavedTable):
         left: What a killed process changed since it wrote the file, the last change of each queue; the table has it.
     """
 
-    def __init__(
-        self, path: str, files: FileSystem, saved: OrderInfoBody, unknown: UnknownFields, changes: ChangesFile
-    ) -> None:
+    def __init__(self, path: str, files: FileSystem) -> None:
         super().__init__(path, files)
+        saved, self._unknown = load_body(path, files, OrderInfoBody)
+        changes = ChangesFile(path.removesuffix(".json") + ".changes", files, files.read(path) or b"")
         self._table = {key: dict(queues) for key, queues in saved.table.items()}
-        self._unknown = unknown
         self._noted = changes
         found = [from_builtins(OrderChange, each) for each in changes.unsaved_changes]
         self.unsaved_changes = tuple({(each.topic, each.group, each.queue_id): each for each in found}.values())
         for change in self.unsaved_changes:
             self._apply(change)
-
-    @classmethod
-    def open(cls, path: str | Path, files: FileSystem | None = None) -> OrderInfoTable:
-        """Load the table from its file; an empty one when there is none.
-
-        Raises:
-            ConfigInvalid: the file and its .bak are unreadable.
-        """
-        files = files or FileSystem()
-        path = str(path)
-        saved, unknown = load_body(path, files, OrderInfoBody)
-        changes = ChangesFile(path.removesuffix(".json") + ".changes", files, files.read(path) or b"")
-        return cls(path, files, saved, unknown, changes)
 
     def get(self, topic: str, group: str, queue_id: int) -> OrderInfo | None:
         """The last batch of a queue, None when there is none."""

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.store.disk.files import FileSystem
-from rocketwire.store.disk.path_errors import missing_path_error, store_error_for
+from rocketwire.store.disk.files import FileSystem, missing_path_error, store_error_for
 from rocketwire.store.errors import (
     FlushDelayed,
     StoreError,

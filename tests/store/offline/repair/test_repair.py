@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rocketwire.store.errors import DiskFull, StoreForeign, StoreLocked, StoreNotWritable
 from rocketwire.store.layout.consume_queue import HIGHEST_EXT_ADDRESS
-from rocketwire.store.offline.repair import rekeyed
+from rocketwire.store.offline.repair import doubtful
 from rocketwire.store.offline.repair.repair import RepairResult, repair
 from rocketwire.store.offline.verify.filler import is_filler
 from rocketwire.store.offline.verify.findings import Finding, FindingKind
@@ -145,7 +145,7 @@ def test_a_record_with_other_keys_than_its_index_entry_is_named(copied: Path, tm
 def test_many_records_with_other_keys_are_counted(
     copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rekeyed, "MOST", 3)
+    monkeypatch.setattr(doubtful, "MOST", 3)
     file = min((copied / "index").iterdir())
     for number in range(1, 20):
         overwrite(copied, f"index/{file.name}", index_entry(copied, number)[0], (12345).to_bytes(4))
