@@ -14,9 +14,9 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from compat_tests.remoting import Answer, Ask, Connection
+from compat_tests.remoting import Answer, Ask, Connection, send
 from compat_tests.store_view import GET_MAX_OFFSET, Queue, View
 from compat_tests.stored import Stored
 from compat_tests.waiting import wait_until
@@ -200,20 +200,17 @@ def _batch(messages: Iterable[_Message]) -> Ask:
     return Ask(SEND_BATCH_MESSAGE, _fields(last, properties="", batch=True), b"".join(parts))
 
 
-def _fields(message: _Message, *, properties: str, batch: bool) -> dict[str, str | int]:
-    """The short names: producer group, topic, default topic and its queues, queue, sysFlag, born, flag and so on."""
+def _fields(message: _Message, *, properties: str, batch: bool) -> Mapping[str, str | int]:
+    """A send's header."""
     topic, queue = message.queue
-    fields: dict[str, str | int] = {"a": "store_traffic", "b": topic, "c": AUTO_CREATE_TOPIC, "d": 4, "e": queue}
-    fields |= {
+    changes: dict[str, Any] = {
         "f": message.sys_flag,
         "g": time.time_ns() // 1_000_000,
         "h": 7,
-        "i": properties,
-        "j": 0,
-        "k": "false",
         "l": 16,
+        "m": str(batch).lower(),
     }
-    return {**fields, "m": str(batch).lower()}
+    return send(topic, properties=properties, queue=queue, **changes).fields
 
 
 def _sent(message: _Message, answer: Answer) -> Sent:

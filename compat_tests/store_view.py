@@ -121,19 +121,19 @@ def assert_same(view: View, before: View) -> None:
 
 def topic_configs(broker: str) -> dict[str, dict[str, Any]]:
     """All topics of a broker by name."""
-    with Connection(broker) as connection:
-        answer = connection.ask(GET_ALL_TOPIC_CONFIG)
-    assert answer.code == _SUCCESS, answer
-    table: dict[str, dict[str, Any]] = json.loads(answer.body)["topicConfigTable"]
-    return table
+    return _table(broker, GET_ALL_TOPIC_CONFIG, "topicConfigTable")
 
 
 def group_configs(broker: str) -> dict[str, dict[str, Any]]:
     """All consumer groups of a broker by name."""
+    return _table(broker, GET_ALL_SUBSCRIPTIONGROUP_CONFIG, "subscriptionGroupTable")
+
+
+def _table(broker: str, code: int, name: str) -> dict[str, dict[str, Any]]:
     with Connection(broker) as connection:
-        answer = connection.ask(GET_ALL_SUBSCRIPTIONGROUP_CONFIG)
+        answer = connection.ask(code)
     assert answer.code == _SUCCESS, answer
-    table: dict[str, dict[str, Any]] = json.loads(answer.body)["subscriptionGroupTable"]
+    table: dict[str, dict[str, Any]] = json.loads(answer.body)[name]
     return table
 
 

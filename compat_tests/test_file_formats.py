@@ -9,13 +9,13 @@ from __future__ import annotations
 import shutil
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from compat_tests.remoting import Ask, Connection, pull
+from compat_tests.remoting import Ask, Connection, pull, send
 from compat_tests.shared_store import POPPING, SIZES, SharedStore
 from compat_tests.store_traffic import Load, commit, create_topic, send_all_kinds
 from compat_tests.store_view import GET_MAX_OFFSET, QUERY_MESSAGE, look
@@ -39,23 +39,9 @@ VARYING: Final = slice(48, 72)
 _BATCHED: Final = struct.Struct(">iiiii")  # a message in a batch: size, magic, CRC, flag, length of the body
 
 
-def fields(properties: str, *, batch: bool) -> dict[str, str | int]:
-    """A send's header with short names: group, topic, default topic and its queues, queue, sysFlag, born and so on."""
-    return {
-        "a": "formats",
-        "b": TOPIC,
-        "c": "TBW102",
-        "d": 4,
-        "e": 0,
-        "f": 0,
-        "g": BORN,
-        "h": 7,
-        "i": properties,
-        "j": 0,
-        "k": "false",
-        "l": 16,
-        "m": str(batch).lower(),
-    }
+def fields(properties: str, *, batch: bool, topic: str = TOPIC) -> Mapping[str, str | int]:
+    """A send's header."""
+    return send(topic, properties=properties, a="formats", g=BORN, h=7, l=16, m=str(batch).lower()).fields
 
 
 def single(number: int, size: int) -> Ask:
@@ -258,7 +244,7 @@ def test_long_topics_of_5x_are_read_and_left_as_they_are(tmp_path: Path, name_se
     store = SharedStore(tmp_path, name_server)
     with store.apache("5.5.0", **POPPING), Connection(store.broker) as connection:
         create_topic(connection, topic, 1)
-        sent = connection.ask(SEND_MESSAGE_V2, {**fields("AAA\x01b", batch=False), "b": topic}, b"body")
+        sent = connection.ask(SEND_MESSAGE_V2, fields("AAA\x01b", batch=False, topic=topic), b"body")
         assert sent.code == 0, sent
         popped: dict[str, str | int] = {"consumerGroup": group, "topic": topic, "queueId": 0, "maxMsgNums": 1}
         popped |= {"invisibleTime": 1000, "pollTime": 0, "bornTime": time.time_ns() // 1_000_000, "initMode": 0}
@@ -280,7 +266,7 @@ def test_topics_of_batch_queues_of_5x_are_left_alone(tmp_path: Path, name_server
     """5.5.0 keeps their queues in batchconsumequeue, and would not start with others of them."""
     store = SharedStore(tmp_path, name_server)
     kept = ("commitlog", "consumequeue", "batchconsumequeue")
-    of_batches: dict[str, str | int] = {**fields("", batch=False), "b": "Batches"}
+    of_batches = fields("", batch=False, topic="Batches")
     with store.apache("5.5.0"), Connection(store.broker) as connection:
         create_topic(connection, TOPIC, 1)
         create_topic(connection, "Batches", 1, attributes="+queue.type=BatchCQ")

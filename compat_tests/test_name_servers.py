@@ -20,7 +20,7 @@ from rocketwire.compat.messages import Outgoing
 from rocketwire.compat.reader import read_topic
 from rocketwire.remoting.admin.topics import put_topic
 from rocketwire.remoting.cluster import BlockingCluster
-from rocketwire.remoting.errors import NoSuchTopic
+from rocketwire.remoting.errors import NoBroker, NoSuchTopic
 from rocketwire.wire.bodies.topic import TopicConfig
 
 _FOLLOWED_WITHIN = 5.0
@@ -50,11 +50,16 @@ class Servers:
 
     def wait_for(self, name_server: str, brokers: set[str], *, within: float) -> None:
         """Wait until a name server knows these brokers and no others."""
-        end = time.monotonic() + within
         with BlockingCluster(name_server) as cluster:
-            while set(found := cluster.all_brokers()) != brokers:
-                assert time.monotonic() < end, (name_server, found)
-                time.sleep(0.05)
+            wait_until(lambda: brokers_of(cluster) == brokers, lambda: brokers_of(cluster), within=within)
+
+
+def brokers_of(cluster: BlockingCluster) -> set[str]:
+    """The brokers that its name server knows by now."""
+    try:
+        return set(cluster.all_brokers())
+    except NoBroker:
+        return set()
 
 
 def queues_of(cluster: BlockingCluster, topic: str) -> set[tuple[str, int]]:

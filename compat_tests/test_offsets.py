@@ -23,7 +23,6 @@ from rocketwire.compat.brokers.ports import free_ports
 
 PULL, QUERY_OFFSET, UPDATE_OFFSET, CREATE_GROUP = 11, 14, 15, 200
 CONSUME_STATS, RESET_OFFSET, CONSUME_TIME_SPAN, LITE_PULL = 208, 222, 303, 361
-PULL_OFFSET_MOVED: Final = 21
 QUERY_NOT_FOUND: Final = 22
 TOPIC: Final = "Offsets"
 END: Final = 3  # of its first queue; the second one is empty
@@ -175,26 +174,6 @@ def _plant(file: Path) -> None:
 def test_an_offset_is_taken_and_handed_out_as_apache_does(scene: Scene, version: str) -> None:
     ours = scene.committed["rocketwire"]
     assert {case: ours[case] for case in scene.committed[version]} == scene.committed[version]
-
-
-def test_an_offset_below_zero_is_not_handed_out(scene: Scene) -> None:
-    for way in WAYS:
-        for offset in BELOW_ZERO:
-            seen = scene.committed["rocketwire"][way, offset]
-            assert seen == Seen(
-                committed=True, offset=0, in_stats=((0, 0), (END, 0)), at_oldest=True, pulled=(0, "1")
-            ), (way, offset)
-
-
-def test_who_is_behind_the_end_is_sent_back_to_it(scene: Scene) -> None:
-    for offset in BEHIND:
-        seen = scene.committed["rocketwire"]["15", offset]
-        assert (seen.offset, seen.pulled) == (int(offset), (PULL_OFFSET_MOVED, str(END)))
-
-
-def test_no_number_is_refused(scene: Scene) -> None:
-    for way in WAYS:
-        assert not any(scene.committed["rocketwire"][way, offset].committed for offset in NO_NUMBERS)
 
 
 def test_a_group_without_an_offset_may_ask_for_none_as_with_5_5_0(scene: Scene) -> None:
