@@ -6,23 +6,17 @@ One script runs with the tools of 4.9.7 and 5.5.0 on rocketwire and on Apache's 
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from compat_tests import admin_tools, remoting
+from compat_tests import admin_tools
 from compat_tests.endpoints import Rocketwire
 from rocketwire.compat.brokers.endpoint import Apache, Endpoint, running
 from rocketwire.compat.clients.client import Client, Clients
 
-Fields = Mapping[str, str | int]
-DELETE_TOPIC: Final = 215
-COMMIT: Final = 15
-COMMITTED: Final = 14
-MAX_OFFSET: Final = 30
 _CLUSTER: Final = ("-c", "DefaultCluster")
 _CONFIG: Final = "getNamesrvConfig"
 _SCRIPT: Final = (
@@ -99,30 +93,3 @@ def test_mqadmin_prints_the_same(both: tuple[Endpoint, Endpoint], version: str, 
         expected = printed(clients, version, apache)
         assert any("delete topic [Doomed] from NameServer success." in lines for _, lines in expected)
         assert printed(clients, version, ours) == expected
-
-
-def _send(broker: str, topic: str) -> int:
-    """Send a message, and return its queue offset."""
-    with remoting.Connection(broker) as connection:
-        (answer,) = connection.ask_all([remoting.send(topic)])
-    assert answer.code == 0
-    return int(answer.fields["queueOffset"])
-
-
-def test_deleting_survives_a_kill(tmp_path: Path) -> None:
-    """Apache's broker makes the queues of a deleted topic again after a kill."""
-    with running(Rocketwire(tmp_path)) as endpoint:
-        broker = endpoint.broker
-        assert [_send(broker, "Doomed") for _ in range(5)] == list(range(5))
-        assert [_send(broker, "Kept") for _ in range(5)] == list(range(5))
-        committed: Fields = {"consumerGroup": "G", "topic": "Doomed", "queueId": 0}
-        remoting.request(broker, COMMIT, {**committed, "commitOffset": 3})
-        time.sleep(6)  # it is saved
-        assert remoting.request(broker, DELETE_TOPIC, {"topic": "Doomed"}).code == 0
-        for life in range(3):
-            endpoint.kill()
-            endpoint.start()
-            assert remoting.request(broker, *remoting.pull("Doomed")).code == (0 if life else 17)
-            assert remoting.request(broker, COMMITTED, committed).fields.get("offset") == "0"
-            assert remoting.request(broker, MAX_OFFSET, {"topic": "Kept", "queueId": 0}).fields["offset"] == "5"
-            assert _send(broker, "Doomed") == life
