@@ -19,7 +19,7 @@ VERSION: Final = "4.9.7"
 _SOURCES: Final = {"4.9.7": ("common", "v4", "mqadmin"), "5.5.0": ("common", "v5", "mqadmin")}
 VERSIONS: Final = tuple(_SOURCES)
 _OWN: Final = Path(__file__).parent / "java"
-# Without it 5.x's logback tells of itself on the standard output.
+# Without it 5.x's logback writes about itself to the standard output.
 _SILENT: Final = """<configuration>
   <statusListener class="org.apache.rocketmq.logging.ch.qos.logback.core.status.NopStatusListener"/>
 </configuration>

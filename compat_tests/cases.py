@@ -141,7 +141,7 @@ _KNOWN: Final[list[tuple[Endpoint, Facts]]] = []
 
 
 def facts_of(endpoint: Endpoint) -> Facts:
-    """What is known of an endpoint, asked once; another one may have its address later."""
+    """What is known of an endpoint, probed once; another one may have its address later."""
     for known, facts in _KNOWN:
         if known is endpoint:
             return facts

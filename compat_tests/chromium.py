@@ -131,7 +131,7 @@ class Browser:
                 return answer
 
     def events(self) -> list[dict[str, Any]]:
-        """What happened since this was asked last."""
+        """What happened since the last call."""
         found = list(self._events)
         self._events.clear()
         return found

@@ -107,9 +107,9 @@ def programs_of(config: pytest.Config) -> Programs:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Print the target and where the clients run: a run without containers must show. Spark's tests need none."""
-    asked = (config.invocation_params.dir / argument.partition("::")[0] for argument in config.args)
-    needless = config.option.collectonly or all(path.is_relative_to(_SPARK) for path in asked)
-    where = "not asked" if needless else programs_of(config).description
+    chosen = (config.invocation_params.dir / argument.partition("::")[0] for argument in config.args)
+    needless = config.option.collectonly or all(path.is_relative_to(_SPARK) for path in chosen)
+    where = "not needed" if needless else programs_of(config).description
     return [f"endpoint: {config.getoption('--target')}", f"Java clients: {where}"]
 
 

@@ -33,7 +33,7 @@ class Programs:
 def find_programs(where: str = "auto") -> Programs:
     """The programs in a container, or on the host where no engine works (`where`: "container", "host" or "auto").
 
-    Raises ArtifactError when "container" is asked for and none works.
+    Raises ArtifactError when "container" is wanted and none works.
     """
     reason = "asked for"
     if where != "host":

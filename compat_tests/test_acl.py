@@ -68,7 +68,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 
 
 def guarded_apache(folder: Path) -> ApacheBroker:
-    """Apache's broker with the accounts of `acl_cases`, to be asked directly: it needs no name server."""
+    """Apache's broker with the accounts of `acl_cases`, for requests sent to it directly: it needs no name server."""
     conf = folder / "home" / "conf"
     conf.mkdir(parents=True)
     shutil.copy(acl_cases.ACCOUNTS, conf / "plain_acl.yml")
@@ -213,7 +213,7 @@ def reached(broker: str) -> dict[str, str | None]:
 
     message, half = stored(KEYS="K", UNIQ_KEY="U"), stored(TRAN_MSG="true", PGROUP="P", UNIQ_KEY="H")
     end = {"producerGroup": "P", "tranStateTableOffset": "0", "commitOrRollback": "8", "msgId": "H"}
-    asked = {
+    requests = {
         "view": (33, {"offset": message}),
         "view half": (33, {"offset": half}),
         "give back": (36, {"offset": message, "group": "GroupA", "delayLevel": "0"}),
@@ -222,7 +222,7 @@ def reached(broker: str) -> dict[str, str | None]:
         "end of a queue": (30, {"topic": "TopicC", "queueId": "0"}),
         "query": (12, {"topic": "TopicC", "key": "K", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": "9" * 13}),
     }
-    answers = {what: ask(OPEN, code, fields) for what, (code, fields) in asked.items()}
+    answers = {what: ask(OPEN, code, fields) for what, (code, fields) in requests.items()}
     return {
         what: None if answer.code == 0 else str(acl_cases.refusal(answer.code, answer.remark)).partition(": ")[2]
         for what, answer in answers.items()

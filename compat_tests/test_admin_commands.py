@@ -179,7 +179,7 @@ STEPS: Final[tuple[Step | Callable[[Scene], None], ...]] = (
     step("group show order --json", 1),
     step("group members orders --json", 1),
     step("group lag orders --json", 1),
-    # A broker of 4.x does not tell "no offset" from 0.
+    # A broker of 4.x does not distinguish "no offset" from 0.
     step("offset reset orders --topic Orders --to 2 --dry-run --json", differs="old"),
     step("group lag orders --json", 1),
     step("offset reset orders --topic Orders --to 2 --json", differs="old"),

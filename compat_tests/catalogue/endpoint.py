@@ -13,7 +13,7 @@ from rocketwire.remoting.credentials import Credentials
 
 
 class Product(StrEnum):
-    """Whose endpoint it is, as far as it can be told; APACHE stands for everything that is not rocketwire."""
+    """The maker of an endpoint, as far as it shows; APACHE stands for everything that is not rocketwire."""
 
     ROCKETWIRE = "rocketwire"
     APACHE = "Apache RocketMQ"
@@ -50,9 +50,9 @@ class Facts:
         version: The version of Apache's that it says to be, as `4.9.7`; empty if it says none.
         cluster: The name of its cluster.
         offers: What its settings allow and forbid; what is not among the keys is not known.
-        delays: ms of each delay level, from level 1 on; empty if it does not tell.
+        delays: ms of each delay level, from level 1 on; empty if it does not report them.
         settings: Lines about it for readers.
-        configuration: The broker's keys and values, as far as it tells them.
+        configuration: The broker's keys and values, as far as it reports them.
     """
 
     access: Access

@@ -100,7 +100,7 @@ def user_properties(event: Event) -> dict[str, str]:
 
 
 def assert_same(event: Event, sent: Outgoing) -> None:
-    """Assert that the received message is the one sent: body, tags, keys, flag (if the client tells it), properties."""
+    """Assert that the received message is the one sent: body, tags, keys, flag (if the client has it), properties."""
     expected = (body_digest(sent.content), sent.tags, sent.keys, sent.flag, dict(sent.properties))
     got = (digest(event), event["tags"], event["keys"], event.get("flag", sent.flag), user_properties(event))
     assert got == expected, f"received {got}, sent {expected}"

@@ -1,4 +1,4 @@
-"""Reads a topic with rocketwire's own client, and tells it as the program PullAll does."""
+"""Reads a topic with rocketwire's own client, and prints it as the program PullAll does."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _records(
 
 
 def _event(record: MessageRecord, broker: str, size: int) -> Event:
-    """What java/sources/common/Out.java tells of a message."""
+    """What java/sources/common/Out.java prints of a message."""
     message = decode_message(record, broker)
     body = message.body
     return {

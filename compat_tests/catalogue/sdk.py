@@ -4,7 +4,7 @@ Their programs, each of which all clients offer but the last ones of a line:
 
 - `Publish`, `PublishInTransaction`, `Recall`: a producer sends messages, in transactions, and recalls timed ones.
 - `OpenSimple`, `Receive`, `Ack`, `ChangeInvisible`: a simple consumer, which stays open under a `name`.
-- `OpenPush`, `Taken`: a push consumer, which stays open and keeps what its listener is given until it is asked.
+- `OpenPush`, `Taken`: a push consumer, which stays open and keeps what its listener gets until `Taken`.
 - `Close`: closes a consumer.
 
 clients/sdk/java/sources says what each takes and prints.
@@ -37,7 +37,7 @@ LATE: Final = 20.0
 
 
 class NotOpened(Exception):
-    """A consumer did not open; the text is what the client told."""
+    """A consumer did not open; the text is what the client printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class Push:
     name: str
 
     def taken(self, count: int, *, settle: int = 300) -> list[Event]:
-        """What its listener got since it was asked last, once there are so many, and `settle` ms are over."""
+        """What its listener got since the last call, once there are so many, and `settle` ms are over."""
         return events(self.client.run("Taken", name=self.name, count=count, settle=settle), "received")
 
 
@@ -115,7 +115,7 @@ def _opened(case: Case, program: str, name: str, **arguments: Argument) -> Itera
 
 
 def publish(case: Case, topic: str, messages: Sequence[Outgoing], **more: Argument) -> dict[str, Event]:
-    """Send messages with the client under test; what it told of each, by the body. All must be taken."""
+    """Send messages with the client under test; what it printed of each, by the body. All must be taken."""
     got = case.client.run("Publish", {"topic": topic, "message": messages, **more})
     assert events(got, "refused") == []
     sent = {event["text"]: event for event in events(got, "sent")}
@@ -124,7 +124,7 @@ def publish(case: Case, topic: str, messages: Sequence[Outgoing], **more: Argume
 
 
 def asked_until(run: Callable[..., list[Event]], messages: Sequence[Outgoing], wanted: Sequence[str]) -> list[Event]:
-    """Send messages in transactions, and answer checks until each of `wanted` was asked of, as often as it is there.
+    """Send messages in transactions, and answer checks until each of `wanted` was checked, as often as it occurs.
 
     A broker of 5.x may ask of a message once more than it has to, while it takes the answer before.
 
@@ -133,12 +133,12 @@ def asked_until(run: Callable[..., list[Event]], messages: Sequence[Outgoing], w
         messages: The messages, their keys the answers in turn.
         wanted: Bodies of messages.
     """
-    asked = events(run(message=messages, checks=len(wanted)), "checked")
-    while missing := Counter(wanted) - Counter(event["text"] for event in asked):
+    checked = events(run(message=messages, checks=len(wanted)), "checked")
+    while missing := Counter(wanted) - Counter(event["text"] for event in checked):
         more = events(run(checks=1, last=1), "checked")
         assert more, f"nobody asks of {', '.join(missing)}"
-        asked += more
-    return asked
+        checked += more
+    return checked
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from rocketwire.compat.messages import Event
 LONGEST: Final = 300.0
 """Seconds that no program takes: what it waits for itself, it gives up before."""
 _PATIENCE: Final = 0.6
-"""What a program waits for messages, as a part of the time that is left: then it tells what has come."""
+"""What a program waits for messages, as a part of the time that is left: then it prints what it has received."""
 
 
 class Starter(Protocol):

@@ -1,4 +1,4 @@
-"""What the clients' programs are built from, told by a digest: what is built from the same is not built again."""
+"""Digests of the sources of the clients' programs: what is built from the same sources is not built again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One attempt of a scenario: how it went, and what tells why."""
+"""One attempt of a scenario: its outcome, and what explains it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from rocketwire.compat.engine.recording import summary
 from rocketwire.compat.results import Difference
 from rocketwire.wire.facts.codes import RequestCode
 
-_MOST: Final = 40  # differences that are told
+_MOST: Final = 40  # differences that are listed
 _LONGEST: Final = 500  # characters of a value
 _BY_THE_CLOCK: Final = frozenset(
     {

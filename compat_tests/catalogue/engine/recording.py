@@ -68,7 +68,7 @@ class Recording:
     def _run(self) -> None:
         try:
             trio.run(self._proxy)
-        except BaseException as error:  # noqa: BLE001 - told by __enter__
+        except BaseException as error:  # noqa: BLE001 - __enter__ raises it
             self._failure = error
         finally:
             self._ready.set()

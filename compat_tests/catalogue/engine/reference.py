@@ -30,7 +30,7 @@ _TAKEN: Final = (
     "recallMessageEnable",
     "traceTopicEnable",
 )
-"""The keys that the reference gets from the endpoint, where this tells them."""
+"""The keys that the reference gets from the endpoint, where the endpoint reports them."""
 
 
 def names() -> list[str]:

@@ -59,7 +59,7 @@ class Settings:
     limit: float | None = None
 
 
-Told = Callable[[Result], None]
+Observer = Callable[[Result], None]
 """Is called with each result as it comes, from the thread that called `run`."""
 
 
@@ -96,7 +96,7 @@ class Run:
                 self._waiting.put(task)
                 self._left[task.client] += 1
 
-    def run(self, told: Told) -> list[Result]:
+    def run(self, observe: Observer) -> list[Result]:
         """Run all tasks, compare frames with those of the reference, and remove all topics and groups.
 
         Raises:
@@ -106,7 +106,7 @@ class Run:
 
         def take(result: Result) -> None:
             results.append(result)
-            told(result)
+            observe(result)
 
         for task in self.tasks:
             if task.reason:
@@ -159,15 +159,15 @@ class Run:
             self._done.put(error)
 
     def _result(self, task: Task) -> Result:
-        first, told = self._attempt(task, recorded=False)
+        first, attempt = self._attempt(task, recorded=False)
         if first.outcome in {Outcome.PASS, Outcome.NOT_OFFERED}:
-            attempts = () if first.outcome is Outcome.NOT_OFFERED else (told,)
+            attempts = () if first.outcome is Outcome.NOT_OFFERED else (attempt,)
             return _result(task, first.outcome, first.reason, first.seconds, attempts)
-        second, told_again = self._attempt(task, recorded=True)
+        second, again = self._attempt(task, recorded=True)
         outcome, reason = second.outcome, second.reason
         if outcome is Outcome.PASS:
             outcome, reason = Outcome.FLAKY, f"it passed when it ran again; at first: {first.reason}"
-        return _result(task, outcome, reason, first.seconds + second.seconds, (told, told_again))
+        return _result(task, outcome, reason, first.seconds + second.seconds, (attempt, again))
 
     def _attempt(self, task: Task, *, recorded: bool) -> tuple[Tried, Attempt]:
         facts = self.settings.sides[task.side]

@@ -17,7 +17,7 @@ _SOURCE: Final = "Apache 4.9, ScheduleMessageService; rocketmq.apache.org, Delay
 
 
 def lateness(event: Event, delay: int) -> int:
-    """How long after it was due a message was delivered, by the times that its records tell."""
+    """How long after it was due a message was delivered, by the times in its records."""
     return int(event["storeTimestamp"] - event["bornTimestamp"] - delay)
 
 

@@ -48,7 +48,7 @@ def each_once(case: Case) -> None:
 def woken(case: Case) -> None:
     topic, group = case.topic(2, kind="NORMAL"), case.consumers()
     with push(case, topic, group) as consumer:
-        time.sleep(6)  # until it has been told its queues
+        time.sleep(6)  # until it has its queues
         with sent_after(case, 0.5, topic, "wake up") as sent:
             (received,) = consumer.taken(1)
         assert received["text"] == "wake up"

@@ -102,7 +102,7 @@ def batch(case: Case) -> None:
     messages = [Outgoing(body=f"message {number}", tags="T", properties={"n": str(number)}) for number in range(5)]
     got = case.client.run("PublishBatch", topic=topic, message=messages)
     assert events(got, "refused") == []
-    assert events(got, "sent")  # Apache tells of the first only
+    assert events(got, "sent")  # Apache answers with the first only
     stored = case.read(topic, len(messages))
     assert [event["text"] for event in stored] == [each.body for each in messages]
     assert {event["tags"] for event in stored} == {"T"}

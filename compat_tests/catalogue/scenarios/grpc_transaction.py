@@ -53,7 +53,7 @@ def checked(case: Case) -> None:
     for event in asked:
         assert (event["topic"], event["tags"], event["properties"]["plan"]) == (topic, "Tag", event["text"])
     came = Counter(event["text"] for event in case.read(topic, 3))
-    # Who is asked while its commit is under way commits twice, and Apache's broker takes both.
+    # A producer that is checked while its commit is under way commits twice, and Apache's broker takes both.
     again = Counter(event["text"] for event in asked) - Counter(wanted)
     assert Counter({"c": 1, "uc": 1, "uuc": 1}) <= came <= Counter({"c": 1, "uc": 1, "uuc": 1}) + again
 

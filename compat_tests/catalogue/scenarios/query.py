@@ -55,7 +55,9 @@ def no_more_than_asked(case: Case) -> None:
     of_brokers: dict[str, list[int]] = {}
     for number, event in enumerate(events(got, "sent")):
         of_brokers.setdefault(event["broker"], []).append(number)
-    newest = sorted(number for numbers in of_brokers.values() for number in numbers[-5:])  # each broker is asked
+    newest = sorted(
+        number for numbers in of_brokers.values() for number in numbers[-5:]
+    )  # each broker answers the query
     assert sorted(int(event["text"]) for event in events(got, "by key")) == newest
 
 

@@ -152,7 +152,7 @@ def _place(message_id: str) -> str:
 
 
 def _orderly(case: Case, suspend: int, least: int) -> None:
-    """A failed message holds its queue up; it comes again at once, no broker asked, until it is a dead letter."""
+    """A failed message blocks its queue; the client itself redelivers it until it is a dead letter."""
     topic, group = _known(case)
     messages = [failing("first", 0), failing("stuck"), failing("last", 1)]
     sent = send(case, topic, messages)

@@ -112,7 +112,7 @@ def every_outcome(case: Case) -> None:
     assert (given_up["text"], given_up["properties"][names.REAL_TOPIC]) == ("u", topic)
     assert given_up["properties"][names.TRANSACTION_CHECK_TIMES] == str(MOST_CHECKS)
 
-    # An administrator may have its producers asked again.
+    # An administrator may have the broker check it with its producers again.
     host, _, port = given_up["storeHost"].removeprefix("/").rpartition(":")
     fields = ResumeCheckHalfMessageRequestHeader(
         msg_id=offset_message_id(encode_host(host, int(port)), given_up["physicalOffset"])

@@ -1,4 +1,4 @@
-"""The adapter of RocketMQ's OpenMessaging client, which is told name servers by an access point's URL."""
+"""The adapter of RocketMQ's OpenMessaging client, which gets name servers by an access point's URL."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from rocketwire.remoting import Credentials, Message
 
 
 class NotExpressible(Exception):
-    """A message is asked for with something that the client cannot send."""
+    """The request wants a message that the client cannot send."""
 
 
 class Wanted(NamedTuple):

@@ -1,4 +1,4 @@
-"""Logs and frames for the page: cut to a size and packed, a block per scenario, which the page unpacks when asked."""
+"""Logs and frames for the page: cut to a size and packed, a block per scenario, which the page unpacks to show it."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def _packed(results: Results, limits: Limits, budget: int) -> Evidence | None:
             own[result.scenario].append(result)
     shaper = _Shaper(limits)
     blocks: dict[str, str] = {}
-    for scenario, told in own.items():
-        cells = {f"{plain(each.client)}/{each.side}": shaper.result(each) for each in told}
+    for scenario, listed in own.items():
+        cells = {f"{plain(each.client)}/{each.side}": shaper.result(each) for each in listed}
         blocks[scenario] = base64.b64encode(zlib.compress(msgspec.json.encode(cells), 9)).decode()
         budget -= len(blocks[scenario])
         if budget < 0:

@@ -102,7 +102,7 @@ class _Checker(TransactionChecker):  # type: ignore[misc]
 
     @property
     def checks(self) -> int:
-        """How often it was asked."""
+        """How many checks it got."""
         return self._asked.total()
 
 
@@ -224,7 +224,7 @@ class _Listener(MessageListener):  # type: ignore[misc]
             raise AsAsked
         return ConsumeResult.FAILURE
 
-    def tell(self) -> int:
+    def print_received(self) -> int:
         """Print what came since the last time, and count it."""
         with self._lock:
             received, self._unread = self._unread, []
@@ -254,12 +254,12 @@ def _open_push(request: Request) -> None:
 def _taken_by_listener(request: Request) -> None:
     listener = _LISTENERS[request.text("name")]
     end = time.monotonic() + request.number("wait", _LONG)
-    got = listener.tell()
+    got = listener.print_received()
     while got < request.number("count", 0) and time.monotonic() < end:
         time.sleep(0.01)
-        got += listener.tell()
+        got += listener.print_received()
     time.sleep(request.number("settle", 300) / 1000)
-    listener.tell()
+    listener.print_received()
 
 
 def _close(request: Request) -> None:
