@@ -13,6 +13,7 @@ from rocketwire.store.layout import consume_queue, index, timer_log
 from rocketwire.wire import batch, header, names, signature
 from rocketwire.wire.facts import codes, properties, record
 from rocketwire.wire.facts.layout import positions
+from rocketwire.wire.grpc.definition_pb2 import Code
 from rocketwire.wire.headers._codec import WireHeader
 from rocketwire.wire.headers.offset import UpdateConsumerOffsetRequestHeader
 from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
@@ -63,6 +64,7 @@ def facts() -> dict[str, Facts]:
             "FIELD_SIGNATURE": signature.SIGNATURE,
             "FIELD_SECURITY_TOKEN": signature.SECURITY_TOKEN,
         },
+        "wire.grpc": {f"GRPC_CODE_{name}": number for name, number in Code.items()},
         "wire.names": _constants("", vars(names)),
         "wire.batch": _positions("BATCH_ITEM", batch.BATCH_ITEM),
         "wire.facts.properties": {

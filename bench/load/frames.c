@@ -8,6 +8,8 @@
 
 #include "core/facts.h"
 
+#define NAMED(field) "\"" field "\":\"" /* a field of the JSON, up to its value */
+
 enum { MAX_RECONSUME_TIMES = 16, PROPERTIES_ROOM = 600, PULL_TEXT = 480 /* more than all of a pull but its names */ };
 
 #define TAIL_BEFORE_OPAQUE ",\"flag\":0,\"language\":\"JAVA\",\"opaque\":"
@@ -211,15 +213,15 @@ size_t write_pull(unsigned char *out, uint32_t opaque, const char *topic, const 
         exit(2);
     }
     p = put_number(put_text(p, "{\"code\":"), CODE_PULL_MESSAGE);
-    p = put_number(put_text(p, ",\"extFields\":{\"queueId\":\""), (uint64_t)queue);
-    p = put_number(put_text(p, "\",\"maxMsgNums\":\""), (uint64_t)max_messages);
-    p = put_number(put_text(p, "\",\"sysFlag\":\""), PULL_SYS_FLAG_COMMIT_OFFSET | PULL_SYS_FLAG_SUSPEND);
-    p = put_number(put_text(p, "\",\"suspendTimeoutMillis\":\"15000\",\"commitOffset\":\""), (uint64_t)offset);
-    p = put_text(put_text(p, "\",\"bname\":\""), broker_name);
-    p = put_text(put_text(p, "\",\"topic\":\""), topic);
-    p = put_number(put_text(p, "\",\"queueOffset\":\""), (uint64_t)offset);
-    p = put_text(put_text(p, "\",\"expressionType\":\""), sql == NULL ? "TAG" : "SQL92");
-    p = put_text(put_text(p, "\",\"subVersion\":\"0\",\"consumerGroup\":\""), group);
+    p = put_number(put_text(p, ",\"extFields\":{" NAMED(FIELD_QUEUE_ID)), (uint64_t)queue);
+    p = put_number(put_text(p, "\"," NAMED(FIELD_MAX_MSG_NUMS)), (uint64_t)max_messages);
+    p = put_number(put_text(p, "\"," NAMED(FIELD_SYS_FLAG)), PULL_SYS_FLAG_COMMIT_OFFSET | PULL_SYS_FLAG_SUSPEND);
+    p = put_number(put_text(p, "\"," NAMED(FIELD_SUSPEND_TIMEOUT_MILLIS) "15000\"," NAMED(FIELD_COMMIT_OFFSET)), (uint64_t)offset);
+    p = put_text(put_text(p, "\"," NAMED(FIELD_BNAME)), broker_name);
+    p = put_text(put_text(p, "\"," NAMED(FIELD_TOPIC)), topic);
+    p = put_number(put_text(p, "\"," NAMED(FIELD_QUEUE_OFFSET)), (uint64_t)offset);
+    p = put_text(put_text(p, "\"," NAMED(FIELD_EXPRESSION_TYPE)), sql == NULL ? "TAG" : "SQL92");
+    p = put_text(put_text(p, "\"," NAMED(FIELD_SUB_VERSION) "0\"," NAMED(FIELD_CONSUMER_GROUP)), group);
     p = put_number(put_text(p, "\"}" TAIL_BEFORE_OPAQUE), opaque);
     p = put_text(p, TAIL_AFTER_OPAQUE);
     put32(out, (uint32_t)(4 + (p - header)));
@@ -234,8 +236,8 @@ size_t write_heartbeat(unsigned char *out, uint32_t opaque, const char *topic, c
     int length = snprintf(body, sizeof body,
                           "{\"clientID\":\"%s\",\"consumerDataSet\":[{\"consumeFromWhere\":\"CONSUME_FROM_FIRST_OFFSET\","
                           "\"consumeType\":\"CONSUME_PASSIVELY\",\"groupName\":\"%s\",\"messageModel\":\"CLUSTERING\","
-                          "\"subscriptionDataSet\":[{\"classFilterMode\":false,\"codeSet\":[],\"expressionType\":\"%s\","
-                          "\"subString\":\"%s\",\"subVersion\":0,\"tagsSet\":[],\"topic\":\"%s\"}],\"unitMode\":false}],"
+                          "\"subscriptionDataSet\":[{\"classFilterMode\":false,\"codeSet\":[]," NAMED(FIELD_EXPRESSION_TYPE) "%s\","
+                          "\"subString\":\"%s\",\"subVersion\":0,\"tagsSet\":[]," NAMED(FIELD_TOPIC) "%s\"}],\"unitMode\":false}],"
                           "\"producerDataSet\":[{\"groupName\":\"CLIENT_INNER_PRODUCER\"}]}",
                           client_id, group, sql == NULL ? "TAG" : "SQL92", sql == NULL ? "*" : sql, topic);
     return frame(out, FRAME_ROOM, body, (size_t)length, "{\"code\":%d" TAIL, CODE_HEART_BEAT, opaque);
@@ -245,7 +247,7 @@ size_t write_create_topic(unsigned char *out, uint32_t opaque, const char *topic
 {
     return frame(out, FRAME_ROOM, "", 0,
                  "{\"code\":%d,\"extFields\":{\"readQueueNums\":\"%d\",\"perm\":\"6\",\"writeQueueNums\":\"%d\","
-                 "\"topicFilterType\":\"SINGLE_TAG\",\"topic\":\"%s\",\"defaultTopic\":\"" AUTO_CREATE_TOPIC "\",\"topicSysFlag\":\"0\","
+                 "\"topicFilterType\":\"SINGLE_TAG\"," NAMED(FIELD_TOPIC) "%s\"," NAMED(FIELD_DEFAULT_TOPIC) AUTO_CREATE_TOPIC "\",\"topicSysFlag\":\"0\","
                  "\"order\":\"false\"}" TAIL,
                  CODE_UPDATE_AND_CREATE_TOPIC, queues, queues, topic, opaque);
 }
@@ -253,7 +255,7 @@ size_t write_create_topic(unsigned char *out, uint32_t opaque, const char *topic
 size_t write_max_offset(unsigned char *out, uint32_t opaque, const char *topic, const char *broker_name, int queue)
 {
     return frame(out, FRAME_ROOM, "", 0,
-                 "{\"code\":%d,\"extFields\":{\"queueId\":\"%d\",\"bname\":\"%s\",\"topic\":\"%s\"}" TAIL,
+                 "{\"code\":%d,\"extFields\":{" NAMED(FIELD_QUEUE_ID) "%d\"," NAMED(FIELD_BNAME) "%s\"," NAMED(FIELD_TOPIC) "%s\"}" TAIL,
                  CODE_GET_MAX_OFFSET, queue, broker_name, topic, opaque);
 }
 
@@ -261,8 +263,8 @@ size_t write_commit(unsigned char *out, uint32_t opaque, const char *group, cons
                     const struct sent_message *message)
 {
     return frame(out, FRAME_ROOM, "", 0,
-                 "{\"code\":%d,\"extFields\":{\"producerGroup\":\"%s\",\"bname\":\"%s\",\"commitLogOffset\":\"%lld\","
-                 "\"msgId\":\"%s%012llX\",\"tranStateTableOffset\":\"%lld\",\"commitOrRollback\":\"%d\","
+                 "{\"code\":%d,\"extFields\":{" NAMED(FIELD_PRODUCER_GROUP) "%s\"," NAMED(FIELD_BNAME) "%s\",\"commitLogOffset\":\"%lld\","
+                 NAMED(FIELD_MSG_ID) "%s%012llX\",\"tranStateTableOffset\":\"%lld\",\"commitOrRollback\":\"%d\","
                  "\"fromTransactionCheck\":\"false\"}" TAIL,
                  CODE_END_TRANSACTION, group, broker_name, (long long)message->physical_offset, message->unique_prefix,
                  (unsigned long long)message->counter, (long long)message->queue_offset, SYS_FLAG_TRANSACTION_COMMIT, opaque);
@@ -272,8 +274,8 @@ size_t write_send_back(unsigned char *out, uint32_t opaque, const char *topic, c
                        const char *broker_name, const struct sent_message *message, int delay_level)
 {
     return frame(out, FRAME_ROOM, "", 0,
-                 "{\"code\":%d,\"extFields\":{\"maxReconsumeTimes\":\"%d\",\"offset\":\"%lld\",\"bname\":\"%s\","
-                 "\"delayLevel\":\"%d\",\"originTopic\":\"%s\",\"originMsgId\":\"%s%012llX\",\"unitMode\":\"false\","
+                 "{\"code\":%d,\"extFields\":{" NAMED(FIELD_MAX_RECONSUME_TIMES) "%d\",\"offset\":\"%lld\"," NAMED(FIELD_BNAME) "%s\","
+                 "\"delayLevel\":\"%d\",\"originTopic\":\"%s\",\"originMsgId\":\"%s%012llX\"," NAMED(FIELD_UNIT_MODE) "false\","
                  "\"group\":\"%s\"}" TAIL,
                  CODE_CONSUMER_SEND_MSG_BACK, MAX_RECONSUME_TIMES, (long long)message->physical_offset, broker_name, delay_level, topic,
                  message->unique_prefix, (unsigned long long)message->counter, group, opaque);

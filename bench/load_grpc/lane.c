@@ -107,7 +107,7 @@ int lane_wait(struct lane *lane, const char *what)
 
 static void require(struct verdict verdict, const char *what)
 {
-    if (verdict.code != OK)
+    if (verdict.code != GRPC_CODE_OK)
         fail("%s: code %lld, %.*s", what, (long long)verdict.code,
              (int)(verdict.text.length > 300 ? 300 : verdict.text.length),
              verdict.text.start == NULL ? "" : verdict.text.start);
@@ -131,7 +131,7 @@ int lane_received(const struct slot *slot, struct delivered *out, int most)
     int count = read_received(slot->answer, slot->have, out, most, &verdict);
     if (count < 0)
         fail("receive: the answer cannot be read");
-    if (count == 0 && verdict.code != MESSAGE_NOT_FOUND)
+    if (count == 0 && verdict.code != GRPC_CODE_MESSAGE_NOT_FOUND)
         require(verdict, "receive");
     return count;
 }

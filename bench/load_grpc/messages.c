@@ -267,7 +267,7 @@ struct verdict read_verdict(const unsigned char *message, size_t length, int *re
             if (inner.data == NULL || inner.length == 0 || inner.data[0] != (1 << 3 | VARINT))
                 continue;
             one = read_status(inner.data, inner.length);
-            *refused += one.code != OK;
+            *refused += one.code != GRPC_CODE_OK;
         }
     }
     return verdict;

@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ID_DIGITS = 34, ID_COUNTER_DIGITS = 16, REQUEST_ROOM = 2048, OK = 20000, MESSAGE_NOT_FOUND = 40401 };
+#include "core/facts.h"
+
+enum { ID_DIGITS = 34, ID_COUNTER_DIGITS = 16, REQUEST_ROOM = 2048 };
 
 /* Paths of the methods. */
 extern const char SEND_MESSAGE[], RECEIVE_MESSAGE[], ACK_MESSAGE[], TELEMETRY[];

@@ -208,14 +208,14 @@ public final class Connection implements Closeable {
       return fields;
     }
     TreeMap<String, String> named = new TreeMap<>(fields);
-    named.put("AccessKey", endpoint.accessKey);
+    named.put(Facts.FIELD_ACCESS_KEY, endpoint.accessKey);
     try {
       Mac mac = Mac.getInstance("HmacSHA1");
       mac.init(new SecretKeySpec(endpoint.secretKey.getBytes(StandardCharsets.UTF_8), "HmacSHA1"));
       for (String value : named.values()) {
         mac.update(value.getBytes(StandardCharsets.UTF_8));
       }
-      named.put("Signature", Base64.getEncoder().encodeToString(mac.doFinal(body)));
+      named.put(Facts.FIELD_SIGNATURE, Base64.getEncoder().encodeToString(mac.doFinal(body)));
     } catch (GeneralSecurityException error) {
       throw new IllegalStateException(error); // every JVM has HmacSHA1
     }

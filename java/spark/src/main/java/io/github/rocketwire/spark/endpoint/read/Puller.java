@@ -114,7 +114,7 @@ final class Puller implements Closeable {
     window = Math.min(WINDOW, window + 1);
     long first = piece.span.first();
     long end = piece.span.end();
-    long reached = answer.number("nextBeginOffset");
+    long reached = answer.number(Facts.FIELD_NEXT_BEGIN_OFFSET);
     boolean there = answer.code() == Facts.RESPONSE_SUCCESS;
     long until = there ? Math.min(Math.max(reached, first + 1), end) : reached > first ? Math.min(reached, end) : end;
     if (there) {

@@ -11,7 +11,6 @@ import java.util.Set;
 
 /** Pull requests without membership of a group: they do not wait, and commit nothing. */
 final class Pulls {
-  private static final String WITH_SUBSCRIPTION = "4"; // bit of the system flag
 
   /** The codes of answers that say where the next pull begins; all but success mean that there is no message. */
   static final Set<Integer> PULLED =
@@ -24,23 +23,23 @@ final class Pulls {
   /** The fields of a request for messages of a queue from an offset on, whatever their tags. */
   static Map<String, String> fields(MessageQueue queue, long offset, long most, String group) {
     Map<String, String> fields = of(queue);
-    fields.put("consumerGroup", group);
-    fields.put("queueOffset", Long.toString(offset));
-    fields.put("maxMsgNums", Long.toString(most));
-    fields.put("sysFlag", WITH_SUBSCRIPTION);
-    fields.put("commitOffset", "0");
-    fields.put("suspendTimeoutMillis", "0");
-    fields.put("subVersion", "0");
-    fields.put("subscription", "*");
-    fields.put("expressionType", "TAG");
+    fields.put(Facts.FIELD_CONSUMER_GROUP, group);
+    fields.put(Facts.FIELD_QUEUE_OFFSET, Long.toString(offset));
+    fields.put(Facts.FIELD_MAX_MSG_NUMS, Long.toString(most));
+    fields.put(Facts.FIELD_SYS_FLAG, Integer.toString(Facts.PULL_SYS_FLAG_SUBSCRIPTION));
+    fields.put(Facts.FIELD_COMMIT_OFFSET, "0");
+    fields.put(Facts.FIELD_SUSPEND_TIMEOUT_MILLIS, "0");
+    fields.put(Facts.FIELD_SUB_VERSION, "0");
+    fields.put(Facts.FIELD_SUBSCRIPTION, "*");
+    fields.put(Facts.FIELD_EXPRESSION_TYPE, "TAG");
     return fields;
   }
 
   /** The fields of a request about a queue. */
   static Map<String, String> of(MessageQueue queue) {
     Map<String, String> fields = new HashMap<>();
-    fields.put("topic", queue.topic());
-    fields.put("queueId", Integer.toString(queue.queueId()));
+    fields.put(Facts.FIELD_TOPIC, queue.topic());
+    fields.put(Facts.FIELD_QUEUE_ID, Integer.toString(queue.queueId()));
     return fields;
   }
 
