@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from bench import grpc_cost, proxy_runner, tools
+from bench import grpc_cost, tools
 from bench.choice import NAMES, chosen
 from bench.drivers import Driver, GrpcLoad, JavaClient, LoadFailedError, RawLoad, SdkClient, Timing
 from bench.fronts import FRONTS
@@ -23,6 +23,7 @@ from bench.grpc import WARM as GRPC_WARM
 from bench.ports import Ports, PortsTakenError
 from bench.processes import ServerFailedError, allow_open_files
 from bench.proxy import PROXY
+from bench.proxy import measure as measure_proxy
 from bench.report import (
     GRPC,
     MAIN,
@@ -233,7 +234,7 @@ def _measured_proxy(options: argparse.Namespace, root: Path, plan: Plan, built: 
     artifacts.fetch_jars([("proxy", tools.PROXY_VERSION)])
     before, flush = os.getloadavg()[0], "sync" if options.flush == "sync" else "async"
     setup, load = Setup(flush=flush, load=built.load, ports=Ports()), RawLoad(built.load)
-    cost = proxy_runner.measure(
+    cost = measure_proxy(
         rounds=plan.rounds,
         setup=setup,
         load=load,

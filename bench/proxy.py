@@ -11,11 +11,12 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
-from bench.drivers import LoadFailedError, Timing
+from bench.drivers import Driver, LoadFailedError, RawLoad, Timing
 from bench.processes import Memory, Server
 from bench.sides import HEAP, Apache, OneProcess, Rocketwire, Setup, Side, wait_for_port
 from bench.statistics import Failure, Sample, spread
@@ -55,26 +56,6 @@ COMPARED: Final[Mapping[str, str]] = {
 }
 """What the CPU time is compared for, and what the rows are called."""
 RATES: Final[Mapping[str, int]] = {SEND.name: 300_000, PULL.name: 1_000_000}
-
-
-class Runs(Protocol):
-    """What runs a workload: bench.drivers.GrpcLoad, or a Load."""
-
-    def run(self, side: Side, workload: Workload, timing: Timing) -> Sample | Failure:
-        """Run a workload once."""
-        ...
-
-
-class Load(Runs, Protocol):
-    """What drives the servers: bench.drivers.RawLoad."""
-
-    def create_topic(self, side: Side, topic: str) -> None:
-        """Create a topic."""
-        ...
-
-    def fill(self, side: Side, topic: str, messages: int) -> None:
-        """Fill a topic."""
-        ...
 
 
 class ApacheBehind(Apache):
@@ -133,7 +114,7 @@ class ProxyCost:
     connection: list[float] = field(default_factory=list)
 
 
-def sample(load: Runs, side: Side, workload: Workload, timing: Timing) -> Sample:
+def sample(load: Driver, side: Side, workload: Workload, timing: Timing) -> Sample:
     """One run. Raises LoadFailedError when it gave no figures."""
     outcome = load.run(side, workload, timing)
     if isinstance(outcome, Failure):
@@ -142,7 +123,14 @@ def sample(load: Runs, side: Side, workload: Workload, timing: Timing) -> Sample
 
 
 def take_turns(
-    cost: ProxyCost, direct: Side, through: Side, *, rounds: int, load: Load, timing: Timing, say: Callable[[str], None]
+    cost: ProxyCost,
+    direct: Side,
+    through: Side,
+    *,
+    rounds: int,
+    load: Driver,
+    timing: Timing,
+    say: Callable[[str], None],
 ) -> None:
     """Measure all loads direct and through the proxy. Raises LoadFailedError."""
     for _ in range(rounds):
@@ -159,7 +147,7 @@ def compare_cpu(
     workload: Workload,
     *,
     rounds: int,
-    load: Runs,
+    load: Driver,
     timing: Timing,
     warm: float,
     say: Callable[[str], None],
@@ -179,19 +167,65 @@ def per_connection(before: Memory, after: Memory) -> float:
     return (after.rss - before.rss) / 1024 / CONNECTIONS
 
 
-def remove(root: Path) -> None:
-    """Remove a store."""
-    shutil.rmtree(root, ignore_errors=True)
+def measure(
+    *,
+    rounds: int,
+    setup: Setup,
+    load: RawLoad,
+    grpc: Driver,
+    timing: Timing,
+    warm: float,
+    root: Path,
+    say: Callable[[str], None],
+) -> ProxyCost:
+    """Measure with fresh servers in `root`. Raises ServerFailedError, LoadFailedError, ArtifactError."""
+    cost = ProxyCost()
+    with ExitStack() as stack:
+        behind = ApacheBehind(setup, root / "apache")
+        stack.callback(behind.stop)
+        load.create_topic(behind, SEND.topic)
+        load.create_topic(behind, FILLED_TOPIC)
+        load.fill(behind, FILLED_TOPIC, timing.filled)
+        theirs = behind.proxy(setup, root / "apache")
+        stack.callback(theirs.stop)
+        ours = rocketwire_proxy(behind, setup, root / "apache")
+        stack.callback(ours.stop)
+        proxies = {"apache": theirs, "rocketwire": ours}
+        for workload in (BOTH, GRPC_SEND, GRPC_RECEIVE):
+            drives = load if workload is BOTH else grpc
+            compare_cpu(cost, proxies, workload, rounds=rounds, load=drives, timing=timing, warm=warm, say=say)
+    shutil.rmtree(root / "apache", ignore_errors=True)
+    for _ in range(rounds):
+        with ExitStack() as stack:
+            _ours(cost, stack, setup, load, timing, root / "ours", say)
+        shutil.rmtree(root / "ours", ignore_errors=True)
+    return cost
 
 
-def settle() -> None:
-    """Let a server come to rest."""
+def _ours(
+    cost: ProxyCost,
+    stack: ExitStack,
+    setup: Setup,
+    load: RawLoad,
+    timing: Timing,
+    root: Path,
+    say: Callable[[str], None],
+) -> None:
+    """One round before a fresh broker of ours: idle connections first, then the loads."""
+    behind = Rocketwire(setup, root)
+    stack.callback(behind.stop)
+    through = rocketwire_proxy(behind, setup, root)
+    stack.callback(through.stop)
     time.sleep(_SETTLE_SECONDS)
-
-
-def start_ours(setup: Setup, root: Path) -> Rocketwire:
-    """The broker behind. Raises ServerFailedError."""
-    return Rocketwire(setup, root)
+    before = through.memory()
+    with load.held(through, CONNECTIONS):
+        time.sleep(_SETTLE_SECONDS)
+        cost.connection.append(per_connection(before, through.memory()))
+    say(f"RSS of an idle connection: {cost.connection[-1]:.1f} KiB")
+    load.create_topic(behind, SEND.topic)
+    load.create_topic(behind, FILLED_TOPIC)
+    load.fill(behind, FILLED_TOPIC, timing.filled)
+    take_turns(cost, behind, through, rounds=1, load=load, timing=timing, say=say)
 
 
 def proxy_table(cost: ProxyCost) -> str:

@@ -48,10 +48,7 @@ class FakeLoad:
         self.runs: list[tuple[str, str]] = []
         self._failure = failure
 
-    def create_topic(self, side: Side, topic: str) -> None:
-        pass
-
-    def fill(self, side: Side, topic: str, messages: int) -> None:
+    def stop(self) -> None:
         pass
 
     def run(self, side: Side, workload: Workload, timing: Timing) -> Sample | Failure:
