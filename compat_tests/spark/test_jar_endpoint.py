@@ -26,12 +26,8 @@ from compat_tests.spark.sources import (
 )
 from rocketwire.spark.errors import SparkSourceError
 from rocketwire.spark.schema import COLUMNS
-from rocketwire.wire.facts.codes import RequestCode
-from rocketwire.wire.message import MessageRecord, encode_record
-from tests.cli.endpoint import Answers, Told, fake_server, real_endpoint
-
-PULL = RequestCode.PULL_MESSAGE
-
+from tests.cli.endpoint import Told, fake_server, real_endpoint
+from tests.spark.endpoint.fake_queue import PULL, FakeQueue, damaged_records, record
 
 pytestmark = pytest.mark.usefixtures("jar")
 
@@ -181,41 +177,10 @@ def test_streams_go_on_with_the_other_source(spark: SparkSession, namesrv: str, 
     )
 
 
-def record(number: int, body: bytes) -> bytes:
-    """A stored message of topic T."""
-    return encode_record(MessageRecord(topic="T", queue_id=0, body=body, queue_offset=number))
-
-
-class Queue:
-    """What a broker has of queue 0 of T; queue 1 is empty."""
-
-    def __init__(self, records: list[bytes], *, at_once: int = 32) -> None:
-        self.records = records
-        self.at_once = at_once
-
-    def answers(self, **changes: Callable[[dict[str, str]], Told]) -> Answers:
-        return {
-            RequestCode.GET_MIN_OFFSET: lambda _: Told(0, {"offset": "0"}),
-            RequestCode.GET_MAX_OFFSET: lambda ext: Told(
-                0, {"offset": str(len(self.records) if ext["queueId"] == "0" else 0)}
-            ),
-            PULL: changes.get("pull", self.pull),
-        }
-
-    def pull(self, ext: dict[str, str]) -> Told:
-        offset, most = int(ext["queueOffset"]), min(int(ext["maxMsgNums"]), self.at_once)
-        end = min(offset + most, len(self.records))
-        return self.told(0, end, b"".join(self.records[offset:end]))
-
-    def told(self, code: int, reached: int, body: bytes = b"") -> Told:
-        fields = {"suggestWhichBrokerId": 0, "nextBeginOffset": reached, "minOffset": 0, "maxOffset": len(self.records)}
-        return Told(code, {name: str(value) for name, value in fields.items()}, body)
-
-
 @pytest.mark.parametrize("at_once", [1, 7, 1000])
 def test_the_rows_do_not_depend_on_how_many_a_broker_gives_at_once(spark: SparkSession, at_once: int) -> None:
     numbers = range(300 if at_once == 1 else 30_000)
-    queue = Queue([record(number, b"body %d" % number) for number in numbers], at_once=at_once)
+    queue = FakeQueue([record(number) for number in numbers], at_once=at_once)
     with fake_server(queue.answers()) as server:
         found = frame(spark, None, namesrv=server.address, topic="T").select("body", "queue_offset").collect()
     assert sorted((row.queue_offset, bytes(row.body)) for row in found) == [
@@ -224,18 +189,8 @@ def test_the_rows_do_not_depend_on_how_many_a_broker_gives_at_once(spark: SparkS
 
 
 def test_messages_that_are_gone(spark: SparkSession) -> None:
-    queue = Queue([record(number, b"x") for number in range(100)])
-
-    def pull(ext: dict[str, str]) -> Told:
-        """The offsets 10 to 19 and those from 90 on are gone."""
-        offset = int(ext["queueOffset"])
-        if 10 <= offset < 20:
-            return queue.told(21, 20)
-        if offset >= 90:
-            return queue.told(19, offset)
-        return queue.pull({**ext, "maxMsgNums": str(min(int(ext["maxMsgNums"]), (10 if offset < 10 else 90) - offset))})
-
-    with fake_server(queue.answers(pull=pull)) as server:
+    queue = FakeQueue([record(number, b"x") for number in range(100)])
+    with fake_server({**queue.answers(), PULL: queue.lossy_pull}) as server:
         given: dict[str, Any] = {"namesrv": server.address, "topic": "T", "columns": "queue_offset"}
         assert same(spark, None, failOnDataLoss=False, **given) == 80
         with pytest.raises(SparkSourceError) as python:
@@ -244,12 +199,9 @@ def test_messages_that_are_gone(spark: SparkSession) -> None:
 
 
 def test_damaged_messages(spark: SparkSession) -> None:
-    records = [record(number, b"body %d" % number) for number in range(40)]
-    records[1] = records[1][:20] + b"\x7f" + records[1][21:]  # its offset
-    records[2] = records[2][:4] + b"\0" * 4 + records[2][8:]  # its magic number
-    records[4] = records[4].replace(b"body 4", b"bodY 4")
+    records = [*damaged_records(), *map(record, range(5, 40))]
     records[37] = records[37][:-20]  # what follows is no record
-    with fake_server(Queue(records).answers()) as server:
+    with fake_server(FakeQueue(records).answers()) as server:
         given: dict[str, Any] = {"namesrv": server.address, "topic": "T", "columns": WHOLE}
         same(spark, None, **given)
         same(spark, None, mode="DROPMALFORMED", **given)
@@ -260,7 +212,7 @@ def test_damaged_messages(spark: SparkSession) -> None:
 
 
 def test_a_broker_that_is_busy_or_hangs_up_is_asked_again(spark: SparkSession) -> None:
-    queue = Queue([record(number, b"body %d" % number) for number in range(200)])
+    queue = FakeQueue([record(number) for number in range(200)])
     number = count()
 
     def pull(ext: dict[str, str]) -> Told:
@@ -269,7 +221,7 @@ def test_a_broker_that_is_busy_or_hangs_up_is_asked_again(spark: SparkSession) -
             server.hang_up()
         return Told(215) if 10 <= current < 20 else queue.pull(ext)
 
-    with fake_server(queue.answers(pull=pull)) as server:
+    with fake_server({**queue.answers(), PULL: pull}) as server:
         found = frame(spark, None, namesrv=server.address, topic="T", columns="queue_offset")
         assert sorted(row.queue_offset for row in found.collect()) == list(range(200))
         server.answers[PULL] = lambda _: Told(26, remark="no group")

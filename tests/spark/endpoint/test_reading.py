@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -25,13 +24,10 @@ from rocketwire.spark.request.option_parsing import read_options
 from rocketwire.spark.request.options import is_hidden
 from rocketwire.spark.schema import COLUMNS, CORRUPT_RECORD, spark_schema
 from rocketwire.spark.source import RocketMQDataSource
-from rocketwire.wire.facts.codes import RequestCode
-from rocketwire.wire.message import MessageRecord, encode_record
-from tests.cli.endpoint import Answers, FakeServer, Told, fake_server
+from tests.cli.endpoint import FakeServer, Told, fake_server
+from tests.spark.endpoint.fake_queue import PULL, FakeQueue, damaged_records, record
 from tests.spark.endpoint.support import bodies, messages, rows, written
 from tests.spark.reads import Read
-
-PULL = RequestCode.PULL_MESSAGE
 
 
 def reader(namesrv: str, **options: Any) -> EndpointReader:
@@ -193,40 +189,6 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         table(address, topic="T")
 
 
-def record(number: int, *, queue_id: int = 0, body: bytes | None = None) -> bytes:
-    """A stored message of topic T."""
-    made = MessageRecord(
-        topic="T", queue_id=queue_id, body=b"body %d" % number if body is None else body, queue_offset=number
-    )
-    return encode_record(made)
-
-
-class Queue:
-    """What a broker has of queue 0 of T; queue 1 is empty."""
-
-    def __init__(self, records: list[bytes], *, at_once: int = 32) -> None:
-        self.records = records
-        self.at_once = at_once
-
-    def answers(self) -> Answers:
-        return {
-            RequestCode.GET_MIN_OFFSET: lambda _: Told(0, {"offset": "0"}),
-            RequestCode.GET_MAX_OFFSET: lambda ext: Told(
-                0, {"offset": str(len(self.records) if ext["queueId"] == "0" else 0)}
-            ),
-            PULL: self.pull,
-        }
-
-    def pull(self, ext: dict[str, str]) -> Told:
-        offset, most = int(ext["queueOffset"]), min(int(ext["maxMsgNums"]), self.at_once)
-        end = min(offset + most, len(self.records))
-        return self.told(0, end, b"".join(self.records[offset:end]))
-
-    def told(self, code: int, reached: int, body: bytes = b"") -> Told:
-        fields = {"suggestWhichBrokerId": 0, "nextBeginOffset": reached, "minOffset": 0, "maxOffset": len(self.records)}
-        return Told(code, {name: str(value) for name, value in fields.items()}, body)
-
-
 def read_fake(server: FakeServer, **options: Any) -> tuple[list[dict[str, Any]], list[float]]:
     """All rows of topic T, and how long was waited."""
     slept: list[float] = []
@@ -246,30 +208,16 @@ def expected(numbers: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("at_once", [1, 5, 32, 1000])
 def test_messages_come_in_order_however_many_a_broker_gives_at_once(at_once: int) -> None:
-    queue = Queue([record(number) for number in range(1500)], at_once=at_once)
+    queue = FakeQueue([record(number) for number in range(1500)], at_once=at_once)
     with fake_server(queue.answers()) as server:
         rows, slept = read_fake(server)
     assert rows == expected(range(1500))
     assert slept == []
 
 
-def lossy(queue: Queue) -> Callable[[dict[str, str]], Told]:
-    """The offsets 10 to 19 and those from 90 on are gone."""
-
-    def pull(ext: dict[str, str]) -> Told:
-        offset = int(ext["queueOffset"])
-        if 10 <= offset < 20:
-            return queue.told(21, 20)
-        if offset >= 90:
-            return queue.told(19, offset)
-        return queue.pull({**ext, "maxMsgNums": str(min(int(ext["maxMsgNums"]), (10 if offset < 10 else 90) - offset))})
-
-    return pull
-
-
 def test_messages_that_are_gone(caplog: pytest.LogCaptureFixture) -> None:
-    queue = Queue([record(number) for number in range(100)])
-    with fake_server({**queue.answers(), PULL: lossy(queue)}) as server:
+    queue = FakeQueue([record(number) for number in range(100)])
+    with fake_server({**queue.answers(), PULL: queue.lossy_pull}) as server:
         with pytest.raises(DataLost, match="broker b, topic T, queue 0: the messages from offset 10 to 19 are gone"):
             read_fake(server)
         rows, slept = read_fake(server, failOnDataLoss=False)
@@ -279,7 +227,7 @@ def test_messages_that_are_gone(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_broker_that_wants_less_is_given_time() -> None:
-    queue = Queue([record(number) for number in range(200)])
+    queue = FakeQueue([record(number) for number in range(200)])
     number = count()
     with fake_server(queue.answers()) as server:
         found = reader(server.address, topic="T", columns="queue_offset,body")
@@ -295,7 +243,7 @@ def test_a_broker_that_wants_less_is_given_time() -> None:
 
 
 def test_a_connection_that_ends_costs_and_doubles_nothing() -> None:
-    queue = Queue([record(number) for number in range(2000)])
+    queue = FakeQueue([record(number) for number in range(2000)])
     number = count()
 
     def pull(ext: dict[str, str]) -> Told:
@@ -310,7 +258,7 @@ def test_a_connection_that_ends_costs_and_doubles_nothing() -> None:
 
 
 def test_a_pull_that_is_refused() -> None:
-    queue = Queue([record(0)])
+    queue = FakeQueue([record(0)])
     with fake_server(queue.answers()) as server:
         found = reader(server.address, topic="T")
         (part,) = found.partitions()
@@ -321,12 +269,7 @@ def test_a_pull_that_is_refused() -> None:
 
 
 def damaged(**options: Any) -> list[dict[str, Any]]:
-    records = [record(number) for number in range(4)]
-    records[1] = records[1][:20] + b"\x7f" + records[1][21:]  # its offset
-    records[2] = records[2][:4] + b"\0" * 4 + records[2][8:]  # its magic number
-    records.append(record(4).replace(b"body 4", b"bodY 4"))
-    records.append(record(5))
-    queue = Queue(records)
+    queue = FakeQueue([*damaged_records(), record(5)])
     with fake_server(queue.answers()) as server:
         return read_fake(server, columns=f"queue_offset,body,{CORRUPT_RECORD}", **options)[0]
 

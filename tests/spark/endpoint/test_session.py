@@ -15,9 +15,9 @@ from rocketwire.spark.errors import EndpointRefused, OptionInvalid, SendFailed
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketwire.wire.facts.codes import RequestCode
-from rocketwire.wire.message import MessageRecord, encode_record
 from tests.cli.endpoint import Answers, Told, fake_server
 from tests.spark.endpoint.accounts import ACCOUNT, guarded_endpoint
+from tests.spark.endpoint.fake_queue import FakeQueue, record
 from tests.spark.endpoint.support import rows, written
 from tests.spark.reads import Read
 
@@ -40,21 +40,7 @@ def test_who_is_let_in(tmp_path: Path) -> None:
 
 def broker(name: str) -> Answers:
     """A broker with 50 messages of topic T in its queue 0, whose bodies are its name."""
-    records = [
-        encode_record(MessageRecord(topic="T", queue_id=0, body=name.encode(), queue_offset=at)) for at in range(50)
-    ]
-
-    def pull(ext: dict[str, str]) -> Told:
-        offset = int(ext["queueOffset"])
-        end = min(offset + int(ext["maxMsgNums"]), 50)
-        fields = {"suggestWhichBrokerId": "0", "nextBeginOffset": str(end), "minOffset": "0", "maxOffset": "50"}
-        return Told(0, fields, b"".join(records[offset:end]))
-
-    return {
-        RequestCode.GET_MIN_OFFSET: lambda _: Told(0, {"offset": "0"}),
-        RequestCode.GET_MAX_OFFSET: lambda _: Told(0, {"offset": "50"}),
-        RequestCode.PULL_MESSAGE: pull,
-    }
+    return FakeQueue([record(at, name.encode()) for at in range(50)]).answers()
 
 
 def test_a_cluster_of_several_brokers() -> None:
