@@ -1,12 +1,13 @@
-"""The benchmark's Spark session: two tasks at a time on this machine."""
+"""A Spark session of this machine, for the benchmark and the tests: two tasks at a time, times in UTC."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -15,12 +16,15 @@ LOOPBACK = "127.0.0.1"
 
 
 @contextmanager
-def session(folder: Path, *, jars: Sequence[Path] = ()) -> Iterator[SparkSession]:
+def session(
+    folder: Path, *, jars: Sequence[Path] = (), more: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[SparkSession]:
     """A session of its own, with a JVM of its own, which ends with it.
 
     Args:
         folder: for its temporary files.
         jars: on its class path; that of the data source takes the place of the Python source.
+        more: settings in place of these, or besides.
     """
     settings = {
         "spark.driver.bindAddress": LOOPBACK,
@@ -32,6 +36,7 @@ def session(folder: Path, *, jars: Sequence[Path] = ()) -> Iterator[SparkSession
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **more,
     }
     if jars:
         settings["spark.jars"] = ",".join(map(str, jars))
@@ -41,7 +46,7 @@ def session(folder: Path, *, jars: Sequence[Path] = ()) -> Iterator[SparkSession
         builder: Any = SparkSession.builder
         for key, value in settings.items():
             builder = builder.config(key, value)
-        started: SparkSession = builder.master("local[2]").appName("bench").getOrCreate()
+        started: SparkSession = builder.master("local[2]").appName("rocketwire").getOrCreate()
         started.sparkContext.setLogLevel("ERROR")
         try:
             yield started

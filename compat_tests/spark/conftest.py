@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from pyspark.sql import SparkSession
 
+from bench.spark.session import session
 from compat_tests.spark import reference
-from rocketwire.compat.brokers.ports import LOOPBACK
 from tools import build_spark_jar
 
 #: Less time for compilers and collectors: tests are short, and two cores are busy.
@@ -47,37 +46,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory, jar_without_a_name: Path | N
     Settings that can change while it runs belong to the test that changes them: it puts them back.
     """
     folder = tmp_path_factory.mktemp("spark")
-    settings = {
-        "spark.driver.bindAddress": LOOPBACK,
-        "spark.driver.host": LOOPBACK,
-        "spark.driver.memory": "768m",
-        "spark.driver.extraJavaOptions": f"{_JAVA} -Djava.io.tmpdir={folder}",
-        "spark.local.dir": str(folder),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    if jar_without_a_name is not None:
-        settings["spark.jars"] = str(jar_without_a_name)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)  # else the python3 of PATH
-        patch.setenv("SPARK_LOCAL_IP", LOOPBACK)
-        builder = SparkSession.builder.master("local[2]").appName("rocketwire")
-        for key, value in settings.items():
-            builder = builder.config(key, value)
-        session = builder.getOrCreate()
-        try:
-            yield session
-        finally:
-            _stop(session)
-
-
-def _stop(session: SparkSession) -> None:
-    """Stop Spark and wait for the end of its JVM, which `stop` alone would leave until this process ends."""
-    gateway: Any = session.sparkContext._gateway  # noqa: SLF001 (the JVM is known there alone)
-    session.stop()
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(timeout=60)
+    more = {"spark.driver.memory": "768m", "spark.driver.extraJavaOptions": f"{_JAVA} -Djava.io.tmpdir={folder}"}
+    with session(folder, jars=[] if jar_without_a_name is None else [jar_without_a_name], more=more) as started:
+        yield started

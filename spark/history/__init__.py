@@ -9,9 +9,8 @@ May import: `bodies`; `wire`.
 
 from __future__ import annotations
 
-from rocketwire.spark.history.consumptions import consumptions
 from rocketwire.spark.history.dead_letters import dead_letters
 from rocketwire.spark.history.delays import delays
-from rocketwire.spark.history.hops import hops
+from rocketwire.spark.history.hops import consumptions, hops
 
 __all__ = ["consumptions", "dead_letters", "delays", "hops"]

@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
-from rocketwire.spark.history.consumptions import consumptions
+from rocketwire.spark.history.hops import consumptions
 from rocketwire.wire.names import (
     DEAD_LETTER_PREFIX,
     RETRY_PREFIX,

@@ -1,10 +1,10 @@
-"""The trace topic as a table of hops: a row for each thing that a client reports of a message."""
+"""The trace topic as a table of hops, a row for each thing that a client reports of a message; and those in pairs."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from pyspark.sql.types import ArrayType, StructField, StructType
 
@@ -12,6 +12,8 @@ from rocketwire.spark.bodies.decoding import with_values
 from rocketwire.spark.history.reports import FIELDS, hops_of
 from rocketwire.wire.names import TRACE_TOPIC
 
+_BEGIN: Final = "SubBefore"
+_END: Final = "SubAfter"
 _HOPS: Final = "_hops"
 _HOP: Final = "_hop"
 _KIND: Final = ArrayType(StructType([StructField(name, kind) for name, kind in FIELDS.items()]))
@@ -49,3 +51,48 @@ def hops(frame: DataFrame, *, trace_topic: str = TRACE_TOPIC) -> DataFrame:
         "client_host": F.coalesce("client_host", "reporter").alias("client_host"),
     }
     return found.select(*(named.get(name, F.col(name)) for name in FIELDS))
+
+
+def consumptions(hops: DataFrame) -> DataFrame:
+    """The begin and the end of each consumption in one row; what was not reported is null.
+
+    Columns: `message_id`, `group`, `request_id`, `begin`, `end`, `cost_ms`, `success`, `result`, `retry_times`,
+    `client_host`. `end` of clients before 4.6, which do not report it, is begin plus cost.
+
+    Args:
+        hops: What `hops` returns; no stream.
+    """
+
+    def first(column: str, kind: str | None = None) -> Column:
+        return F.first(
+            F.col(column) if kind is None else F.when(F.col("kind") == kind, F.col(column)), ignorenulls=True
+        )
+
+    paired = (
+        hops.where(F.col("kind").isin(_BEGIN, _END) & F.col("problem").isNull())
+        .groupBy("message_id", "request_id")
+        .agg(
+            first("group").alias("group"),
+            first("time", _BEGIN).alias("begin"),
+            first("time", _END).alias("end"),
+            first("cost_ms", _END).alias("cost_ms"),
+            first("success", _END).alias("success"),
+            first("result", _END).alias("result"),
+            first("retry_times", _BEGIN).alias("retry_times"),
+            first("client_host").alias("client_host"),
+        )
+    )
+    later = F.expr("timestampadd(MILLISECOND, cost_ms, begin)")
+    earlier = F.expr("timestampadd(MILLISECOND, -cost_ms, end)")
+    return paired.select(
+        "message_id",
+        "group",
+        "request_id",
+        F.coalesce("begin", earlier).alias("begin"),
+        F.coalesce("end", later).alias("end"),
+        "cost_ms",
+        "success",
+        "result",
+        "retry_times",
+        "client_host",
+    )

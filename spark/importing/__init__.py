@@ -9,7 +9,6 @@ May import: `endpoint`; `store`.
 
 from __future__ import annotations
 
-from rocketwire.spark.importing.importing import TableSource, import_rows, settings
-from rocketwire.spark.importing.streams import DELTA_SETTINGS
+from rocketwire.spark.importing.importing import DELTA_SETTINGS, TableSource, import_rows, settings
 
 __all__ = ["DELTA_SETTINGS", "TableSource", "import_rows", "settings"]

@@ -1,4 +1,4 @@
-"""What is sent of a table, and where it comes from."""
+"""What is sent of a table, and where it comes from: a table that Spark streams has the stream's own checkpoint."""
 
 from __future__ import annotations
 
@@ -13,9 +13,17 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from rocketwire.spark.endpoint.write import columns
 from rocketwire.spark.errors import OptionInvalid
 from rocketwire.spark.importing.iceberg import send_iceberg
-from rocketwire.spark.importing.streams import DELTA_SETTINGS, send_stream, streamed
 
 _ICEBERG: Final = "iceberg"
+#: Formats whose streams need a schema; what a batch finds is given to them.
+_FILES: Final = ("parquet", "orc", "json", "csv", "text", "avro")
+#: How many files a micro-batch takes: so much at most is sent again after a kill.
+_FEW_FILES: Final = {"maxFilesPerTrigger": "16"}
+#: What Delta wants of a session besides its jar.
+DELTA_SETTINGS: Final = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
 #: Columns that are sent if a table has them. Numbers of queues and delays were those of another endpoint.
 _SENT: Final = ("topic", "body", "tags", "keys", "properties", "flag")
 #: Topics are texts, and the progress of each micro-batch is kept.
@@ -93,3 +101,40 @@ def sent(frame: DataFrame, select: Sequence[str]) -> DataFrame:
             'Select one, as in "to_json(struct(*)) body"',
         )
     return frame.select(*(F.col(name).cast("string") if name == "topic" else F.col(name) for name in found))
+
+
+def streamed(session: SparkSession, path: str, kind: str, options: Mapping[str, str]) -> DataFrame:
+    """The rows of a table, as a stream.
+
+    Args:
+        session: Spark's.
+        path: Of the table.
+        kind: Its format, one that Spark knows.
+        options: Spark's, of the format.
+    """
+    stream = session.readStream.format(kind).options(**{**_FEW_FILES, **options})
+    if kind.lower() in _FILES:
+        stream = stream.schema(session.read.format(kind).options(**options).load(path).schema)
+    return stream.load(path)
+
+
+def send_stream(frame: DataFrame, target: Mapping[str, str], checkpoint: str) -> int:
+    """Send what the checkpoint does not have; return how many rows these were.
+
+    Args:
+        frame: A stream with the columns of messages.
+        target: Options of the data source's writes.
+        checkpoint: The stream's folder.
+    """
+    query = (
+        frame.writeStream.format("rocketmq")
+        .options(**target)
+        .option("checkpointLocation", checkpoint)
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+    return sum(progress["numInputRows"] for progress in query.recentProgress)
