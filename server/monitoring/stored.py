@@ -42,7 +42,7 @@ def _disks(lifetime: FileRetention) -> Metric:
     parts = {} if usage is None else usage._asdict()
     return gauges(
         "disk_used_ratio",
-        "How full the disk of a part of the store is, 0 to 1, as looked at every 10 s.",
+        "How full the disk of a part of the store is, 0 to 1, read every 10 s.",
         ("part",),
         (((part,), ratio) for part, ratio in parts.items()),
     )
@@ -57,7 +57,7 @@ def timer(of: Timer) -> Iterator[Metric]:
     yield gauge("timer_not_taken_up_messages", "Messages that are not in the wheel yet.", of.enqueue_behind)
     yield counters(
         "timer_messages",
-        "What became of messages: delivered, cancelled, rolled (stored again), stale (the record is gone), dropped "
+        "Outcomes of messages: delivered, cancelled, rolled (stored again), stale (the record is gone), dropped "
         "(can never be delivered).",
         ("outcome",),
         (((name,), getattr(counts, name)) for name in ("delivered", "cancelled", "rolled", "stale", "dropped")),
@@ -68,10 +68,10 @@ def pop(of: Reviver) -> Iterator[Metric]:
     """Messages that were popped."""
     counts = of.counts
     yield gauge("pop_due_check_points", "Check points whose time is over soon, or that cannot be settled.", of.pending)
-    yield gauge("pop_lateness_seconds", "How late the last messages came again.", counts.lateness / _MS)
+    yield gauge("pop_lateness_seconds", "How late the last messages were redelivered.", counts.lateness / _MS)
     yield counters(
         "pop_messages",
-        "What became of messages that nobody acknowledged in time: revived (they came again), lost (they are not in "
+        "Outcomes of messages not acknowledged in time: revived (redelivered), lost (they are not in "
         "the log any more, or can never be stored).",
         ("outcome",),
         (((name,), getattr(counts, name)) for name in ("revived", "lost")),
@@ -88,7 +88,7 @@ def delay(of: DelayDelivery) -> Iterator[Metric]:
     )
     yield counters(
         "delay_messages",
-        "What became of delayed messages: delivered, dropped (can never be delivered).",
+        "Outcomes of delayed messages: delivered, dropped (can never be delivered).",
         ("outcome",),
         [(("delivered",), of.delivered), (("dropped",), of.dropped)],
     )

@@ -61,7 +61,7 @@ def requests_by_code(requests: Mapping[int, int]) -> Metric:
     counts: dict[int, int] = {**dict.fromkeys(map(int, _BUSIEST), 0), **requests}
     return counters(
         "requests",
-        "Requests by the name of their code, refused ones among them; unserved: codes that nobody serves.",
+        "Requests by the name of their code, refused ones among them; unserved: codes without a handler.",
         ("code",),
         (((_NAMES[code],), count) for code, count in counts.items()),
     )

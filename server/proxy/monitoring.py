@@ -133,8 +133,7 @@ class ProxyMonitoring:
             )
             yield traffic.durations(
                 "upstream_duration_seconds",
-                "From a request to a broker or a name server to its answer; what the proxy asks by itself is among "
-                "them.",
+                "From a request to a broker or a name server to its answer; the proxy's own requests are among them.",
                 of.times.upstream(relayed),
             )
         yield from traffic.descriptors(of.descriptors)
@@ -151,7 +150,7 @@ class ProxyMonitoring:
             yield counter("shadow_sampled", "Sends that were chosen for the second cluster.", of.shadow.sampled)
             yield counters(
                 "shadow_sends",
-                "What came of them: same or different answers, not_compared (one did not answer), dropped (too many "
+                "Their outcomes: same or different answers, not_compared (one did not answer), dropped (too many "
                 "waited).",
                 ("outcome",),
                 (((name,), count) for name, count in of.shadow.outcomes.items()),
