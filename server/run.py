@@ -1,4 +1,4 @@
-"""The process: serves until it is told to stop, and says what it cannot do.
+"""The process: serves until a signal stops it, and reports errors in one line.
 
 What it is made of is put together in `server.serving`.
 """

@@ -1,4 +1,4 @@
-"""What the server's handlers and services ask of a store: the seam behind which a remote cluster can stand, too.
+"""The interface of a store for the server's handlers and services, which a remote cluster could implement, too.
 
 `MessageStore` (`store.store`) is the implementation over this machine's own files. What only that one has, its files,
 their retention, the index, and what the kernel writes to, is no part of the protocol: `server/maintenance`,

@@ -12,7 +12,7 @@ class AssignmentKeys:
     """How groups ask for messages whose mode nobody set, and whether their clients share the queues."""
 
     default_message_request_mode: str = key(
-        "how 5.x consumers without client rebalance get messages whose mode nobody set (401)",
+        "how 5.x consumers without client rebalance get messages if their mode is not set (401)",
         default="PULL",
         choices=("PULL", "POP"),
         online=True,

@@ -1,7 +1,7 @@
-"""The front for clients of 5.x: HTTP/2 connections, their calls, and what each call is among the broker's requests.
+"""The front for clients of 5.x: HTTP/2 connections, their calls, and the broker's request for each call.
 
 Modules that import protobuf or HTTP/2 are imported with the first such connection (`front`): they cost memory and time.
 
-Begin with `calls`, how a call is carried out, and `methods`, the table of them; `front` takes the connections.
+Begin with `calls`, which carries out a call, and `methods`, the table of calls; `front` accepts the connections.
 May import: every room that its layer allows (pyproject.toml); `native`, `remoting`, `store`, `wire`.
 """

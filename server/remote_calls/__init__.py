@@ -1,5 +1,6 @@
-"""Calls of 5.x clients in front of a cluster far away: the methods of `server.grpc` over remoting connections.
+"""Calls of 5.x clients in a proxy: the methods of `server.grpc`, as requests to brokers on remoting connections.
 
-Begin with `dispatch`, which asks the brokers; `front` puts the parts together, `pop_emulation` stands in for POP.
+Begin with `dispatch`, which sends the requests; `front` puts the parts together, `pop_emulation` serves pops by
+pulls.
 May import: every room that its layer allows (pyproject.toml); `native`, `remoting`, `wire`.
 """

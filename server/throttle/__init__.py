@@ -1,4 +1,4 @@
-"""Quotas: limits of messages sent and received per second, and what is refused above them.
+"""Quotas: limits of messages sent and received per second, and the refusals above them.
 
 Begin with `throttle`, which decides; `bucket` is the limit of one quota, `quotas` their syntax, `backlog` the other
 reason to refuse.

@@ -1,4 +1,4 @@
-"""What became of messages: hops of traces, dead letters with their first cause, delays (docs/spark-guide.md).
+"""The history of messages: hops of traces, dead letters with their first cause, delays (docs/spark-guide.md).
 
 Each function takes frames of messages, as the data source reads them, with `includeSystemTopics` where its description
 says so. The functions work with Spark 3.5 and 4.x.

@@ -1,7 +1,7 @@
 """Sends the rows of a table as messages, for `rocketwire spark import` (docs/spark-guide.md, Import).
 
-A checkpoint keeps what is sent: a run that was stopped is taken up where it was, and later ones send what is new. Rows
-of a batch that was interrupted are sent again.
+A checkpoint records the sent rows: a run continues where the last one stopped, and sends the new rows. Rows of a batch
+that was interrupted are sent again.
 
 Begin with `importing`.
 May import: `endpoint`; `store`.

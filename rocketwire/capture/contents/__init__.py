@@ -1,4 +1,4 @@
-"""What the frames of a recording say: names of codes, answers and their requests, decoded bodies.
+"""The content of a recording's frames: names of codes, answers and their requests, decoded bodies.
 
 Begin with `frames`.
 May import: `file`; `wire`.

@@ -1,6 +1,6 @@
 """`rocketwire top`: the traffic of topics and groups, live.
 
-Begin with this file: it is the command; `sample` asks the brokers, `traffic` computes, `screen` shows.
+Begin with this file: it is the command; `sample` queries the brokers, `traffic` computes, `screen` shows.
 May import: modules of `rocketwire/cli`, and what commands may; a module is imported when its command runs.
 """
 

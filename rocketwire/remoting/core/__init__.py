@@ -1,6 +1,6 @@
 """The client without sockets, threads and clocks: what `blocking` and `aio` both run.
 
-Begin with `steps`, what operations need from outside; `session` is a connection, `sending`, `consuming` and `pulling`
+Begin with `steps`, the steps that operations yield; `session` is a connection, `sending`, `consuming` and `pulling`
 are the operations.
 May import: `wire`.
 """

@@ -6,7 +6,7 @@ with once.transaction(message) as db:                          # or by hand
     if db is not None:
         db.execute("INSERT ...")
 
-Begin with `once`; `records` is the table of consumed messages, `database` what a database must do.
+Begin with `once`; `records` is the table of consumed messages, `database` the interface of a database.
 May import: `wire`.
 """
 

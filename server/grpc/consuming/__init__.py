@@ -1,4 +1,4 @@
-"""Receives, and what becomes of what they gave: acknowledgements, handles, deliveries.
+"""Receives and their outcomes: deliveries, receipt handles, acknowledgements.
 
 Begin with `receiving` and `acknowledging`, which serve every call; `kernel_receives` and `kernel_acks` serve plain ones
 together.

@@ -1,4 +1,4 @@
-"""What calls know of topics, groups and clients: the broker's own topics and groups or those of a cluster far away.
+"""The tables behind calls: topics and groups, of the broker or of an upstream cluster, and clients.
 
 Begin with `directories`; `client_ids` says who has a client id, `declarations` what clients say of themselves.
 May import: `config`, `topics`; `wire`.

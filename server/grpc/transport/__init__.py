@@ -1,5 +1,5 @@
 """Connections of calls: reading, streams, answers.
 
-Begin with `connection`; `call_steps` carries calls out, `answer_output` sends what they give.
+Begin with `connection`; `call_steps` carries out calls, `answer_output` sends their answers.
 May import: `core`, `limits`, `net`, `dispatch`; `native`, `remoting`, `wire`.
 """

@@ -1,4 +1,4 @@
-"""Which connections are taken, and what all of them together may hold.
+"""Admission: which connections the server accepts, and the bytes in flight of all.
 
 Begin with `admission`, which limits connections; `in_flight` counts the bytes of all.
 May import: `core`, `limits`; `wire`.

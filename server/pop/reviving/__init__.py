@@ -1,6 +1,6 @@
-"""What was popped and not acknowledged is redelivered: by the revive topic, or by an offset that a group is set to.
+"""Redelivery of popped messages without an acknowledgement: by the revive topic, or by an offset reset of a group.
 
-Begin with `reviver`, the task; `pending_check_points` joins what the revive topic says, `redelivery` stores messages
-again.
+Begin with `reviver`, the task; `pending_check_points` joins check points and acknowledgements, `redelivery` stores
+messages again.
 May import: `core`, `config`, `messages`, `timer`, `offsets`; `remoting`, `store`, `wire`.
 """

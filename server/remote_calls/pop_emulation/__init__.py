@@ -1,5 +1,5 @@
-"""POP in front of brokers that have none: by pulls, offsets and queue locks, with what is in flight in memory.
+"""POP for brokers without it: by pulls, offsets and queue locks, with the messages in flight in memory.
 
-Begin with `service`; `group` and `queue` have what is in flight.
+Begin with `service`; `group` and `queue` have the messages in flight.
 May import: `core`, `topics`, `upstream`; `remoting`, `wire`.
 """

@@ -1,4 +1,4 @@
-"""Tables of POP in `config/`: what is in order and in flight, and where groups were reset.
+"""Tables of POP in `config/`: pops in order that are in flight, and offset resets of groups.
 
 Begin with `order_info`.
 May import: `disk`; `wire`.
