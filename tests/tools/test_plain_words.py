@@ -18,7 +18,27 @@ from tools.plain_words import findings, lines
     ],
 )
 def test_a_word_is_found_wherever_it_stands(line: str, found: list[str]) -> None:
-    assert [word for word, _ in findings(line)] == found
+    assert [word for word, _ in findings("server/a.py", line)] == found
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("docs/pop.md", ["comes again", "told"]),
+        ("README.md", ["comes again", "told"]),
+        ("CHANGELOG.md", []),
+        ("server/a.py", []),
+    ],
+)
+def test_pages_have_more_words_to_avoid(name: str, found: list[str]) -> None:
+    line = "A message comes again until the broker is told otherwise."
+    assert [word for word, _ in findings(name, line)] == found
+
+
+def test_a_page_may_quote_what_the_program_prints() -> None:
+    line = "| `delay level N: goes on at offset X, for there is none Y` (ERROR) |"
+    assert list(findings("docs/log-lines.md", line)) == []
+    assert [word for word, _ in findings("docs/operating.md", line)] == ["goes on"]
 
 
 def test_every_tracked_text_is_read() -> None:
