@@ -26,7 +26,7 @@ REASONS: Final[tuple[tuple[str, Iterable[int]], ...]] = (
     ("declared, and served by no broker", (200056,)),
     ("lite topics of 5.5.0", (*range(200070, 200073), *range(200074, 200080))),
     ("users and policies of 5.x: accounts here are 4.9.7's (50 to 54), without types or policies", range(3001, 3011)),
-    ("a group may read every topic that it may consume; no tool of 4.9.7 or 5.5.0 asks for it", (353,)),
+    ("a group may read every topic that it may consume; no tool of 4.9.7 or 5.5.0 sends it", (353,)),
 )
 _OTHERWISE: Final = "not served yet"
 
