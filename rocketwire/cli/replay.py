@@ -12,6 +12,7 @@ from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import count_of, json_line, warn
 from rocketwire.cli.parameter_types import FILE
+from rocketwire.cli.table import TableColumn, print_table
 
 if TYPE_CHECKING:
     from rocketwire.capture.replay.compare import AnswerDifference
@@ -115,8 +116,6 @@ def _counts(outcome: ReplayOutcome) -> dict[str, int]:
 
 def _print(found: Iterable[AnswerDifference]) -> bool:
     """Print the differences; whether there is one."""
-    from rocketwire.cli.table import TableColumn, print_table
-
     differences = iter(found)
     first = next(differences, None)
     if first is None:

@@ -12,6 +12,8 @@ from rocketwire.cli.errors import INCOMPLETE, CommandError
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import FILE
+from rocketwire.cli.table import TableColumn, clean, print_table
+from rocketwire.cli.times import shown
 
 if TYPE_CHECKING:
     from rocketwire.capture.contents.shown import Item
@@ -90,8 +92,6 @@ def _code(text: str) -> int:
 
 
 def _print_lines(items: Iterable[Item]) -> None:
-    from rocketwire.cli.table import TableColumn, print_table
-
     columns = (
         TableColumn("TIME (UTC)", least=12, time=True),
         TableColumn("CONN", right=True),
@@ -126,14 +126,10 @@ def _row(item: Item) -> tuple[str, ...]:
 
 
 def _time(item: Item) -> str:
-    from rocketwire.cli.times import shown
-
     return f"+{item.time / 1e6:.3f} s" if item.wall is None else shown(item.wall)
 
 
 def _print_trees(items: Iterable[Item]) -> None:
-    from rocketwire.cli.table import clean
-
     for number, item in enumerate(items):
         if number:
             print()
@@ -144,8 +140,6 @@ def _print_trees(items: Iterable[Item]) -> None:
 
 def _branches(value: object, depth: int) -> Iterator[str]:
     """The lines of nested objects, two blanks a level."""
-    from rocketwire.cli.table import clean
-
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, item in entries:
         start = f"{'  ' * depth}{clean(str(name))}:"

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from textwrap import wrap
-from typing import Final
+from typing import Any, Final
 
-from rocketwire.cli.output import warn
+from rocketwire.cli.output import json_line, warn
 
 #: The rows that determine the widths of columns.
 _LOOKED_AT: Final = 100
@@ -34,6 +34,7 @@ class TableColumn:
         time: Whether it has times, which are cut to seconds or minutes.
         text: Whether it has the text that the table is for, such as bodies: it is made narrower after all others.
         spare: If not 0, it is left out where the terminal is too narrow, those with the lowest number first.
+        of: What it shows of a row of `print_rows`: the value of this name, or what a function gives; None is nothing.
     """
 
     title: str
@@ -42,6 +43,12 @@ class TableColumn:
     time: bool = False
     text: bool = False
     spare: int = 0
+    of: str | Callable[[Any], object] = ""
+
+    def cell(self, row: Any) -> str:  # noqa: ANN401 - of `print_rows`
+        """The text of a row's cell."""
+        value = row[self.of] if isinstance(self.of, str) else self.of(row)
+        return "" if value is None else str(value)
 
 
 def output_width() -> int | None:
@@ -57,6 +64,20 @@ def print_table(columns: Sequence[TableColumn], rows: Iterable[Sequence[str]]) -
 
     for line in lines(columns, rows, output_width(), left_out=leave_out):
         print(line)
+
+
+def print_rows(rows: Sequence[Any], columns: Sequence[TableColumn], *, as_json: bool) -> None:
+    """Print rows as JSON, an object a line, or as a table of what each column shows `of` them; nothing without rows."""
+    if as_json:
+        for row in rows:
+            json_line(row)
+    elif rows:
+        print_table(columns, [[column.cell(row) for column in columns] for row in rows])
+
+
+def yes_or_no(value: bool) -> str:  # noqa: FBT001 - what is shown
+    """How tables show it."""
+    return "yes" if value else "no"
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:

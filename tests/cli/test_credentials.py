@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 
 from rocketwire.cli.online import NEED_CREDENTIALS
+from rocketwire.remoting.admin.groups import put_group
+from rocketwire.remoting.admin.offsets import commit_offset
+from rocketwire.remoting.admin.topics import put_topic
 from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.server.core.clocks.clock import system_clock
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.facts.codes import RequestCode
-from rocketwire.wire.headers.admin import CreateTopicRequestHeader
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import encode_properties
 from rocketwire.wire.recall_handle import encode_recall_handle
@@ -22,6 +26,7 @@ from tests.server.harness import NOW
 
 ADMIN = Credentials(access_key="admin-account", secret_key="very-secret-key")
 LIMITED = Credentials(access_key="small-account", secret_key="very-secret-key")
+CONSUMER = Credentials(access_key="consumer-account", secret_key="very-secret-key")
 ACCOUNTS = f"""\
 accounts:
 - accessKey: {ADMIN.access_key}
@@ -29,6 +34,12 @@ accounts:
   admin: true
 - accessKey: {LIMITED.access_key}
   secretKey: {LIMITED.secret_key}
+- accessKey: {CONSUMER.access_key}
+  secretKey: {CONSUMER.secret_key}
+  topicPerms:
+  - Orders=SUB
+  groupPerms:
+  - orders=SUB
 """
 HANDLE = encode_recall_handle("T", "broker-a", NOW, "KEY").decode()
 COMMANDS = (
@@ -53,6 +64,31 @@ COMMANDS = (
     ("timer", "cancel", "--topic", "T", "--id", "KEY"),
 )
 
+OF_CONSUMERS = (
+    "topic list",
+    "topic route Orders",
+    "topic stats Orders",
+    "group lag orders",
+    "group lag orders --topic Orders",
+    "offset show orders",
+    "offset reset orders --topic Orders --to earliest",
+    "offset skip orders --topic Orders",
+    "cluster show",
+    "broker stats",
+)
+OF_ADMINISTRATORS = (
+    "topic show Orders",
+    "topic alter Orders --perm RW",
+    "group list",
+    "group show orders",
+    "offset clone orders copy",
+    "broker config",
+    "topic delete More --yes",
+    "topic create More",
+    "group create more",
+    "group delete more --yes",
+)
+
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
@@ -62,23 +98,12 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     file.write_text(ACCOUNTS)
     with real_endpoint(folder / "store", acl_enable=True, acl_file=str(file)) as endpoint:
         with BlockingConnection("broker", endpoint.broker, credentials=ADMIN) as broker:
-            for topic in ("T", "%RETRY%G", "%DLQ%G"):
-                broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, new_topic(topic))
+            for topic in ("T", "%RETRY%G", "%DLQ%G", "Orders", "More"):
+                put_topic(broker, TopicConfig(topic_name=topic, read_queue_nums=1, write_queue_nums=1))
+            put_group(broker, SubscriptionGroupConfig(group_name="orders"))
+            commit_offset(broker, "orders", "Orders", {0: 0})
             broker.ask(RequestCode.SEND_MESSAGE, waiting_message("T"))
         yield str(endpoint.name_server)
-
-
-def new_topic(name: str) -> CreateTopicRequestHeader:
-    return CreateTopicRequestHeader(
-        topic=name,
-        default_topic="TBW102",
-        read_queue_nums=1,
-        write_queue_nums=1,
-        perm=6,
-        topic_filter_type="SINGLE_TAG",
-        topic_sys_flag=0,
-        order=False,
-    )
 
 
 def waiting_message(topic: str) -> SendMessageRequestHeader:
@@ -101,6 +126,10 @@ def run(address: str, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     return Command(capsys, address)
 
 
+def keys_of(account: Credentials) -> tuple[str, ...]:
+    return "--access-key", account.access_key, "--secret-key", account.secret_key
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_without_an_account_each_says_that_it_needs_one(run: Callable[..., Ran], command: tuple[str, ...]) -> None:
     ran = run(*command)
@@ -111,7 +140,7 @@ def test_without_an_account_each_says_that_it_needs_one(run: Callable[..., Ran],
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_an_account_that_may_not_is_told_why(run: Callable[..., Ran], command: tuple[str, ...]) -> None:
-    ran = run(*command, "--access-key", LIMITED.access_key, "--secret-key", LIMITED.secret_key)
+    ran = run(*command, *keys_of(LIMITED))
     assert (ran.code, ran.out) == (2, "")
     (line,) = ran.err.splitlines()
     assert "refuses access: N" in line
@@ -165,3 +194,26 @@ def test_half_an_account_is_a_mistake(run: Callable[..., Ran], options: tuple[st
     ran = run("group", "check", *options)
     assert ran.code == 2
     assert ran.err.rstrip().endswith(f"half of an account is named: {missing} is missing")
+
+
+@pytest.mark.parametrize("line", OF_CONSUMERS)
+def test_what_a_consumers_account_may(run: Callable[..., Ran], line: str) -> None:
+    ran = run(*line.split(), *keys_of(CONSUMER))
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out
+
+
+@pytest.mark.parametrize("line", OF_ADMINISTRATORS)
+def test_what_only_an_administrator_may(run: Callable[..., Ran], line: str) -> None:
+    ran = run(*line.split(), *keys_of(CONSUMER))
+    refused = run(*line.split(), "--json", *keys_of(CONSUMER))
+    assert (ran.code, ran.out, refused.code, refused.out) == (2, "", 2, "")
+    assert ran.err == refused.err
+    assert "refuses access" in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_an_administrator_may_all(run: Callable[..., Ran]) -> None:
+    for line in (*OF_CONSUMERS, *OF_ADMINISTRATORS):
+        ran = run(*line.split(), *keys_of(ADMIN))
+        assert (ran.code, ran.err) == (0, ""), line

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rocketwire.cli.brokers import BrokerChoice, broker_options
+from rocketwire.cli.attempts import ServerAttempts
+from rocketwire.cli.brokers import BrokerChoice, broker_options, check_broker, master
+from rocketwire.cli.errors import CommandFailed
 from rocketwire.cli.online import ClusterAccess, online_command
-from rocketwire.cli.properties import property_options
+from rocketwire.cli.output import count_of, json_line
+from rocketwire.cli.properties import Values, chosen, parsed_changes, property_options, write
 
 if TYPE_CHECKING:
     from rocketwire.remoting.connection import BlockingConnection
@@ -31,9 +34,6 @@ def config_command(
 
     A key that a broker does not have, and a value that it does not take, are errors.
     """
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import master
-    from rocketwire.cli.properties import Values, chosen, parsed_changes, write
     from rocketwire.remoting.admin.brokers import change_configuration, configuration
 
     wanted = parsed_changes(changes)
@@ -64,9 +64,6 @@ def stats_command(
 
     Rates such as putTps are messages a second in the last 10 seconds, minute and 10 minutes.
     """
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.errors import CommandFailed
-    from rocketwire.cli.properties import Values, write
     from rocketwire.remoting.admin.brokers import runtime_info
     from rocketwire.server.config.nearest import suggestion
 
@@ -118,10 +115,6 @@ def _change(
     Raises:
         Unsuccessful: no such broker is registered.
     """
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import check_broker
-    from rocketwire.cli.output import count_of, json_line
-
     attempts = ServerAttempts()
     with endpoint.connected() as cluster:
         check_broker(cluster.info(), name)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rocketwire.cli.attempts import ServerAttempts
+from rocketwire.cli.brokers import check_cluster
+from rocketwire.cli.errors import CommandFailed
 from rocketwire.cli.online import ClusterAccess, online_command
+from rocketwire.cli.table import TableColumn, print_rows
 
 if TYPE_CHECKING:
     from rocketwire.remoting.admin.brokers import RegisteredBroker
+
+
+T = TypeVar("T")
 
 
 @online_command("show", "Example: rocketwire cluster show")
@@ -19,10 +27,6 @@ def command(endpoint: ClusterAccess, *, cluster_name: str | None, as_json: bool)
 
     The rates are those of the last 10 seconds; the disk is the used part of that of the commit log.
     """
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import check_cluster
-    from rocketwire.cli.errors import CommandFailed
-    from rocketwire.cli.output import json_line
     from rocketwire.remoting.admin.brokers import registered_brokers, runtime_info
 
     attempts = ServerAttempts()
@@ -38,11 +42,18 @@ def command(endpoint: ClusterAccess, *, cluster_name: str | None, as_json: bool)
             with attempts.at(f"broker {broker.name}"):
                 found = runtime_info(cluster.connection(broker.address))
             rows.append(_row(broker, found))
-    if as_json:
-        for row in rows:
-            json_line(row)
-    else:
-        _write(rows)
+    columns = (
+        TableColumn("CLUSTER", of="cluster", least=10, spare=2),
+        TableColumn("BROKER", of="broker", least=10),
+        TableColumn("ID", of="broker_id", right=True),
+        TableColumn("ADDRESS", of="address", least=15),
+        TableColumn("VERSION", of=lambda row: row["version"] or "?", spare=1),
+        TableColumn("IN/S", of=lambda row: _known(row["in_tps"], "{:.1f}".format), right=True),
+        TableColumn("OUT/S", of=lambda row: _known(row["out_tps"], "{:.1f}".format), right=True),
+        TableColumn("DISK", of=lambda row: _known(row["disk_used"], "{:.0%}".format), right=True),
+        TableColumn("UP", of=lambda row: _known(row["uptime_seconds"], _duration), right=True),
+    )
+    print_rows(rows, columns, as_json=as_json)
     return attempts.code()
 
 
@@ -72,26 +83,8 @@ def _first(rates: str | None) -> float | None:
     return float(numbers[0]) if numbers else None
 
 
-def _write(rows: list[dict[str, Any]]) -> None:
-    from rocketwire.cli.table import TableColumn, print_table
-
-    columns = (
-        *(TableColumn("CLUSTER", least=10, spare=2), TableColumn("BROKER", least=10), TableColumn("ID", right=True)),
-        *(TableColumn("ADDRESS", least=15), TableColumn("VERSION", spare=1), TableColumn("IN/S", right=True)),
-        *(TableColumn("OUT/S", right=True), TableColumn("DISK", right=True), TableColumn("UP", right=True)),
-    )
-    print_table(
-        columns,
-        [
-            (
-                *(row["cluster"], row["broker"], str(row["broker_id"]), row["address"], row["version"] or "?"),
-                *("?" if row[name] is None else f"{row[name]:.1f}" for name in ("in_tps", "out_tps")),
-                "?" if row["disk_used"] is None else f"{row['disk_used']:.0%}",
-                "?" if row["uptime_seconds"] is None else _duration(row["uptime_seconds"]),
-            )
-            for row in rows
-        ],
-    )
+def _known(value: T | None, text: Callable[[T], str]) -> str:
+    return "?" if value is None else text(value)
 
 
 def _duration(seconds: int) -> str:

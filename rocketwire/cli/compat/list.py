@@ -8,6 +8,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.output import count_of, json_line
+from rocketwire.cli.table import TableColumn, print_table
 
 _EPILOG: Final = """\
 \b
@@ -30,7 +31,6 @@ def command(*, what: str | None, as_json: bool) -> int:
         for row in rows:
             json_line(row)
         return 0
-    from rocketwire.cli.table import TableColumn, print_table
 
     if what == "clients":
         columns = (

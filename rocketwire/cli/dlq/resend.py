@@ -14,6 +14,7 @@ from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import GROUP
+from rocketwire.cli.shown_message import body_of
 from rocketwire.wire.names import retry_topic
 
 if TYPE_CHECKING:
@@ -198,7 +199,6 @@ class DeadLetterResend:
     def _again(self, letter: BrokerMessage) -> OutgoingMessage | None:
         """The message to send; None, and a complaint, if the letter cannot be read."""
         from rocketwire.cli.dlq.letters import copy_for_resend, origin_topic
-        from rocketwire.cli.shown_message import body_of
 
         body, origin = body_of(letter.one, self._complain), origin_topic(letter.one)
         if origin is None:

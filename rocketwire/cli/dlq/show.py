@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from rocketwire.cli.errors import INCOMPLETE
+from rocketwire.cli.errors import INCOMPLETE, CommandFailed
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line, number, warn, warn_empty
 from rocketwire.cli.parameter_types import GROUP
+from rocketwire.cli.shown_message import body_of, json_object
+from rocketwire.cli.table import TableColumn, print_table
+from rocketwire.cli.times import shown
 
 if TYPE_CHECKING:
     from rocketwire.cli.message.reading import BrokerMessage
@@ -61,9 +64,7 @@ class DeadLetters:
 
 
 def _dead_letters(endpoint: ClusterAccess, topic: str) -> DeadLetters:
-    from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.message.reading import TopicReader
-    from rocketwire.cli.output import warn
     from rocketwire.remoting.errors import NoSuchTopic
     from rocketwire.wire.names import DEAD_LETTER_PREFIX
 
@@ -91,9 +92,6 @@ def _dead_letters(endpoint: ClusterAccess, topic: str) -> DeadLetters:
 
 
 def _print_list(found: list[DeadLetters]) -> None:
-    from rocketwire.cli.table import TableColumn, print_table
-    from rocketwire.cli.times import shown
-
     columns = (
         TableColumn("GROUP", least=12),
         TableColumn("MESSAGES", right=True),
@@ -131,7 +129,6 @@ def show_command(endpoint: ClusterAccess, *, group: str, last: int, as_json: boo
     """
     from rocketwire.cli.dlq.letters import origin_topic, topic_of
     from rocketwire.cli.message.reading import TopicReader
-    from rocketwire.cli.shown_message import json_object
 
     complaints = 0
 
@@ -153,9 +150,6 @@ def show_command(endpoint: ClusterAccess, *, group: str, last: int, as_json: boo
 
 def _print_show(found: list[BrokerMessage]) -> None:
     from rocketwire.cli.dlq.letters import origin_topic
-    from rocketwire.cli.shown_message import body_of
-    from rocketwire.cli.table import TableColumn, print_table
-    from rocketwire.cli.times import shown
 
     columns = (
         TableColumn("DEAD SINCE (UTC)", time=True, least=16),

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rocketwire.cli.brokers import BrokerChoice, broker_options
-from rocketwire.cli.deletion import yes_option
+from rocketwire.cli.attempts import ServerAttempts
+from rocketwire.cli.brokers import BrokerChoice, broker_options, master
+from rocketwire.cli.deletion import DeletedThing, confirm, delete_everywhere, yes_option
+from rocketwire.cli.deletion import print_deleted as write
+from rocketwire.cli.errors import CommandError
+from rocketwire.cli.found import check_group
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.deletion import DeletedThing
     from rocketwire.remoting.cluster import BlockingCluster
 
 
@@ -59,11 +61,7 @@ def create_command(
     **settings: Any,  # noqa: ANN401 - of _FIELDS
 ) -> int:
     """Create GROUP on the brokers of a cluster. Where it exists, what the options name is changed."""
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import master
-    from rocketwire.cli.errors import CommandError
     from rocketwire.cli.group.show import configuration, write_configurations
-    from rocketwire.cli.output import json_line
     from rocketwire.remoting.admin.groups import group_configs, put_group
     from rocketwire.wire.bodies.group import SubscriptionGroupConfig
     from rocketwire.wire.names import group_name_error
@@ -81,11 +79,7 @@ def create_command(
                 config = replace(former or SubscriptionGroupConfig(group_name=group), **changes)
                 put_group(connection, config)
                 rows.append(configuration(broker, config))
-    if as_json:
-        for row in rows:
-            json_line({"group": group, **row})
-    elif rows:
-        write_configurations(group, rows)
+    write_configurations(group, rows, as_json=as_json)
     return attempts.code()
 
 
@@ -111,11 +105,6 @@ def delete_command(
 
     Members that are on line may create it again.
     """
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import master
-    from rocketwire.cli.deletion import DeletedThing, confirm
-    from rocketwire.cli.deletion import print_deleted as write
-    from rocketwire.cli.found import check_group
     from rocketwire.remoting.admin.groups import delete_group
     from rocketwire.wire.names import dead_letter_topic, retry_topic
 
@@ -141,7 +130,6 @@ def _topic_deleted(
     cluster: BlockingCluster, topic: str, choice: BrokerChoice, attempts: ServerAttempts
 ) -> list[DeletedThing]:
     """Delete a topic of the group, if there is one."""
-    from rocketwire.cli.deletion import delete_everywhere
     from rocketwire.remoting.admin.brokers import brokers_of, masters_only
     from rocketwire.remoting.errors import NoSuchTopic
 

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, NoSuchGroup
+from rocketwire.cli.group.show import subscription
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import GROUP
+from rocketwire.cli.table import TableColumn, print_table
 from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.server.clients.consistency import SubscriptionDifference, Subscriptions, differences
 from rocketwire.wire.bodies import decode_body
@@ -25,7 +27,6 @@ from rocketwire.wire.headers.online import GetConsumerConnectionListRequestHeade
 
 if TYPE_CHECKING:
     from rocketwire.remoting.cluster import BlockingCluster
-    from rocketwire.wire.bodies.client import SubscriptionData
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,8 +150,6 @@ def _found(cluster: BlockingCluster, name: str | None) -> Iterator[GroupMembersh
 
 
 def _write(groups: list[GroupMembership]) -> None:
-    from rocketwire.cli.table import TableColumn, print_table
-
     if not groups:
         print("no consumer group is on line")
         return
@@ -212,7 +211,7 @@ def _json(group: GroupMembership) -> dict[str, Any]:
                 "version": member.version,
                 "subscriptions": None
                 if member.subscriptions is None
-                else [_subscription(member.subscriptions[topic]) for topic in sorted(member.subscriptions)],
+                else [subscription(member.subscriptions[topic]) for topic in sorted(member.subscriptions)],
             }
             for member in group.members
         ],
@@ -222,7 +221,7 @@ def _json(group: GroupMembership) -> dict[str, Any]:
                 "matters": difference.matters,
                 "sides": [
                     {
-                        "subscription": None if side.subscription is None else _subscription(side.subscription),
+                        "subscription": None if side.subscription is None else subscription(side.subscription),
                         "client_ids": side.client_ids,
                     }
                     for side in difference.variants
@@ -230,13 +229,4 @@ def _json(group: GroupMembership) -> dict[str, Any]:
             }
             for difference in group.differences
         ],
-    }
-
-
-def _subscription(one: SubscriptionData) -> dict[str, Any]:
-    return {
-        "topic": one.topic,
-        "expression": one.sub_string,
-        "expression_type": one.expression_type,
-        "version": one.sub_version,
     }

@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rocketwire.cli.attempts import ServerAttempts
 from rocketwire.cli.brokers import BrokerChoice, broker_options
-from rocketwire.cli.errors import CommandError
+from rocketwire.cli.errors import CommandError, CommandFailed
+from rocketwire.cli.found import check_group, topic_brokers
 from rocketwire.cli.online import ClusterAccess, online_command
+from rocketwire.cli.output import number
 from rocketwire.cli.parameter_types import GROUP, TOPIC
+from rocketwire.cli.table import TableColumn, print_rows
+from rocketwire.cli.times import shown
 
 if TYPE_CHECKING:
     from rocketwire.remoting.connection import BlockingConnection
@@ -66,9 +71,6 @@ def list_command(
     """
     if kind and everything:
         raise CommandError("--kind and --all: only one of them")
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.output import json_line
-    from rocketwire.cli.table import TableColumn, print_table
 
     attempts = ServerAttempts()
     groups: dict[str, _Group] = {}
@@ -80,34 +82,27 @@ def list_command(
                 _add(groups, cluster.connection(broker.address), of_topics)
     chosen = [(name, groups[name], _kind(name)) for name in sorted(groups)]
     chosen = [each for each in chosen if everything or each[2] == (kind or _KINDS[0])]
-    if as_json:
-        for name, group, its_kind in chosen:
-            json_line(
-                {
-                    "group": name,
-                    "kind": its_kind,
-                    "member_count": len(group.members),
-                    "consume_type": group.consume_type,
-                    "message_model": group.message_model,
-                    "lag": group.lag if group.has_offsets else None,
-                    "tps": group.rate,
-                }
-            )
-    elif chosen:
-        columns = (
-            *(TableColumn("GROUP", least=16), TableColumn("MEMBERS", right=True), TableColumn("LAG", right=True)),
-            *(TableColumn("MESSAGES/S", right=True), TableColumn("MODEL", spare=2), TableColumn("TYPE", spare=1)),
-        )
-        print_table(
-            columns,
-            [
-                (
-                    *(name, str(len(group.members)), str(group.lag) if group.has_offsets else "-", f"{group.rate:.1f}"),
-                    *(group.message_model or "", group.consume_type or ""),
-                )
-                for name, group, _ in chosen
-            ],
-        )
+    rows = [
+        {
+            "group": name,
+            "kind": its_kind,
+            "member_count": len(group.members),
+            "consume_type": group.consume_type,
+            "message_model": group.message_model,
+            "lag": group.lag if group.has_offsets else None,
+            "tps": group.rate,
+        }
+        for name, group, its_kind in chosen
+    ]
+    columns = (
+        TableColumn("GROUP", of="group", least=16),
+        TableColumn("MEMBERS", of="member_count", right=True),
+        TableColumn("LAG", of=lambda row: "-" if row["lag"] is None else row["lag"], right=True),
+        TableColumn("MESSAGES/S", of=lambda row: f"{row['tps']:.1f}", right=True),
+        TableColumn("MODEL", of="message_model", spare=2),
+        TableColumn("TYPE", of="consume_type", spare=1),
+    )
+    print_rows(rows, columns, as_json=as_json)
     return attempts.code(found=bool(chosen), what="groups")
 
 
@@ -145,11 +140,7 @@ def lag_command(
     Without --topic, these are the topics that the group has committed offsets in, its retry topic among them; of a
     group with members, only those that it subscribes to.
     """
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.errors import CommandFailed
-    from rocketwire.cli.found import check_group, topic_brokers
     from rocketwire.cli.group.show import find_members
-    from rocketwire.cli.output import json_line
     from rocketwire.remoting.admin.groups import progress
 
     attempts = ServerAttempts()
@@ -179,36 +170,17 @@ def lag_command(
         )
     if not rows and attempts.code() == 0:
         raise CommandFailed(f"group {group}: the brokers have no offsets of it")
-    if as_json:
-        for row in rows:
-            json_line(row)
-    elif rows:
-        _write(rows)
-    return attempts.code(found=bool(rows))
-
-
-def _write(rows: list[dict[str, Any]]) -> None:
-    from rocketwire.cli.output import number
-    from rocketwire.cli.table import TableColumn, print_table
-    from rocketwire.cli.times import shown
-
     columns = (
-        *(TableColumn("TOPIC", least=12), TableColumn("BROKER", least=8), TableColumn("QUEUE", right=True)),
-        *(
-            TableColumn("BROKER OFFSET", right=True),
-            TableColumn("CONSUMER OFFSET", right=True),
-            TableColumn("LAG", right=True),
-        ),
-        *(TableColumn("LAST CONSUMED (UTC)", time=True, spare=2), TableColumn("OWNER", least=12, spare=1)),
+        TableColumn("TOPIC", of="topic", least=12),
+        TableColumn("BROKER", of="broker", least=8),
+        TableColumn("QUEUE", of="queue_id", right=True),
+        TableColumn("BROKER OFFSET", of="broker_offset", right=True),
+        TableColumn("CONSUMER OFFSET", of="consumer_offset", right=True),
+        TableColumn("LAG", of="lag", right=True),
+        TableColumn("LAST CONSUMED (UTC)", of=lambda row: shown(row["last_consumed"]), time=True, spare=2),
+        TableColumn("OWNER", of="owner", least=12, spare=1),
     )
-    print_table(
-        columns,
-        [
-            (
-                *(row["topic"], row["broker"], str(row["queue_id"]), str(row["broker_offset"])),
-                *(str(row["consumer_offset"]), str(row["lag"]), shown(row["last_consumed"]), row["owner"] or ""),
-            )
-            for row in rows
-        ],
-    )
-    print(f"lag: {number(sum(row['lag'] for row in rows))}")
+    print_rows(rows, columns, as_json=as_json)
+    if rows and not as_json:
+        print(f"lag: {number(sum(row['lag'] for row in rows))}")
+    return attempts.code(found=bool(rows))

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rocketwire.cli.attempts import ServerAttempts
 from rocketwire.cli.brokers import BrokerChoice, broker_options
+from rocketwire.cli.errors import CommandFailed
+from rocketwire.cli.found import check_group, unknown_group
 from rocketwire.cli.online import ClusterAccess, online_command
+from rocketwire.cli.output import json_line
 from rocketwire.cli.parameter_types import GROUP
+from rocketwire.cli.table import TableColumn, print_rows, print_table, yes_or_no
 
 if TYPE_CHECKING:
-    from rocketwire.cli.attempts import ServerAttempts
     from rocketwire.remoting.admin.brokers import RegisteredBroker
     from rocketwire.remoting.cluster import BlockingCluster
     from rocketwire.wire.bodies.client import MessageQueue, SubscriptionData
@@ -35,6 +39,14 @@ def configuration(broker: RegisteredBroker, config: SubscriptionGroupConfig) -> 
         "max_retries": config.retry_max_times,
         "attributes": dict(config.attributes or {}),
     }
+
+
+_MEMBER_COLUMNS: Final = (
+    TableColumn("CLIENT", of="client_id", least=16),
+    TableColumn("ADDRESS", of="address", least=15),
+    TableColumn("LANGUAGE", of="language", spare=1),
+    TableColumn("VERSION", of="version", spare=2),
+)
 
 
 def member(client: ClientConnection) -> dict[str, Any]:
@@ -59,31 +71,23 @@ def subscription(one: SubscriptionData) -> dict[str, Any]:
     }
 
 
-def write_configurations(group: str, rows: list[dict[str, Any]]) -> None:
-    """Print a table of configurations."""
-    from rocketwire.cli.table import TableColumn, print_table
-
+def write_configurations(group: str, rows: list[dict[str, Any]], *, as_json: bool = False) -> None:
+    """Print a table of configurations, or JSON."""
     columns = (
-        *(TableColumn("GROUP", least=12), TableColumn("CLUSTER", spare=1), TableColumn("BROKER", least=10)),
-        *(TableColumn("CONSUME"), TableColumn("BROADCAST"), TableColumn("RETRY QUEUES", right=True)),
-        *(TableColumn("MAX RETRIES", right=True), TableColumn("ATTRIBUTES", spare=2)),
+        TableColumn("GROUP", of="group", least=12),
+        TableColumn("CLUSTER", of="cluster", spare=1),
+        TableColumn("BROKER", of="broker", least=10),
+        TableColumn("CONSUME", of=lambda row: yes_or_no(row["consume_enable"])),
+        TableColumn("BROADCAST", of=lambda row: yes_or_no(row["broadcast_enable"])),
+        TableColumn("RETRY QUEUES", of="retry_queues", right=True),
+        TableColumn("MAX RETRIES", of="max_retries", right=True),
+        TableColumn("ATTRIBUTES", of=_attributes, spare=2),
     )
-    print_table(
-        columns,
-        [
-            (
-                *(group, row["cluster"], row["broker"]),
-                *(_yes(row["consume_enable"]), _yes(row["broadcast_enable"])),
-                *(str(row["retry_queues"]), str(row["max_retries"])),
-                ", ".join(f"{name}={value}" for name, value in sorted(row["attributes"].items())),
-            )
-            for row in rows
-        ],
-    )
+    print_rows([{"group": group, **row} for row in rows], columns, as_json=as_json)
 
 
-def _yes(value: bool) -> str:  # noqa: FBT001 - what is shown
-    return "yes" if value else "no"
+def _attributes(row: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(row["attributes"].items()))
 
 
 @dataclass(slots=True)
@@ -128,9 +132,6 @@ def _place(queue: MessageQueue) -> tuple[str, str, int]:
 @broker_options
 def show_command(endpoint: ClusterAccess, *, group: str, choice: BrokerChoice, as_json: bool) -> int:
     """Print the configuration of GROUP on each broker, its members, and what the brokers say that it subscribes to."""
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.found import unknown_group
-    from rocketwire.cli.output import json_line
     from rocketwire.remoting.admin.groups import consumer_connections, group_configs
 
     attempts = ServerAttempts()
@@ -173,8 +174,6 @@ def show_command(endpoint: ClusterAccess, *, group: str, choice: BrokerChoice, a
 
 
 def _print_group(found: dict[str, Any]) -> None:
-    from rocketwire.cli.table import TableColumn, print_table
-
     write_configurations(found["group"], found["brokers"])
     print()
     if not found["members"]:
@@ -182,16 +181,14 @@ def _print_group(found: dict[str, Any]) -> None:
         return
     print(f"{found['consume_type']}, {found['message_model']}, {found['consume_from_where']}")
     print()
-    members = (
-        *(TableColumn("CLIENT", least=16), TableColumn("ADDRESS", least=15), TableColumn("LANGUAGE", spare=1)),
-        TableColumn("VERSION", spare=2),
-    )
-    print_table(members, [tuple(each.values()) for each in found["members"]])
+    print_rows(found["members"], _MEMBER_COLUMNS, as_json=False)
     print()
-    print_table(
-        (TableColumn("TOPIC", least=12), TableColumn("SUBSCRIPTION", least=12), TableColumn("TYPE")),
-        [(each["topic"], each["expression"] or "", each["expression_type"]) for each in found["subscriptions"]],
+    subscriptions = (
+        TableColumn("TOPIC", of="topic", least=12),
+        TableColumn("SUBSCRIPTION", of="expression", least=12),
+        TableColumn("TYPE", of="expression_type"),
     )
+    print_table(subscriptions, [[column.cell(each) for column in subscriptions] for each in found["subscriptions"]])
 
 
 @online_command("members", "Example: rocketwire group members orders")
@@ -202,10 +199,6 @@ def members_command(endpoint: ClusterAccess, *, group: str, choice: BrokerChoice
 
     Each member is asked for its queues, through a broker.
     """
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.errors import CommandFailed
-    from rocketwire.cli.found import check_group
-
     attempts = ServerAttempts()
     with endpoint.connected() as cluster:
         brokers = choice.of(cluster.info())
@@ -220,9 +213,6 @@ def members_command(endpoint: ClusterAccess, *, group: str, choice: BrokerChoice
 
 
 def _print_members(group: str, members: QueueOwners, *, as_json: bool) -> None:
-    from rocketwire.cli.output import json_line
-    from rocketwire.cli.table import TableColumn, print_table
-
     rows = []
     for client_id, client in sorted(members.clients.items()):
         queues = members.queues.get(client_id)
@@ -232,28 +222,14 @@ def _print_members(group: str, members: QueueOwners, *, as_json: bool) -> None:
             else [{"topic": each.topic, "broker": each.broker_name, "queue_id": each.queue_id} for each in queues]
         )
         rows.append({"group": group, **member(client), "queues": told})
-    if as_json:
-        for row in rows:
-            json_line(row)
-        return
-    columns = (
-        *(TableColumn("CLIENT", least=16), TableColumn("ADDRESS", least=15), TableColumn("LANGUAGE", spare=1)),
-        *(TableColumn("VERSION", spare=2), TableColumn("QUEUES", least=16)),
-    )
-    print_table(
-        columns,
-        [
-            (
-                *(row["client_id"], row["address"], row["language"], row["version"]),
-                "?" if row["queues"] is None else _queues_text(row["queues"]),
-            )
-            for row in rows
-        ],
-    )
+    queues_column = TableColumn("QUEUES", of=lambda row: _queues_text(row["queues"]), least=16)
+    print_rows(rows, (*_MEMBER_COLUMNS, queues_column), as_json=as_json)
 
 
-def _queues_text(queues: list[dict[str, str | int]]) -> str:
-    """Queues as `Orders broker-a 0,1; Orders broker-b 0`."""
+def _queues_text(queues: list[dict[str, str | int]] | None) -> str:
+    """Queues as `Orders broker-a 0,1; Orders broker-b 0`; a question mark where the member does not report them."""
+    if queues is None:
+        return "?"
     by_place: dict[str, list[str]] = {}
     for each in queues:
         by_place.setdefault(f"{each['topic']} {each['broker']}", []).append(str(each["queue_id"]))

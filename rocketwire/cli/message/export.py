@@ -18,6 +18,7 @@ from rocketwire.cli.message.selection import StartPlace, start
 from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
 from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import FILE, TOPIC
+from rocketwire.cli.shown_message import json_object
 
 if TYPE_CHECKING:
     from rocketwire.store.offline.read.scan import ReadProblem
@@ -120,7 +121,6 @@ def command(
     first_place, end_place = _place("--from", first, StartPlace()), _place("--to", end, StartPlace(end=True))
     wanted = frozenset(_queue_id(text) for text in queues)
     from rocketwire.cli.message.reading import TopicReader
-    from rocketwire.cli.shown_message import json_object
 
     complaints = 0
 

@@ -10,6 +10,7 @@ from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import TOPIC
+from rocketwire.cli.times import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +62,6 @@ def command(
     if (key is None) == (message_id is None):
         raise CommandError("one of --key and --id is needed")
     from rocketwire.cli.message.printing import printer
-    from rocketwire.cli.times import parsed
 
     times = (
         0 if first is None else parsed("--from", first),

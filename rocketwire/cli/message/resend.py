@@ -8,8 +8,9 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.online import ClusterAccess, online_command
-from rocketwire.cli.output import json_line
+from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import GROUP, TOPIC
+from rocketwire.cli.shown_message import body_of
 
 if TYPE_CHECKING:
     from rocketwire.cli.message.reading import BrokerMessage
@@ -65,8 +66,6 @@ def _copy(cluster: BlockingCluster, found: BrokerMessage, topic: str, *, as_json
     from rocketwire.cli.message.results import SendResultPrinter
     from rocketwire.cli.message.sending import MessageSender
     from rocketwire.cli.message.targets import OutgoingMessage
-    from rocketwire.cli.output import warn
-    from rocketwire.cli.shown_message import body_of
 
     body = body_of(found.one, lambda what: warn(str(what)))
     if body is None:

@@ -13,6 +13,7 @@ from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import TOPIC
+from rocketwire.cli.times import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -175,7 +176,6 @@ def _delay(cluster: BlockingCluster, topic: str, delay: str | None, at: str | No
         return delay_properties(cluster, topic, delay, system_clock())
     if at is not None:
         from rocketwire.cli.message.delays import time_properties
-        from rocketwire.cli.times import parsed
 
         return time_properties(cluster, topic, parsed("--at", at))
     return {}

@@ -118,7 +118,6 @@ def command(endpoint: ClusterAccess, *, message_id: str, topic: str | None, only
     """
     if only_body and as_json:
         raise CommandError("--body and --json: only one of them")
-    from rocketwire.cli.shown_message import body_of, json_object
 
     def report(what: object) -> None:
         warn(str(what))

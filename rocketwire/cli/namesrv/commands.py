@@ -7,10 +7,13 @@ from typing import Final
 
 import click
 
+from rocketwire.cli.attempts import ServerAttempts
+from rocketwire.cli.errors import CommandFailed
 from rocketwire.cli.lazy import lazy_group
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line
-from rocketwire.cli.properties import property_options
+from rocketwire.cli.properties import Values, chosen, parsed_changes, property_options, write
+from rocketwire.cli.table import TableColumn, print_rows
 
 
 @online_command("config", "Example: rocketwire namesrv config --set orderMessageEnable=true")
@@ -20,8 +23,6 @@ def config_command(endpoint: ClusterAccess, *, keys: tuple[str, ...], changes: t
 
     A key that a name server does not have, and a value that it does not take, are errors.
     """
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.properties import Values, chosen, parsed_changes, write
     from rocketwire.remoting.admin.name_servers import change_configuration, configuration
 
     wanted = parsed_changes(changes)
@@ -42,7 +43,6 @@ def config_command(endpoint: ClusterAccess, *, keys: tuple[str, ...], changes: t
 @click.argument("key")
 def show_command(endpoint: ClusterAccess, *, namespace: str, key: str, as_json: bool) -> int:
     """Print the value of KEY in NAMESPACE."""
-    from rocketwire.cli.errors import CommandFailed
     from rocketwire.remoting.admin.name_servers import key_value, key_values
     from rocketwire.server.config.nearest import suggestion
 
@@ -64,7 +64,6 @@ def show_command(endpoint: ClusterAccess, *, namespace: str, key: str, as_json: 
 @click.argument("value")
 def put_command(endpoint: ClusterAccess, *, namespace: str, key: str, value: str, as_json: bool) -> int:
     """Set KEY in NAMESPACE to VALUE at every name server of --namesrv."""
-    from rocketwire.cli.attempts import ServerAttempts
     from rocketwire.remoting.admin.name_servers import put_key_value
 
     attempts = ServerAttempts()
@@ -84,8 +83,6 @@ def put_command(endpoint: ClusterAccess, *, namespace: str, key: str, value: str
 @click.argument("key")
 def delete_command(endpoint: ClusterAccess, *, namespace: str, key: str, as_json: bool) -> int:
     """Remove KEY from NAMESPACE at every name server of --namesrv. A key that none of them has is an error."""
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.errors import CommandFailed
     from rocketwire.remoting.admin.name_servers import delete_key_value, key_values
     from rocketwire.server.config.nearest import suggestion
 
@@ -113,19 +110,15 @@ def delete_command(endpoint: ClusterAccess, *, namespace: str, key: str, as_json
 @click.argument("namespace")
 def list_command(endpoint: ClusterAccess, *, namespace: str, as_json: bool) -> int:
     """Print the keys and values of NAMESPACE. Name servers have no list of namespaces."""
-    from rocketwire.cli.errors import CommandFailed
-    from rocketwire.cli.table import TableColumn, print_table
     from rocketwire.remoting.admin.name_servers import key_values
 
     with endpoint.connected() as cluster:
         found = sorted(key_values(cluster, namespace).items())
     if not found:
         raise CommandFailed(f"namespace {namespace}: it has no keys")
-    if as_json:
-        for key, value in found:
-            json_line({"namespace": namespace, "key": key, "value": value})
-    else:
-        print_table((TableColumn("KEY", least=16), TableColumn("VALUE", least=16)), found)
+    columns = (TableColumn("KEY", of="key", least=16), TableColumn("VALUE", of="value", least=16))
+    rows = [{"namespace": namespace, "key": key, "value": value} for key, value in found]
+    print_rows(rows, columns, as_json=as_json)
     return 0
 
 

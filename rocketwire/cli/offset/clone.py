@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from rocketwire.cli.brokers import BrokerChoice, broker_options
+from rocketwire.cli.attempts import ServerAttempts
+from rocketwire.cli.brokers import BrokerChoice, broker_options, master
+from rocketwire.cli.errors import CommandError, CommandFailed
+from rocketwire.cli.found import check_group, topic_brokers
 from rocketwire.cli.online import ClusterAccess, online_command
+from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
@@ -40,12 +44,7 @@ def command(
 
     While SOURCE has members, topics that they do not subscribe to any more are left out.
     """
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import master
-    from rocketwire.cli.errors import CommandError, CommandFailed
-    from rocketwire.cli.found import check_group, topic_brokers
     from rocketwire.cli.offset.show import print_moves as write
-    from rocketwire.cli.output import warn
     from rocketwire.remoting.admin.groups import consumer_connections
     from rocketwire.remoting.admin.offsets import clone_offsets
     from rocketwire.wire.names import group_name_error

@@ -8,9 +8,14 @@ from typing import Final
 
 import click
 
-from rocketwire.cli.brokers import BrokerChoice, broker_options
+from rocketwire.cli.attempts import ServerAttempts
+from rocketwire.cli.brokers import BrokerChoice, broker_options, master
+from rocketwire.cli.errors import CommandFailed
+from rocketwire.cli.found import check_group, topic_brokers, topic_route
 from rocketwire.cli.online import ClusterAccess, online_command
+from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import GROUP, TOPIC
+from rocketwire.cli.times import TIME_FORMS, parsed
 
 _OFFSET_DIGITS: Final = 10
 """A number of more digits is a time in ms."""
@@ -44,8 +49,6 @@ def reset_target(text: str) -> ResetTarget:
     Raises:
         Mistake: it is none.
     """
-    from rocketwire.cli.times import TIME_FORMS, parsed
-
     if text in (ResetPoint.EARLIEST, ResetPoint.LATEST):
         return ResetTarget(where=ResetPoint(text))
     if text.isascii() and text.isdigit() and len(text) <= _OFFSET_DIGITS:
@@ -142,14 +145,9 @@ def reset(
     Raises:
         Unsuccessful: there is no such topic, queue or group.
     """
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import master
-    from rocketwire.cli.errors import CommandFailed
-    from rocketwire.cli.found import check_group, topic_brokers, topic_route
     from rocketwire.cli.offset.resetting import done, planned
     from rocketwire.cli.offset.show import OffsetMove
     from rocketwire.cli.offset.show import print_moves as write
-    from rocketwire.cli.output import count_of, warn
 
     attempts = ServerAttempts()
     moves: list[OffsetMove] = []

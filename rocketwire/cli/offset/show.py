@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rocketwire.cli.attempts import ServerAttempts
 from rocketwire.cli.brokers import BrokerChoice, broker_options
+from rocketwire.cli.errors import CommandFailed
+from rocketwire.cli.found import check_group, topic_brokers
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.parameter_types import GROUP, TOPIC
+from rocketwire.cli.table import TableColumn, print_rows
 
 if TYPE_CHECKING:
     from rocketwire.remoting.connection import BlockingConnection
@@ -30,31 +34,23 @@ class OffsetMove:
 
 def print_moves(moves: Sequence[OffsetMove], *, as_json: bool) -> None:
     """Print offsets before and after."""
-    from rocketwire.cli.output import json_line
-    from rocketwire.cli.table import TableColumn, print_table
-
-    if as_json:
-        for each in moves:
-            json_line(each)
-        return
-    if not moves:
-        return
     columns = (
-        *(TableColumn("TOPIC", least=12), TableColumn("BROKER", least=8), TableColumn("QUEUE", right=True)),
-        *(TableColumn("BEFORE", right=True), TableColumn("AFTER", right=True), TableColumn("CHANGE", right=True)),
+        TableColumn("TOPIC", of=lambda move: move.topic, least=12),
+        TableColumn("BROKER", of=lambda move: move.broker, least=8),
+        TableColumn("QUEUE", of=lambda move: move.queue_id, right=True),
+        TableColumn("BEFORE", of=lambda move: _offset_text(move.before), right=True),
+        TableColumn("AFTER", of=lambda move: _offset_text(move.after), right=True),
+        TableColumn("CHANGE", of=_change, right=True),
     )
-    print_table(columns, [_cells(each) for each in moves])
+    print_rows(moves, columns, as_json=as_json)
 
 
-def _cells(move: OffsetMove) -> tuple[str, ...]:
-    change = "" if move.before is None or move.after is None else f"{move.after - move.before:+d}"
-    before, after = (offset_text(each) for each in (move.before, move.after))
-    return move.topic, move.broker, str(move.queue_id), before, after, change
+def _change(move: OffsetMove) -> str:
+    return "" if move.before is None or move.after is None else f"{move.after - move.before:+d}"
 
 
-def offset_text(offset: int | None) -> str:
-    """An offset in a table."""
-    return "-" if offset is None else str(offset)
+def _offset_text(offset: int | None) -> object:
+    return "-" if offset is None else offset
 
 
 def queues_of(broker: BlockingConnection, group: str, topic: str | None) -> dict[str, list[int]]:
@@ -83,10 +79,6 @@ def command(
 
     `-` stands for none; brokers of 4.x say 0 in its place where the queue's messages are all in memory.
     """
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.errors import CommandFailed
-    from rocketwire.cli.found import check_group, topic_brokers
-    from rocketwire.cli.output import json_line
     from rocketwire.remoting.admin.offsets import committed_offset, end_offsets
 
     attempts = ServerAttempts()
@@ -112,32 +104,13 @@ def command(
                         )
     if not rows and attempts.code() == 0:
         raise CommandFailed(f"group {group}: the brokers have no offsets of it")
-    if as_json:
-        for row in rows:
-            json_line(row)
-    elif rows:
-        _print_offsets(rows)
-    return attempts.code(found=bool(rows), what="offsets")
-
-
-def _print_offsets(rows: list[dict[str, Any]]) -> None:
-    from rocketwire.cli.table import TableColumn, print_table
-
     columns = (
-        *(TableColumn("TOPIC", least=12), TableColumn("BROKER", least=8), TableColumn("QUEUE", right=True)),
-        *(
-            TableColumn("OFFSET", right=True),
-            TableColumn("MIN OFFSET", right=True),
-            TableColumn("MAX OFFSET", right=True),
-        ),
+        TableColumn("TOPIC", of="topic", least=12),
+        TableColumn("BROKER", of="broker", least=8),
+        TableColumn("QUEUE", of="queue_id", right=True),
+        TableColumn("OFFSET", of=lambda row: _offset_text(row["offset"]), right=True),
+        TableColumn("MIN OFFSET", of="min_offset", right=True),
+        TableColumn("MAX OFFSET", of="max_offset", right=True),
     )
-    print_table(
-        columns,
-        [
-            (
-                *(row["topic"], row["broker"], str(row["queue_id"]), offset_text(row["offset"])),
-                *(str(row["min_offset"]), str(row["max_offset"])),
-            )
-            for row in rows
-        ],
-    )
+    print_rows(rows, columns, as_json=as_json)
+    return attempts.code(found=bool(rows), what="offsets")

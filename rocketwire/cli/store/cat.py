@@ -14,7 +14,9 @@ import click
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.output import json_line, warn
+from rocketwire.cli.shown_message import body_of, json_object
 from rocketwire.cli.store.directory import opened, store_directory
+from rocketwire.cli.table import TableColumn, print_table
 from rocketwire.cli.terminal import drawing
 from rocketwire.cli.times import parsed, shown
 
@@ -201,9 +203,6 @@ def _is_whole(text: str) -> bool:
 
 
 def _write_table(found: Iterable[SelectedMessage], report: ReportProblem) -> None:
-    from rocketwire.cli.shown_message import body_of
-    from rocketwire.cli.table import TableColumn, print_table
-
     columns = (
         TableColumn("STORED (UTC)", least=16, time=True),
         TableColumn("TOPIC", least=12),
@@ -234,15 +233,11 @@ def _excerpt(body: bytes | None) -> str:
 
 
 def _write_json(found: Iterable[SelectedMessage], report: ReportProblem) -> None:
-    from rocketwire.cli.shown_message import json_object
-
     for one in found:
         json_line(json_object(one, report))
 
 
 def _write_raw(found: Iterable[SelectedMessage], report: ReportProblem) -> None:
-    from rocketwire.cli.shown_message import body_of
-
     first = True
     for one in found:
         body = body_of(one, report)

@@ -12,6 +12,7 @@ from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.output import count_of, json_line, number, size, warn
 from rocketwire.cli.store.directory import opened, store_directory
+from rocketwire.cli.table import print_facts
 from rocketwire.cli.times import shown
 from rocketwire.cli.waiting import waits
 from rocketwire.store.disk.foreign import IGNORED_FILE_REMARK
@@ -38,7 +39,6 @@ Examples:
 @json_option
 def command(directory: str, commitlog: str | None, *, as_json: bool) -> int:
     """Tell what a store directory is and what is in it. Times are UTC."""
-    from rocketwire.cli.table import print_facts
     from rocketwire.store.offline.plan.overview import overview
 
     store = opened(directory, commitlog)

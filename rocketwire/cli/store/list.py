@@ -13,6 +13,7 @@ from rocketwire.cli.errors import CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.output import json_line, number, size, warn
 from rocketwire.cli.store.directory import opened, store_directory
+from rocketwire.cli.table import TableColumn, print_table
 from rocketwire.cli.times import shown
 from rocketwire.cli.waiting import waits
 
@@ -64,7 +65,6 @@ def _print_queues(queues: Iterable[QueueSummary], *, json: bool) -> None:
         for queue in queues:
             json_line(queue)
         return
-    from rocketwire.cli.table import TableColumn, print_table
 
     columns = (
         TableColumn("TOPIC", least=16),
@@ -98,7 +98,6 @@ def _print_groups(groups: Iterable[GroupLag], *, json: bool) -> None:
             queues = [{**asdict(queue), "lag": queue.lag} for queue in group.queues]
             json_line({"group": group.group, "topic": group.topic, "lag": group.lag, "queues": queues})
         return
-    from rocketwire.cli.table import TableColumn, print_table
 
     columns = (
         TableColumn("GROUP", least=16),
@@ -140,7 +139,6 @@ def count_command(*, directory: str, commitlog: str | None, folder: str, by: str
         for values, count in rows:
             json_line({**dict(zip(names, values, strict=True)), "count": count})
         return 0
-    from rocketwire.cli.table import TableColumn, print_table
 
     columns = (*(TableColumn(name.upper(), least=8) for name in names), TableColumn("COUNT", right=True))
 

@@ -10,6 +10,8 @@ from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import TOPIC
+from rocketwire.cli.table import clean
+from rocketwire.cli.times import shown
 
 if TYPE_CHECKING:
     from rocketwire.remoting.cluster import BlockingCluster
@@ -105,7 +107,6 @@ def _handle_of(cluster: BlockingCluster, topic: str, message_id: str) -> RecallH
         Unsuccessful: there is no such message, or it no longer waits.
     """
     from rocketwire.cli.timer.lookup import on_brokers
-    from rocketwire.cli.times import shown
     from rocketwire.wire.recall_handle import RecallHandle
 
     found = [
@@ -149,9 +150,6 @@ def _recall(cluster: BlockingCluster, handle: RecallHandle) -> BlockingConnectio
 
 
 def _tell(handle: RecallHandle, doubt: _Doubt | None, *, json: bool) -> None:
-    from rocketwire.cli.table import clean
-    from rocketwire.cli.times import shown
-
     if json:
         json_line(
             {

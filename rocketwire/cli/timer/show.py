@@ -12,6 +12,7 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand
 from rocketwire.cli.output import json_line, number, size
 from rocketwire.cli.parameter_types import TOPIC
+from rocketwire.cli.table import TableColumn, clean, print_facts, print_table
 from rocketwire.cli.timer.source import TimerLocation, TimerWarnings, store_or_online
 from rocketwire.cli.times import parsed, shown
 from rocketwire.wire.java import parse_natural_number
@@ -90,8 +91,6 @@ def json_object(each: TimerListing) -> dict[str, Any]:
 
 
 def _write_table(found: Iterator[TimerListing], now: int) -> None:
-    from rocketwire.cli.table import TableColumn, print_table
-
     columns = (
         TableColumn("DUE (UTC)", least=16, time=True),
         TableColumn("TOPIC", least=12),
@@ -180,8 +179,6 @@ def _show_slots(where: TimerLocation, wanted: str, report: TimerWarnings, *, as_
 
 
 def _write_slots(slots: Sequence[WaitingSlot]) -> None:
-    from rocketwire.cli.table import TableColumn, print_table
-
     columns = (
         TableColumn("SLOT (UTC)", least=16, time=True),
         TableColumn("NUMBER", right=True, spare=3),
@@ -212,7 +209,6 @@ def _write_slots(slots: Sequence[WaitingSlot]) -> None:
 
 
 def _show_message(where: TimerLocation, message_id: str, report: TimerWarnings, *, as_json: bool) -> None:
-    from rocketwire.cli.table import print_facts
     from rocketwire.cli.timer.lookup import in_store, on_brokers
 
     directory = where.directory()
@@ -254,8 +250,6 @@ def _object(found: FoundTimerMessage) -> dict[str, Any]:
 
 
 def _facts(found: FoundTimerMessage) -> Iterator[tuple[str, str]]:
-    from rocketwire.cli.table import clean
-
     message = found.message
     yield "message", clean(message.message_id)
     named = (("tag", message.tags), ("keys", " ".join(message.keys)), ("broker", found.broker))

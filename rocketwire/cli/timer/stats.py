@@ -11,6 +11,7 @@ from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand
 from rocketwire.cli.output import count_of, json_line, number
+from rocketwire.cli.table import TableColumn, print_facts, print_table
 from rocketwire.cli.timer.source import TimerLocation, TimerSource, TimerWarnings, store_or_online
 from rocketwire.cli.times import shown
 
@@ -38,7 +39,6 @@ _BAR: Final = 40
 @store_or_online
 def command(where: TimerLocation, *, as_json: bool) -> int:
     """Count the messages that wait for a set time, by topic and by hour. Times are UTC."""
-    from rocketwire.cli.table import print_facts
     from rocketwire.cli.timer.pending import counted
 
     report = TimerWarnings()
@@ -141,7 +141,6 @@ def _span(milliseconds: int) -> str:
 
 
 def _print_tables(source: TimerSource, found: TimerStatistics) -> None:
-    from rocketwire.cli.table import TableColumn, print_table
     from rocketwire.cli.timer.remote import RemoteTimer
 
     if not found.topics:

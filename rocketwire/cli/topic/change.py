@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from rocketwire.cli.brokers import BrokerChoice, broker_options
-from rocketwire.cli.deletion import yes_option
+from rocketwire.cli.attempts import ServerAttempts
+from rocketwire.cli.brokers import BrokerChoice, broker_options, master
+from rocketwire.cli.deletion import confirm, delete_everywhere, yes_option
+from rocketwire.cli.errors import CommandError, CommandFailed
+from rocketwire.cli.found import topic_brokers
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.topic.show import PERMISSIONS
 
 if TYPE_CHECKING:
-    from rocketwire.cli.attempts import ServerAttempts
     from rocketwire.cli.topic.show import Row
     from rocketwire.remoting.cluster import BlockingCluster
     from rocketwire.remoting.connection import BlockingConnection
@@ -78,7 +80,6 @@ class TopicSettings(NamedTuple):
 
     def check(self, broker: BlockingConnection) -> None:
         """Raise Unsuccessful if a broker does not know what the options set."""
-        from rocketwire.cli.errors import CommandFailed
         from rocketwire.remoting.admin.topics import knows_attributes
 
         if self.message_type is not None and not knows_attributes(broker):
@@ -154,9 +155,6 @@ def create_command(
     **settings: Any,  # noqa: ANN401 - of `TopicSettings`
 ) -> int:
     """Create TOPIC on the brokers of a cluster. A broker that has it already keeps it as it is, which is an error."""
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import master
-    from rocketwire.cli.errors import CommandError, CommandFailed
     from rocketwire.cli.topic.show import print_topics as write
     from rocketwire.remoting.admin.topics import put_topic, topic_config
     from rocketwire.wire.bodies.topic import TopicConfig
@@ -202,10 +200,6 @@ def alter_command(
     To make a topic smaller without losing messages, first lower --write-queues, and --read-queues when the queues
     beyond are consumed.
     """
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.brokers import master
-    from rocketwire.cli.errors import CommandError, CommandFailed
-    from rocketwire.cli.found import topic_brokers
     from rocketwire.cli.topic.show import print_topics as write
     from rocketwire.remoting.admin.topics import put_topic, topic_config
 
@@ -249,10 +243,7 @@ def delete_command(
     Its route and its order configuration at the name servers are deleted afterwards; the route stays if other brokers
     keep the topic or one failed.
     """
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.deletion import confirm, delete_everywhere
     from rocketwire.cli.deletion import print_deleted as write
-    from rocketwire.cli.found import topic_brokers
 
     attempts = ServerAttempts()
     with endpoint.connected() as cluster:

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rocketwire.cli.brokers import BrokerChoice, broker_options
-from rocketwire.cli.errors import INCOMPLETE, CommandError
+from rocketwire.cli.attempts import ServerAttempts
+from rocketwire.cli.brokers import BrokerChoice, broker_options, check_cluster
+from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
+from rocketwire.cli.found import topic_brokers, topic_route
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line, warn_empty
 from rocketwire.cli.parameter_types import TOPIC
+from rocketwire.cli.table import TableColumn, print_rows, yes_or_no
+from rocketwire.cli.times import shown
 from rocketwire.wire.facts.codes import Permission
 
 if TYPE_CHECKING:
@@ -52,40 +56,23 @@ def topic_object(broker: RegisteredBroker, config: TopicConfig) -> dict[str, Any
 
 def print_topics(rows: Iterable[Row], *, json: bool) -> None:
     """Print the configurations of topics on brokers."""
-    from rocketwire.cli.output import json_line
-    from rocketwire.cli.table import TableColumn, print_table
-
-    if json:
-        for row in rows:
-            json_line(topic_object(*row))
-        return
     columns = (
-        TableColumn("TOPIC", least=12),
-        TableColumn("CLUSTER", spare=1),
-        TableColumn("BROKER", least=10),
-        TableColumn("READ QUEUES", right=True),
-        TableColumn("WRITE QUEUES", right=True),
-        TableColumn("PERM"),
-        TableColumn("ORDER", spare=2),
-        TableColumn("MESSAGE TYPE", spare=3),
-        TableColumn("ATTRIBUTES", spare=1),
+        TableColumn("TOPIC", of="topic", least=12),
+        TableColumn("CLUSTER", of="cluster", spare=1),
+        TableColumn("BROKER", of="broker", least=10),
+        TableColumn("READ QUEUES", of="read_queues", right=True),
+        TableColumn("WRITE QUEUES", of="write_queues", right=True),
+        TableColumn("PERM", of="permission"),
+        TableColumn("ORDER", of=lambda row: yes_or_no(row["order"]), spare=2),
+        TableColumn("MESSAGE TYPE", of="message_type", spare=3),
+        TableColumn("ATTRIBUTES", of=_other_attributes, spare=1),
     )
-    print_table(columns, [_cells(*row) for row in rows])
+    print_rows([topic_object(*row) for row in rows], columns, as_json=json)
 
 
-def _cells(broker: RegisteredBroker, config: TopicConfig) -> tuple[str, ...]:
-    attributes = config.attributes or {}
-    return (
-        config.topic_name,
-        broker.cluster,
-        broker.name,
-        str(config.read_queue_nums),
-        str(config.write_queue_nums),
-        permission(config.perm),
-        "yes" if config.order else "no",
-        attributes.get(_MESSAGE_TYPE, ""),
-        ", ".join(f"{name}={value}" for name, value in sorted(attributes.items()) if name != _MESSAGE_TYPE),
-    )
+def _other_attributes(row: dict[str, Any]) -> str:
+    attributes = sorted(row["attributes"].items())
+    return ", ".join(f"{name}={value}" for name, value in attributes if name != _MESSAGE_TYPE)
 
 
 _OWN: Final = "own"
@@ -109,7 +96,6 @@ def list_command(
     """Print the names of applications' topics that the name server knows; with --all those of all topics."""
     if kinds and everything:
         raise CommandError("--kind and --all: only one of them")
-    from rocketwire.cli.brokers import check_cluster
     from rocketwire.remoting.admin.name_servers import topics_of_cluster
     from rocketwire.remoting.admin.topics import topic_kind
 
@@ -135,9 +121,6 @@ def list_command(
 @broker_options
 def show_command(endpoint: ClusterAccess, *, topic: str, choice: BrokerChoice, as_json: bool) -> int:
     """Print the configuration of TOPIC on each broker that has it: queues, permission, order and attributes."""
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.errors import CommandFailed
-    from rocketwire.cli.found import topic_brokers
     from rocketwire.remoting.admin.topics import topic_config
 
     attempts = ServerAttempts()
@@ -158,10 +141,6 @@ def show_command(endpoint: ClusterAccess, *, topic: str, choice: BrokerChoice, a
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 def route_command(endpoint: ClusterAccess, *, topic: str, as_json: bool) -> int:
     """Print what the name server tells clients about TOPIC: its brokers, their addresses, queues and permission."""
-    from rocketwire.cli.found import topic_route
-    from rocketwire.cli.output import json_line
-    from rocketwire.cli.table import TableColumn, print_table
-
     with endpoint.connected() as cluster:
         route = topic_route(cluster, topic)
     of_name = {each.broker_name: each for each in route.broker_datas}
@@ -180,31 +159,22 @@ def route_command(endpoint: ClusterAccess, *, topic: str, as_json: bool) -> int:
                 "order_configuration": route.order_topic_conf,
             }
         )
-    if as_json:
-        for row in rows:
-            json_line(row)
-        return 0
     columns = (
-        *(TableColumn("CLUSTER", spare=1), TableColumn("BROKER", least=10), TableColumn("ADDRESSES BY ID", least=20)),
-        *(TableColumn("READ QUEUES", right=True), TableColumn("WRITE QUEUES", right=True), TableColumn("PERM")),
+        TableColumn("CLUSTER", of="cluster", spare=1),
+        TableColumn("BROKER", of="broker", least=10),
+        TableColumn("ADDRESSES BY ID", of=_addresses_by_id, least=20),
+        TableColumn("READ QUEUES", of="read_queues", right=True),
+        TableColumn("WRITE QUEUES", of="write_queues", right=True),
+        TableColumn("PERM", of="permission"),
     )
-    print_table(
-        columns,
-        [
-            (
-                row["cluster"],
-                row["broker"],
-                ", ".join(f"{i}={text}" for i, text in row["addresses"].items()),
-                str(row["read_queues"]),
-                str(row["write_queues"]),
-                row["permission"],
-            )
-            for row in rows
-        ],
-    )
-    if route.order_topic_conf:
+    print_rows(rows, columns, as_json=as_json)
+    if route.order_topic_conf and not as_json:
         print(f"order configuration: {route.order_topic_conf}")
     return 0
+
+
+def _addresses_by_id(row: dict[str, Any]) -> str:
+    return ", ".join(f"{i}={text}" for i, text in row["addresses"].items())
 
 
 @online_command("stats", "Example: rocketwire topic stats Orders")
@@ -212,50 +182,34 @@ def route_command(endpoint: ClusterAccess, *, topic: str, as_json: bool) -> int:
 @broker_options
 def stats_command(endpoint: ClusterAccess, *, topic: str, choice: BrokerChoice, as_json: bool) -> int:
     """Print the first and the next offset of each queue of TOPIC, and when its last message was stored."""
-    from rocketwire.cli.attempts import ServerAttempts
-    from rocketwire.cli.errors import CommandFailed
-    from rocketwire.cli.found import topic_brokers
-    from rocketwire.cli.output import json_line
-    from rocketwire.cli.table import TableColumn, print_table
-    from rocketwire.cli.times import shown
     from rocketwire.remoting.admin.topics import queue_ends
 
     attempts = ServerAttempts()
-    rows = []
+    rows: list[dict[str, Any]] = []
     with endpoint.connected() as cluster:
         for broker in topic_brokers(cluster, topic, choice):
             with attempts.at(f"broker {broker.name}"):
                 ends = queue_ends(cluster.connection(broker.address), topic)
                 if ends is None:
                     raise CommandFailed(f"topic {topic} is in its route, but it does not have it")
-                rows += [(broker.name, number, each) for number, each in ends.items()]
-    if as_json:
-        for name, number, each in rows:
-            json_line(
-                {
-                    "topic": topic,
-                    "broker": name,
-                    "queue_id": number,
-                    "min_offset": each.min_offset,
-                    "max_offset": each.max_offset,
-                    "last_update": each.last_update_timestamp or None,
-                }
-            )
-    elif rows:
-        columns = (
-            *(TableColumn("BROKER", least=10), TableColumn("QUEUE", right=True), TableColumn("MIN OFFSET", right=True)),
-            *(TableColumn("MAX OFFSET", right=True), TableColumn("MESSAGES", right=True)),
-            TableColumn("LAST UPDATE (UTC)", time=True),
-        )
-        print_table(
-            columns,
-            [
-                (
-                    *(name, str(number), str(each.min_offset), str(each.max_offset)),
-                    str(each.max_offset - each.min_offset),
-                    shown(each.last_update_timestamp or None),
-                )
-                for name, number, each in rows
-            ],
-        )
+                rows += [
+                    {
+                        "topic": topic,
+                        "broker": broker.name,
+                        "queue_id": number,
+                        "min_offset": each.min_offset,
+                        "max_offset": each.max_offset,
+                        "last_update": each.last_update_timestamp or None,
+                    }
+                    for number, each in ends.items()
+                ]
+    columns = (
+        TableColumn("BROKER", of="broker", least=10),
+        TableColumn("QUEUE", of="queue_id", right=True),
+        TableColumn("MIN OFFSET", of="min_offset", right=True),
+        TableColumn("MAX OFFSET", of="max_offset", right=True),
+        TableColumn("MESSAGES", of=lambda row: row["max_offset"] - row["min_offset"], right=True),
+        TableColumn("LAST UPDATE (UTC)", of=lambda row: shown(row["last_update"]), time=True),
+    )
+    print_rows(rows, columns, as_json=as_json)
     return attempts.code(found=bool(rows), what="queues")

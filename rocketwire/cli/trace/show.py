@@ -11,6 +11,7 @@ from rocketwire.cli.errors import CommandFailed
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line
 from rocketwire.cli.parameter_types import TOPIC
+from rocketwire.cli.table import TableColumn, clean, print_table
 from rocketwire.cli.times import shown
 from rocketwire.wire.names import TRACE_TOPIC
 
@@ -96,8 +97,6 @@ def _found(cluster: BlockingCluster, trace_topic: str, message_id: str) -> tuple
 
 
 def _write(message_id: str, sent: SendTrace | None, events: list[TimelineEvent]) -> None:
-    from rocketwire.cli.table import TableColumn, clean, print_table
-
     named = () if sent is None else (("topic", sent.topic), ("tag", sent.tags), ("keys", sent.keys))
     print(clean(", ".join([f"message {message_id}", *(f"{name} {text}" for name, text in named if text)])))
     start = next((event.time for event in events if event.time is not None), 0)
