@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 yes_option: Final = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
-def confirm(question: str, *, yes: bool) -> None:
+def confirm(question: str, *, yes: bool, refusal: str = "nothing is changed") -> None:
     """Ask on the terminal, unless `--yes` is given.
 
     Raises:
@@ -36,7 +36,7 @@ def confirm(question: str, *, yes: bool) -> None:
     except click.Abort:  # Ctrl-C or Ctrl-D
         agreed = False
     if not agreed:
-        raise CommandFailed("nothing is changed")
+        raise CommandFailed(refusal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,3 +52,15 @@ def warn(line: str) -> None:
     """Write a line to stderr, after flushing stdout."""
     sys.stdout.flush()
     print(f"rocketwire: {line}", file=sys.stderr)
+
+
+class CountedWarnings:
+    """Prints warnings on stderr, and counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, what: object) -> None:
+        """Print a line."""
+        self.count += 1
+        warn(str(what))

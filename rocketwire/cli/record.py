@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from rocketwire.cli.errors import CommandError
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import count_of, json_line, size, warn
 from rocketwire.cli.parameter_types import FILE
@@ -55,9 +54,10 @@ def command(
     from rocketwire.capture.record.proxy import RecordingProxy, Upstream
     from rocketwire.capture.record.relay import RecordingOptions
     from rocketwire.capture.record.routes import listen as listening
+    from rocketwire.cli.serve import address_of
     from rocketwire.remoting.requests import name_server_addresses
 
-    address = _address(listen)
+    address = address_of("--listen", listen)
     servers = tuple(name_server_addresses(endpoint.name_servers))
     endpoint.connected().close()  # else the user would learn only from the clients that there is none
     began = time.monotonic_ns()
@@ -102,15 +102,6 @@ def _run(proxy: RecordingProxy, sock: socket.socket, host: str, ready: Callable[
     finally:
         for number, handler in stopping.items():
             signal.signal(number, handler)
-
-
-def _address(text: str) -> Address:
-    from rocketwire.wire.addresses import AddressInvalid, parse_address
-
-    try:
-        return parse_address(text)
-    except AddressInvalid as error:
-        raise CommandError(f"--listen {text}: {error}") from error
 
 
 def _say_end(counts: RecordedCounts, file: str, *, as_json: bool, written: int) -> None:

@@ -10,7 +10,7 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.output import json_line, warn
+from rocketwire.cli.output import CountedWarnings, json_line
 from rocketwire.cli.parameter_types import FILE
 from rocketwire.cli.table import TableColumn, clean, print_table
 from rocketwire.cli.times import shown
@@ -55,13 +55,7 @@ def command(
     from rocketwire.capture.contents.shown import items_of
     from rocketwire.capture.file.reader import load
 
-    complaints = 0
-
-    def report(line: str) -> None:
-        nonlocal complaints
-        complaints += 1
-        warn(line)
-
+    report = CountedWarnings()
     numbers = frozenset(_code(each) for each in codes)
     chosen = (
         item
@@ -76,7 +70,7 @@ def command(
         _print_trees(items)
     else:
         _print_lines(items)
-    return INCOMPLETE if complaints else 0
+    return INCOMPLETE if report.count else 0
 
 
 def _code(text: str) -> int:

@@ -126,6 +126,7 @@ def send_request(
     properties: str | None,
     flag: int = 0,
     sys_flag: int = 0,
+    reconsume_times: int = 0,
 ) -> ClientRequest:
     """The request that stores a message, or a batch.
 
@@ -138,6 +139,7 @@ def send_request(
         properties: The encoded properties of the message; None for a batch.
         flag: The message's flag.
         sys_flag: How the body is compressed.
+        reconsume_times: How often the message was consumed before, of messages for retry topics.
     """
     fields = SendMessageRequestHeader(
         producer_group=group,
@@ -149,7 +151,7 @@ def send_request(
         born_timestamp=born_timestamp,
         flag=flag,
         properties=properties or "",
-        reconsume_times=0,
+        reconsume_times=reconsume_times,
         unit_mode=False,
         batch=properties is None,
     )

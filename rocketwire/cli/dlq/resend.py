@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import click
 
+from rocketwire.cli.deletion import confirm, yes_option
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import count_of, warn
@@ -49,7 +49,7 @@ Examples:
     show_default=True,
     help="To the topic that each was first sent to, or to the group's retry topic, which no other group reads.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 def command(
     endpoint: ClusterAccess,
     *,
@@ -88,20 +88,10 @@ def command(
         letters = resend.named(ids) if ids else resend.remaining(again=again, limit=limit)
         if not letters.count:
             raise CommandFailed(f"group {group}: there is no dead letter to send")
-        _confirm(letters.count, group, target, yes=yes)
+        where = retry_topic(group) if to_retry else "the topics they were first sent to"
+        question = f"Send {count_of(letters.count, 'dead letter')} of group {group} to {where}?"
+        confirm(question, yes=yes, refusal="nothing is sent")
         return resend.run(letters)
-
-
-def _confirm(count: int, group: str, target: str, *, yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise CommandError("stdin is no terminal to ask at: --yes is needed")
-    where = retry_topic(group) if target == "retry" else "the topics they were first sent to"
-    print(f"Send {count_of(count, 'dead letter')} of group {group} to {where}? [y/N] ", end="", file=sys.stderr)
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise CommandFailed("nothing is sent")
 
 
 @dataclass

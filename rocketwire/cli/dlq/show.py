@@ -9,7 +9,7 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandFailed
 from rocketwire.cli.online import ClusterAccess, online_command
-from rocketwire.cli.output import json_line, number, warn, warn_empty
+from rocketwire.cli.output import CountedWarnings, json_line, number, warn, warn_empty
 from rocketwire.cli.parameter_types import GROUP
 from rocketwire.cli.shown_message import body_of, json_object
 from rocketwire.cli.table import TableColumn, print_table
@@ -130,13 +130,7 @@ def show_command(endpoint: ClusterAccess, *, group: str, last: int, as_json: boo
     from rocketwire.cli.dlq.letters import origin_topic, topic_of
     from rocketwire.cli.message.reading import TopicReader
 
-    complaints = 0
-
-    def report(what: object) -> None:
-        nonlocal complaints
-        complaints += 1
-        warn(str(what))
-
+    report = CountedWarnings()
     with TopicReader(endpoint, topic_of(group), report) as reader:
         found = reader.read_last({queue: reader.offsets(queue) for queue in reader.queues()}, last)
     if as_json:
@@ -145,7 +139,7 @@ def show_command(endpoint: ClusterAccess, *, group: str, last: int, as_json: boo
             json_line({**shown, "origin_topic": origin_topic(each.one)})
     elif found:
         _print_show(found)
-    return 0 if found and not complaints else INCOMPLETE
+    return 0 if found and not report.count else INCOMPLETE
 
 
 def _print_show(found: list[BrokerMessage]) -> None:

@@ -8,7 +8,7 @@ import csv
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 import click
 import msgspec
@@ -16,13 +16,9 @@ import msgspec
 from rocketwire.cli.errors import INCOMPLETE, CommandError
 from rocketwire.cli.message.selection import StartPlace, start
 from rocketwire.cli.online import ClusterAccess, OnlineCommand, online
-from rocketwire.cli.output import count_of, warn
+from rocketwire.cli.output import CountedWarnings, count_of, warn
 from rocketwire.cli.parameter_types import FILE, TOPIC
 from rocketwire.cli.shown_message import json_object
-
-if TYPE_CHECKING:
-    from rocketwire.store.offline.read.scan import ReadProblem
-
 
 Write = Callable[[dict[str, Any]], object]
 
@@ -122,13 +118,7 @@ def command(
     wanted = frozenset(_queue_id(text) for text in queues)
     from rocketwire.cli.message.reading import TopicReader
 
-    complaints = 0
-
-    def report(trouble: ReadProblem | str) -> None:
-        nonlocal complaints
-        complaints += 1
-        warn(str(trouble))
-
+    report = CountedWarnings()
     count = 0
     with TopicReader(endpoint, topic, report) as reader:
         ranges = {}
@@ -143,7 +133,7 @@ def command(
                     count += 1
     if output is not None or count == 0:
         warn(f"{count_of(count, 'message')} of {topic} exported")
-    return INCOMPLETE if complaints else 0
+    return INCOMPLETE if report.count else 0
 
 
 def _place(option: str, text: str | None, default: StartPlace) -> StartPlace:

@@ -8,7 +8,7 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.online import ClusterAccess, online_command
-from rocketwire.cli.output import warn
+from rocketwire.cli.output import CountedWarnings
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.times import parsed
 
@@ -67,13 +67,7 @@ def command(
         0 if first is None else parsed("--from", first),
         None if end is None else parsed("--to", end),
     )
-    complaints = 0
-
-    def report(what: object) -> None:
-        nonlocal complaints
-        complaints += 1
-        warn(str(what))
-
+    report = CountedWarnings()
     put = printer(as_json=as_json, bodies=False, report=report)
     with endpoint.connected() as cluster:
         found = sorted(
@@ -85,7 +79,7 @@ def command(
         raise CommandFailed(f"topic {topic} has no message with {named}" + (" of that time" if first or end else ""))
     for each in found:
         put(each)
-    return INCOMPLETE if complaints else 0
+    return INCOMPLETE if report.count else 0
 
 
 def _indexed(

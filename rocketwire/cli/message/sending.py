@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import time
-import zlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -18,25 +17,17 @@ from rocketwire.cli.message.targets import OutgoingMessage, SendTarget, SendTarg
 from rocketwire.remoting.clock import system_clock
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.connection import Response
-from rocketwire.remoting.core.outgoing import UniqueIds
+from rocketwire.remoting.core.outgoing import UniqueIds, compressed
 from rocketwire.remoting.errors import AccessDenied, refusal
+from rocketwire.remoting.requests import STORED, send_request
 from rocketwire.wire.batch import BatchItem, encode_batch
-from rocketwire.wire.facts.codes import RequestCode, ResponseCode, SysFlag
+from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.facts.properties import DELAY, TIMER_DELAY_MS, TIMER_DELAY_SEC, TIMER_DELIVER_MS
-from rocketwire.wire.headers.send import SendMessageRequestHeader
-from rocketwire.wire.names import AUTO_CREATE_TOPIC, RETRY_PREFIX
+from rocketwire.wire.names import RETRY_PREFIX
 from rocketwire.wire.properties import encode_properties
 
 PRODUCER_GROUP: Final = "TOOLS_PRODUCER"
 """The producer group of the commands, as a broker's traces and back-checks would name it."""
-_STORED: Final = frozenset(
-    {
-        ResponseCode.SUCCESS,
-        ResponseCode.FLUSH_DISK_TIMEOUT,
-        ResponseCode.FLUSH_SLAVE_TIMEOUT,
-        ResponseCode.SLAVE_NOT_AVAILABLE,
-    }
-)
 _THROTTLED: Final = frozenset({ResponseCode.SYSTEM_BUSY, ResponseCode.FLOW_CONTROL})
 _WINDOW: Final = 512
 _FIRST_PAUSE: Final = 0.05
@@ -44,8 +35,6 @@ _LONGEST_PAUSE: Final = 2.0
 _IDLE_SECONDS: Final = 60.0
 _PATIENCE_SECONDS: Final = 60.0
 """So long a broker may throttle everything."""
-_COMPRESSED_FROM: Final = 4096
-_ZLIB_LEVEL: Final = 5
 _BATCH_BYTES: Final = 1 << 20
 _DELAYS: Final = frozenset({DELAY, TIMER_DELIVER_MS, TIMER_DELAY_MS, TIMER_DELAY_SEC})
 """Properties of messages that are delivered later; brokers take none of them in a batch."""
@@ -187,31 +176,26 @@ class MessageSender:
 
     def _post(self, parcel: _Parcel) -> None:
         target, first = parcel.target, parcel.messages[0]
-        code, properties, flag = RequestCode.SEND_MESSAGE_V2, "", 0
+        properties, sys_flag = None, 0
         if len(parcel.messages) > 1:
-            code = RequestCode.SEND_BATCH_MESSAGE
             items = (BatchItem(m.flag, m.body, encode_properties(m.properties).encode()) for m in parcel.messages)
             body = encode_batch(items)
         else:
-            body, properties = first.body, encode_properties(first.properties)
-            if len(body) >= _COMPRESSED_FROM and len(smaller := zlib.compress(body, _ZLIB_LEVEL)) < len(body):
-                body, flag = smaller, SysFlag.COMPRESSED
-        fields = SendMessageRequestHeader(
-            producer_group=PRODUCER_GROUP,
-            topic=target.topic,
-            default_topic=AUTO_CREATE_TOPIC,
-            default_topic_queue_nums=4,
-            queue_id=target.queue_id,
-            sys_flag=flag,
+            properties = encode_properties(first.properties)
+            body, sys_flag = compressed(first.body)
+        request = send_request(
+            target.topic,
+            target.queue_id,
+            body,
+            group=PRODUCER_GROUP,
             born_timestamp=system_clock(),
-            flag=first.flag,
             properties=properties,
+            flag=first.flag,
+            sys_flag=sys_flag,
             reconsume_times=first.reconsume_times,
-            unit_mode=False,
-            batch=code == RequestCode.SEND_BATCH_MESSAGE,
         )
         parcel.sent_at = time.monotonic()
-        parcel.opaque = target.connection.send(code, fields, body)
+        parcel.opaque = target.connection.send(*request)
         self._waiting.append(parcel)
 
     def _oldest_done(self) -> Iterator[SentMessage | FailedSend]:
@@ -223,7 +207,7 @@ class MessageSender:
         parcel = self._waiting[0]
         answer = parcel.target.connection.answer(parcel.opaque)
         self._waiting.popleft()
-        if answer.code in _STORED:
+        if answer.code in STORED:
             self._throttled_since, self._pause = None, _FIRST_PAUSE
             self._window = min(_WINDOW, self._window + 1)
             yield from _stored(parcel, answer)

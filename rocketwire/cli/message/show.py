@@ -11,7 +11,7 @@ import click
 from rocketwire.cli.errors import CommandError, CommandFailed
 from rocketwire.cli.message.reading import BrokerMessage
 from rocketwire.cli.online import ClusterAccess, online_command
-from rocketwire.cli.output import json_line, warn
+from rocketwire.cli.output import CountedWarnings, json_line
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.shown_message import body_of, json_object
 from rocketwire.cli.table import clean, print_facts
@@ -119,9 +119,7 @@ def command(endpoint: ClusterAccess, *, message_id: str, topic: str | None, only
     if only_body and as_json:
         raise CommandError("--body and --json: only one of them")
 
-    def report(what: object) -> None:
-        warn(str(what))
-
+    report = CountedWarnings()
     with endpoint.connected() as cluster:
         found = found_by_id(cluster, message_id, topic)
     if only_body:

@@ -10,7 +10,7 @@ import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError
 from rocketwire.cli.online import ClusterAccess, online_command
-from rocketwire.cli.output import warn
+from rocketwire.cli.output import CountedWarnings
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 from rocketwire.cli.terminal import raw_option
 
@@ -90,13 +90,13 @@ def command(
 
     if last is None and first is None and group is None:
         last = 0 if follow else _LAST
-    complaints = TailWarnings()
-    put = printer(as_json=as_json, bodies=bodies, report=complaints.trouble)
+    warnings = CountedWarnings()
+    put = printer(as_json=as_json, bodies=bodies, report=warnings)
     printed = 0
     with TopicReader(
         endpoint,
         topic,
-        complaints.report,
+        warnings,
         selection=MessageSelection(tags=tag or EVERYTHING, sql=sql, key=key),
         group=group or TOOLS_GROUP,
     ) as reader:
@@ -118,23 +118,7 @@ def command(
                     break
         finally:
             tail.commit()
-    return INCOMPLETE if (complaints.count and not follow) or not printed else 0
-
-
-class TailWarnings:
-    """Prints what cannot be read on stderr, and counts it."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def report(self, line: str) -> None:
-        """Print a line."""
-        self.count += 1
-        warn(line)
-
-    def trouble(self, what: object) -> None:
-        """Print what is wrong with one message."""
-        self.report(str(what))
+    return INCOMPLETE if (warnings.count and not follow) or not printed else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ import click
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand
-from rocketwire.cli.output import json_line, number, size
+from rocketwire.cli.output import CountedWarnings, json_line, number, size
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.table import TableColumn, clean, print_facts, print_table
-from rocketwire.cli.timer.source import TimerLocation, TimerWarnings, store_or_online
+from rocketwire.cli.timer.source import TimerLocation, store_or_online
 from rocketwire.cli.times import parsed, shown
 from rocketwire.wire.java import parse_natural_number
 from rocketwire.wire.names import TIMER_TOPIC
@@ -59,7 +59,7 @@ def list_command(
         raise CommandError(f"--to {end}: it is before --from {start}")
     from rocketwire.cli.timer.pending import in_order
 
-    report = TimerWarnings()
+    report = CountedWarnings()
     with where.opened(report) as source:
         found = in_order(source, topic=topic, start=first, end=last, limit=most or None)
         if as_json:
@@ -67,7 +67,7 @@ def list_command(
                 json_line(json_object(each))
         else:
             _write_table(found, source.time)
-    return INCOMPLETE if report.any else 0
+    return INCOMPLETE if report.count else 0
 
 
 def json_object(each: TimerListing) -> dict[str, Any]:
@@ -144,20 +144,20 @@ _SLOTS: Final = 10
 @store_or_online
 def show_command(where: TimerLocation, message_id: str | None, *, slots: str | None, as_json: bool) -> int:
     """Show how one message waits, or without MSGID the next slots of a store's wheel. Times are UTC."""
-    report = TimerWarnings()
+    report = CountedWarnings()
     if message_id is not None:
         if slots is not None:
             raise CommandError("--slots: not with MSGID")
         _show_message(where, message_id, report, as_json=as_json)
     else:
         _show_slots(where, str(_SLOTS) if slots is None else slots, report, as_json=as_json)
-    return INCOMPLETE if report.any else 0
+    return INCOMPLETE if report.count else 0
 
 
 # --- slots ---
 
 
-def _show_slots(where: TimerLocation, wanted: str, report: TimerWarnings, *, as_json: bool) -> None:
+def _show_slots(where: TimerLocation, wanted: str, report: CountedWarnings, *, as_json: bool) -> None:
     most = parse_natural_number(wanted)
     if most is None:
         raise CommandError(f"--slots {wanted}: a whole number is needed, 0 or more")
@@ -208,7 +208,7 @@ def _write_slots(slots: Sequence[WaitingSlot]) -> None:
 # --- one message ---
 
 
-def _show_message(where: TimerLocation, message_id: str, report: TimerWarnings, *, as_json: bool) -> None:
+def _show_message(where: TimerLocation, message_id: str, report: CountedWarnings, *, as_json: bool) -> None:
     from rocketwire.cli.timer.lookup import in_store, on_brokers
 
     directory = where.directory()

@@ -12,7 +12,6 @@ import click
 
 from rocketwire.cli.errors import CommandError
 from rocketwire.cli.online import CONNECTION, ClusterAccess, connection_options, endpoint_of
-from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import FOLDER
 from rocketwire.cli.waiting import waits
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Warn = Callable[[str], None]
+Warn = Callable[[object], None]
 
 
 class TimerSource(Protocol):
@@ -48,18 +47,6 @@ class TimerSource(Protocol):
 
     def broker(self, number: int) -> str | None:
         """The name of a broker; None in a store, which does not contain it."""
-
-
-class TimerWarnings:
-    """Prints warnings, and remembers whether there were any."""
-
-    def __init__(self) -> None:
-        self.any = False
-
-    def __call__(self, what: object) -> None:
-        """Write a line to stderr."""
-        self.any = True
-        warn(str(what))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +90,7 @@ class TimerLocation:
         return directory
 
     @contextlib.contextmanager
-    def opened(self, report: TimerWarnings) -> Iterator[TimerSource]:
+    def opened(self, report: Warn) -> Iterator[TimerSource]:
         """Open the source.
 
         Raises:

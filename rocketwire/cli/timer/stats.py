@@ -10,9 +10,9 @@ import click
 from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand
-from rocketwire.cli.output import count_of, json_line, number
+from rocketwire.cli.output import CountedWarnings, count_of, json_line, number
 from rocketwire.cli.table import TableColumn, print_facts, print_table
-from rocketwire.cli.timer.source import TimerLocation, TimerSource, TimerWarnings, store_or_online
+from rocketwire.cli.timer.source import TimerLocation, TimerSource, store_or_online
 from rocketwire.cli.times import shown
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def command(where: TimerLocation, *, as_json: bool) -> int:
     """Count the messages that wait for a set time, by topic and by hour. Times are UTC."""
     from rocketwire.cli.timer.pending import counted
 
-    report = TimerWarnings()
+    report = CountedWarnings()
     with where.opened(report) as source:
         now = source.time
         found = counted(source, now)
@@ -50,7 +50,7 @@ def command(where: TimerLocation, *, as_json: bool) -> int:
         else:
             print_facts([*_facts(source, found), *_counts(found, now)])
             _print_tables(source, found)
-    return INCOMPLETE if report.any else 0
+    return INCOMPLETE if report.count else 0
 
 
 def _object(source: TimerSource, found: TimerStatistics, now: int) -> dict[str, Any]:

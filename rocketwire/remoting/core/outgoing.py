@@ -98,11 +98,7 @@ def encode_message(message: Message, ids: UniqueIds, most: int) -> EncodedMessag
     unique_id = ids.next()
     properties = _properties(message, unique_id)
     _check(message, most)
-    body, sys_flag = message.body, 0
-    if len(body) >= COMPRESS_FROM:
-        smaller = zlib.compress(body, _LEVEL)
-        if len(smaller) < len(body):
-            body, sys_flag = smaller, SysFlag.COMPRESSED
+    body, sys_flag = compressed(message.body)
     return EncodedMessages(
         topic=message.topic,
         body=body,
@@ -111,6 +107,13 @@ def encode_message(message: Message, ids: UniqueIds, most: int) -> EncodedMessag
         ids=(unique_id,),
         order_key=message.order_key,
     )
+
+
+def compressed(body: bytes) -> tuple[bytes, int]:
+    """A body as it is sent, and the system flag of that: a large one is compressed, if that makes it smaller."""
+    if len(body) >= COMPRESS_FROM and len(smaller := zlib.compress(body, _LEVEL)) < len(body):
+        return smaller, SysFlag.COMPRESSED
+    return body, 0
 
 
 def encode_message_batch(messages: Sequence[Message], ids: UniqueIds, most: int) -> EncodedMessages:

@@ -140,11 +140,11 @@ def test_a_message_that_is_no_dead_letter_is_not_sent(run: Rocketwire) -> None:
 def test_a_question_comes_first(run: Rocketwire, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     ran = run("dlq", "resend", "G", "--all")
-    assert ran == Ran(2, "", "rocketwire: stdin is no terminal to ask at: --yes is needed\n")
+    assert ran == Ran(2, "", "rocketwire: there is no terminal to ask on; --yes does it without asking\n")
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
     ran = run("dlq", "resend", "G", "--all")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith("Send 12 dead letters of group G to the topics they were first sent to? [y/N] ")
+    assert ran.err.startswith("Send 12 dead letters of group G to the topics they were first sent to? [y/N]: ")
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
     ran = run("dlq", "resend", "G", "--all", "--to", "retry", "--limit", 1)
     assert (ran.code, len(ran.out.splitlines())) == (0, 1)
