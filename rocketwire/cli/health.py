@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from rocketwire.cli.errors import CommandError, Unreachable
-from rocketwire.cli.json_option import json_option
+from rocketwire.cli.output import json_option
 from rocketwire.health import DEFAULT, NOT_READY, READY, USAGE, VARIABLE, check
 
 _EPILOG: Final = f"""\

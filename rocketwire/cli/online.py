@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 import click
 
 from rocketwire.cli.errors import CommandError
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.known_names import naming_nearest
+from rocketwire.cli.output import json_option
+from rocketwire.cli.parameter_types import naming_nearest
 from rocketwire.cli.profiles import PROFILE_FILE, Profile, read_profile
 from rocketwire.cli.waiting import waits
 

@@ -1,10 +1,15 @@
-"""Printing JSON lines, sizes and warnings, for all subcommands."""
+"""The option `--json`, and printing JSON lines, sizes and warnings, for all subcommands."""
 
 from __future__ import annotations
 
 import json
 import sys
 from typing import Any, Final
+
+import click
+
+json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
+
 
 _STEP: Final = 1024
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")

@@ -2,16 +2,126 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.types import StringParamType
+
+from rocketwire.cli.errors import CommandFailed, NoSuchGroup
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.cluster import BlockingCluster
+
+
+SECONDS: Final = 1.0
+"""An endpoint gets no more time to tell its names: the user waits for something else."""
+
+
+def topics_of(endpoint: ClusterAccess) -> list[str]:
+    """The names of all topics; none where the endpoint does not tell them within `SECONDS`."""
+    return _asked(endpoint, lambda cluster: cluster.topics())
+
+
+def groups_of(endpoint: ClusterAccess) -> list[str]:
+    """The names of all consumer groups; none where the endpoint does not tell them within `SECONDS`.
+
+    Groups that have had members have a retry topic, which the name server knows; brokers know the others. Brokers with
+    accounts name them to administrators only.
+    """
+    return _asked(endpoint, _all_groups)
+
+
+def _all_groups(cluster: BlockingCluster) -> list[str]:
+    from rocketwire.remoting.admin.groups import group_configs
+
+    found = {*cluster.groups()}
+    with contextlib.suppress(Exception):  # as of `_asked`: those that are known by now are better than none
+        for connection in cluster.all_brokers().values():
+            found.update(group_configs(connection))
+    return sorted(found)
+
+
+def _asked(endpoint: ClusterAccess, ask: Callable[[BlockingCluster], list[str]]) -> list[str]:
+    found: list[str] = []
+
+    def run() -> None:
+        # Whatever goes wrong: these names are wanted in passing.
+        with contextlib.suppress(Exception):
+            from rocketwire.remoting.cluster import BlockingCluster
+
+            with BlockingCluster(
+                endpoint.name_servers, timeout=SECONDS, credentials=endpoint.credentials, tls=endpoint.tls
+            ) as cluster:
+                found.extend(ask(cluster))
+
+    # A thread of its own: looking up a host's address has no time limit.
+    thread = threading.Thread(target=run, name="known names", daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    return found
+
+
+@contextlib.contextmanager
+def naming_nearest(endpoint: ClusterAccess, options: Mapping[str, object]) -> Iterator[None]:
+    """Complete an error about a missing topic or group with the nearest one that the endpoint has.
+
+    Args:
+        endpoint: The endpoint that is asked.
+        options: Those of the command: where a broker refuses without a name, `topic` or `group` is meant.
+
+    Raises:
+        Unsuccessful: the error, completed.
+    """
+    try:
+        yield
+    except Exception as error:
+        hint = _hint(endpoint, error, options)
+        if not hint:
+            raise
+        raise CommandFailed(f"{error}{hint}") from error
+
+
+def _hint(endpoint: ClusterAccess, error: Exception, options: Mapping[str, object]) -> str:
+    from rocketwire.remoting.errors import NoSuchTopic, Refused
+    from rocketwire.wire.facts.codes import ResponseCode
+
+    if isinstance(error, NoSuchTopic):
+        return nearest_topic(endpoint, error.topic)
+    if isinstance(error, NoSuchGroup):
+        return nearest_group(endpoint, error.group)
+    if isinstance(error, Refused) and error.code == ResponseCode.TOPIC_NOT_EXIST:
+        return nearest_topic(endpoint, options.get("topic"))
+    if isinstance(error, Refused) and error.code in (
+        ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+        ResponseCode.CONSUMER_NOT_ONLINE,
+    ):
+        return nearest_group(endpoint, options.get("group"))
+    return ""
+
+
+def nearest_topic(endpoint: ClusterAccess, topic: Any) -> str:  # noqa: ANN401 - an option's value
+    """`; did you mean NAME?` with the endpoint's topic that is nearest to a name; nothing if none is near."""
+    return _nearest(topic, topics_of, endpoint)
+
+
+def nearest_group(endpoint: ClusterAccess, group: Any) -> str:  # noqa: ANN401 - an option's value
+    """The same with the endpoint's consumer groups."""
+    return _nearest(group, groups_of, endpoint)
+
+
+def _nearest(name: Any, names_of: Callable[[ClusterAccess], list[str]], endpoint: ClusterAccess) -> str:  # noqa: ANN401 - an argument
+    if not isinstance(name, str):
+        return ""
+    from rocketwire.server.config.nearest import suggestion
+
+    known = names_of(endpoint)
+    return "" if name in known else suggestion(name, known)
 
 
 class _NameAtEndpoint(StringParamType):
@@ -36,13 +146,11 @@ class _NameAtEndpoint(StringParamType):
 
 
 def _topics_of(endpoint: ClusterAccess) -> list[str]:
-    from rocketwire.cli.known_names import topics_of
 
     return topics_of(endpoint)
 
 
 def _groups_of(endpoint: ClusterAccess) -> list[str]:
-    from rocketwire.cli.known_names import groups_of
 
     return groups_of(endpoint)
 

@@ -355,7 +355,7 @@ def _faults(texts: Sequence[str]) -> tuple[Rule, ...]:
 
 
 def _read_file(path: str) -> dict[str, str]:
-    from rocketwire.cli.settings_file import read_settings_file
+    from rocketwire.cli.environment import read_settings_file
     from rocketwire.server.config.java_properties import JavaPropertiesInvalid, parse_java_properties
 
     content = read_settings_file("-c", path)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.output import CountedWarnings, json_line
+from rocketwire.cli.output import CountedWarnings, json_line, json_option
 from rocketwire.cli.parameter_types import FILE
 from rocketwire.cli.table import TableColumn, clean, print_table
 from rocketwire.cli.times import shown

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.cli import known_names, main
+from rocketwire.cli import main, parameter_types
 from rocketwire.cli.run import COMPLETE
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import TopicList
@@ -97,7 +97,7 @@ def test_an_endpoint_that_is_not_there_or_silent_gets_a_second(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = "{}:{}".format(*silent.getsockname())
-        monkeypatch.setattr(known_names, "SECONDS", 0.3)
+        monkeypatch.setattr(parameter_types, "SECONDS", 0.3)
         began = time.monotonic()
         assert complete("message", "export", "--namesrv", f"{address};{address};{address}", "--topic", "") == []
         assert time.monotonic() - began < 60

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from rocketwire.cli import known_names
+from rocketwire.cli import parameter_types
 from rocketwire.cli.errors import CommandError, NoSuchGroup
 from rocketwire.cli.online import ClusterAccess, online
 from rocketwire.cli.run import run
@@ -63,7 +63,7 @@ def test_where_names_are_not_told_the_error_stays(command: Command, server: Fake
 def test_an_endpoint_that_is_slow_to_tell_is_not_waited_for(
     command: Command, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known_names, "SECONDS", 0.2)
+    monkeypatch.setattr(parameter_types, "SECONDS", 0.2)
     server.answers[RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER] = lambda _: None
     ran = command("message", "export", "--topic", "Order")
     assert re.fullmatch("rocketwire: topic Order: .* knows no such topic\n", ran.err)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.cli import settings_file
+from rocketwire.cli import environment
+from rocketwire.cli.environment import MOST_BYTES, read_settings_file
 from rocketwire.cli.errors import CommandError
-from rocketwire.cli.settings_file import MOST_BYTES, read_settings_file
 
 
 @pytest.fixture
@@ -53,14 +53,14 @@ def test_a_pipe_that_nobody_writes_is_one_line(pipe: Path) -> None:
     began = time.monotonic()
     with pytest.raises(CommandError, match=r"-c .*/pipe: nobody writes to it"):
         read_settings_file("-c", str(pipe))
-    assert time.monotonic() - began >= settings_file.NO_WRITER_SECONDS
+    assert time.monotonic() - began >= environment.NO_WRITER_SECONDS
 
 
 def test_a_writer_that_says_nothing_is_waited_for_and_given_up(
     pipe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(settings_file, "SILENCE_SECONDS", 0.3)
-    monkeypatch.setattr(settings_file, "_SAY_AFTER_SECONDS", 0.1)
+    monkeypatch.setattr(environment, "SILENCE_SECONDS", 0.3)
+    monkeypatch.setattr(environment, "_SAY_AFTER_SECONDS", 0.1)
     silent = os.open(pipe, os.O_RDWR)
     try:
         with pytest.raises(CommandError, match=r"it was not closed within 0\.3 s"):

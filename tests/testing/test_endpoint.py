@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.endpoints import measured, usage
 from rocketwire.remoting import Credentials, Later, Message, Producer, PushConsumer, ReceivedMessage
 from rocketwire.remoting.errors import AccessDenied, MessageInvalid, NoSuchTopic, NotReached, Refused
 from rocketwire.testing import ControlRefused, Endpoint, NotInProcess, NotStarted, endpoint
@@ -277,3 +279,35 @@ def test_the_server_ends_with_the_process_even_if_that_is_killed() -> None:
         assert poll.poll(SECONDS * 1000), "the server outlives its tests"
     finally:
         os.close(handle)
+
+
+ENDPOINTS = 10
+
+
+@pytest.mark.slow
+def test_nothing_is_left_of_ten_endpoints() -> None:
+    measured()  # what this process imports and keeps is there afterwards
+    gc.collect()  # of tests before, too
+    before = usage()
+    threads = set(threading.enumerate())
+    runs = [measured() for _ in range(ENDPOINTS)]
+    after = usage(frozenset().union(*(each.ports for each in runs)))
+    assert after == before
+    assert set(threading.enumerate()) == threads
+
+
+@pytest.mark.costly
+def test_what_is_there_while_one_runs_is_seen() -> None:
+    from rocketwire.testing import endpoint
+
+    measured()
+    before = usage()
+    with endpoint() as ep:
+        ep.topic()
+        port = int(ep.broker.rpartition(":")[2])
+        during = usage(frozenset({port}))
+        assert during.processes - before.processes == {ep.pid}
+        assert during.descriptors > before.descriptors
+        assert during.threads > before.threads
+        assert during.folders - before.folders == {str(ep.store.parent)}
+        assert during.ports == {port}

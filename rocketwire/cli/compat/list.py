@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import click
 
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.output import count_of, json_line
+from rocketwire.cli.output import count_of, json_line, json_option
 from rocketwire.cli.table import TableColumn, print_table
 
 _EPILOG: Final = """\

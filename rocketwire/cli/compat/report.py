@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import CommandError, CommandFailed
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.output import json_line
+from rocketwire.cli.output import json_line, json_option
 from rocketwire.cli.parameter_types import FILE, FOLDER
 from rocketwire.cli.terminal import drawing
 from rocketwire.compat.results import Outcome, Result, Side

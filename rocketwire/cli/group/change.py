@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rocketwire.cli.attempts import ServerAttempts
-from rocketwire.cli.brokers import BrokerChoice, broker_options, master
+from rocketwire.cli.brokers import BrokerChoice, broker_options, check_group, master
 from rocketwire.cli.deletion import DeletedThing, confirm, delete_everywhere, yes_option
 from rocketwire.cli.deletion import print_deleted as write
 from rocketwire.cli.errors import CommandError
-from rocketwire.cli.found import check_group
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.parameter_types import GROUP
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rocketwire.cli.attempts import ServerAttempts
-from rocketwire.cli.brokers import BrokerChoice, broker_options
+from rocketwire.cli.brokers import BrokerChoice, broker_options, check_group, unknown_group
 from rocketwire.cli.errors import CommandFailed
-from rocketwire.cli.found import check_group, unknown_group
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line
 from rocketwire.cli.parameter_types import GROUP

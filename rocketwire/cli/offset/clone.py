@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.attempts import ServerAttempts
-from rocketwire.cli.brokers import BrokerChoice, broker_options, master
+from rocketwire.cli.brokers import BrokerChoice, broker_options, check_group, master, topic_brokers
 from rocketwire.cli.errors import CommandError, CommandFailed
-from rocketwire.cli.found import check_group, topic_brokers
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import TOPIC

@@ -9,9 +9,8 @@ from typing import Final
 import click
 
 from rocketwire.cli.attempts import ServerAttempts
-from rocketwire.cli.brokers import BrokerChoice, broker_options, master
+from rocketwire.cli.brokers import BrokerChoice, broker_options, check_group, master, topic_brokers, topic_route
 from rocketwire.cli.errors import CommandFailed
-from rocketwire.cli.found import check_group, topic_brokers, topic_route
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import GROUP, TOPIC

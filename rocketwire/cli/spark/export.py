@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.output import json_line, number, size, warn
+from rocketwire.cli.output import json_line, json_option, number, size, warn
 from rocketwire.cli.parameter_types import FOLDER
 from rocketwire.cli.spark.session import check_installed, master_option
 from rocketwire.cli.times import parsed

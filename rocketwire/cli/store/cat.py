@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.output import json_line, warn
+from rocketwire.cli.output import json_line, json_option, warn
 from rocketwire.cli.shown_message import body_of, json_object
 from rocketwire.cli.store.directory import opened, store_directory
 from rocketwire.cli.table import TableColumn, print_table

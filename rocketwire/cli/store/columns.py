@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandFailed
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.output import count_of, json_line, warn
+from rocketwire.cli.output import count_of, json_line, json_option, warn
 from rocketwire.cli.store.directory import opened, store_directory
 
 if TYPE_CHECKING:

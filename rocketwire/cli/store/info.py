@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.output import count_of, json_line, number, size, warn
+from rocketwire.cli.output import count_of, json_line, json_option, number, size, warn
 from rocketwire.cli.store.directory import opened, store_directory
 from rocketwire.cli.table import print_facts
 from rocketwire.cli.times import shown

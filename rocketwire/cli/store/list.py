@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.errors import CommandError, CommandFailed
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.output import json_line, number, size, warn
+from rocketwire.cli.output import json_line, json_option, number, size, warn
 from rocketwire.cli.store.directory import opened, store_directory
 from rocketwire.cli.table import TableColumn, print_table
 from rocketwire.cli.times import shown

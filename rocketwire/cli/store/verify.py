@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE
-from rocketwire.cli.json_option import json_option
-from rocketwire.cli.output import count_of, json_line, number, size
+from rocketwire.cli.output import count_of, json_line, json_option, number, size
 from rocketwire.cli.parameter_types import FOLDER
 from rocketwire.cli.store.directory import need_log, opened, store_directory
 from rocketwire.cli.waiting import progress_bar

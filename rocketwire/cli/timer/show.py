@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
-from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand
-from rocketwire.cli.output import CountedWarnings, json_line, number, size
+from rocketwire.cli.output import CountedWarnings, json_line, json_option, number, size
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.table import TableColumn, clean, print_facts, print_table
 from rocketwire.cli.timer.source import TimerLocation, store_or_online

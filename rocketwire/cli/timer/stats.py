@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rocketwire.cli.errors import INCOMPLETE
-from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand
-from rocketwire.cli.output import CountedWarnings, count_of, json_line, number
+from rocketwire.cli.output import CountedWarnings, count_of, json_line, json_option, number
 from rocketwire.cli.table import TableColumn, print_facts, print_table
 from rocketwire.cli.timer.source import TimerLocation, TimerSource, store_or_online
 from rocketwire.cli.times import shown

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from rocketwire.cli.attempts import ServerAttempts
-from rocketwire.cli.brokers import BrokerChoice, broker_options, master
+from rocketwire.cli.brokers import BrokerChoice, broker_options, master, topic_brokers
 from rocketwire.cli.deletion import confirm, delete_everywhere, yes_option
 from rocketwire.cli.errors import CommandError, CommandFailed
-from rocketwire.cli.found import topic_brokers
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.topic.show import PERMISSIONS

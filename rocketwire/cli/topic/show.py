@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rocketwire.cli.attempts import ServerAttempts
-from rocketwire.cli.brokers import BrokerChoice, broker_options, check_cluster
+from rocketwire.cli.brokers import BrokerChoice, broker_options, check_cluster, topic_brokers, topic_route
 from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
-from rocketwire.cli.found import topic_brokers, topic_route
 from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line, warn_empty
 from rocketwire.cli.parameter_types import TOPIC

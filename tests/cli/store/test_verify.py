@@ -1,3 +1,5 @@
+"""Of `verify` and `repair`."""
+
 from __future__ import annotations
 
 import json
@@ -58,3 +60,58 @@ def test_a_terminal_gets_a_progress_bar(
     assert main(["store", "verify", *options, str(golden_497.untouched)]) == 0
     assert bool(terminal.getvalue()) is not bool(options)
     assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+@pytest.fixture
+def damage(root: Path) -> None:
+    log = root / "commitlog" / ("0" * 20)
+    data = bytearray(log.read_bytes())
+    data[100] ^= 1
+    log.write_bytes(data)
+
+
+def test_a_damaged_store_is_made_whole_beside_it(
+    golden_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage(golden_copy)
+    assert main(["store", "repair", str(golden_copy), "--to", str(tmp_path / "new")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("damage: commitlog/")
+    assert lines[-3:] == [
+        f"930 records are in {tmp_path / 'new'}, each at the place it had",
+        "1 part of the log, 310 bytes in all, held no record and was filled",
+        "1 message of consume queues is lost",
+    ]
+    assert main(["store", "verify", str(tmp_path / "new")]) == 0
+
+
+def test_a_tag_that_is_in_doubt_is_told_of(
+    golden_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queue = min((golden_copy / "consumequeue" / "GoldenNormal" / "0").iterdir())
+    with queue.open("r+b") as file:
+        file.seek(12)
+        file.write(b"\0\0\0\0\1\2\3\4")
+    assert main(["store", "repair", str(golden_copy), "--to", str(tmp_path / "new")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("damage: commitlog/")
+    assert "GoldenNormal queue 0 offset 0: its record has the tag " in lines[0]
+    assert "its queue entry the tags code 16909060" in lines[0]
+    assert lines[2:] == ["1 message had another tag in the queue entry; now it is that of the record"]
+    assert main(["store", "verify", str(tmp_path / "new")]) == 0
+
+
+def test_json(golden_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damage(golden_copy)
+    assert main(["store", "repair", "--json", str(golden_copy), "--to", str(tmp_path / "new")]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert found[-1] == {
+        "summary": {"records": 930, "filled": 1, "filled_bytes": 310, "lost": 1, "retagged": 0, "rekeyed": 0}
+    }
+    assert found[-2]["what"] == "lost"
+
+
+def test_what_cannot_be_done_is_one_line_and_exit_code_2(golden_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["store", "repair", str(golden_copy), "--to", str(golden_copy / "new")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "must stand beside" in line

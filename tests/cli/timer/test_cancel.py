@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -128,9 +128,7 @@ def test_what_the_broker_refuses(server: TimerBroker, run: Command) -> None:
     assert ran.err == f"rocketwire: broker {server.address} answered code 604: recall failed, timestamp invalid\n"
 
 
-def test_messages_that_wait_no_more_or_have_one_id(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_that_wait_no_more_or_have_one_id(tmp_path: Path, timer: Callable[..., Command]) -> None:
     root = tmp_path / "store"
     with made(root) as timers:
         timers.add(NOW + 3000, key="Same")
@@ -138,7 +136,7 @@ def test_messages_that_wait_no_more_or_have_one_id(
         timers.index.queue_offset = 2
         timers.save()
     server = TimerBroker(root, {})
-    run = Command(capsys, monkeypatch, "--namesrv", server.address)
+    run = timer("--namesrv", server.address)
     ran = run("cancel", "--topic", "T", "--id", "Same")
     assert ran.err == "rocketwire: Same: 2 messages of topic T with this id wait; use their handles\n"
     check = CHECK_STRUCT.pack(NOW + 9000, 0, 2, 2, 0, 0, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,11 +45,9 @@ def broker(root: Path, changes: Answers | None = None) -> Iterator[TimerBroker]:
         found.close()
 
 
-def test_a_store_of_apache(
-    golden_550: Golden, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_of_apache(golden_550: Golden, timer: Callable[..., Command]) -> None:
     root = golden_550.untouched
-    ran = Command(capsys, monkeypatch, "--store", root)("stats")
+    ran = timer("--store", root)("stats")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == (
         f"store           {root}\n"
@@ -58,11 +56,9 @@ def test_a_store_of_apache(
     )
 
 
-def test_the_same_for_programs(
-    golden_550: Golden, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_for_programs(golden_550: Golden, timer: Callable[..., Command]) -> None:
     root = golden_550.untouched
-    (found,) = Command(capsys, monkeypatch, "--store", root, now=1795259156000)("stats", "--json").objects
+    (found,) = timer("--store", root, now=1795259156000)("stats", "--json").objects
     topics = found.pop("topics")
     assert found == {
         "time": 1795259156000,
@@ -91,10 +87,10 @@ def test_the_same_for_programs(
 
 
 def test_a_broker_with_the_same_messages_is_told_to_have_the_same(
-    golden_550: Golden, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    golden_550: Golden, timer: Callable[..., Command]
 ) -> None:
     with broker(golden_550.untouched) as server:
-        run = Command(capsys, monkeypatch, "--namesrv", server.address)
+        run = timer("--namesrv", server.address)
         ran = run("stats")
         (found,) = run("stats", "--json").objects
     assert (ran.code, ran.err) == (0, "")
@@ -121,10 +117,10 @@ def test_a_broker_with_the_same_messages_is_told_to_have_the_same(
 
 
 def test_what_came_due_while_the_topic_was_pulled_is_not_overdue(
-    golden_550: Golden, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    golden_550: Golden, monkeypatch: pytest.MonkeyPatch, timer: Callable[..., Command]
 ) -> None:
     with broker(golden_550.untouched) as server:
-        run = Command(capsys, monkeypatch, "--namesrv", server.address)
+        run = timer("--namesrv", server.address)
         pull, late = server.answers[RequestCode.PULL_MESSAGE], GOLDEN_NOW + 7_200_000
 
         def slow(ext: dict[str, str]) -> Told | bytes | None:
@@ -144,10 +140,10 @@ def test_what_came_due_while_the_topic_was_pulled_is_not_overdue(
 
 
 def test_a_bar_shows_how_much_of_the_topic_is_pulled(
-    golden_550: Golden, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    golden_550: Golden, monkeypatch: pytest.MonkeyPatch, timer: Callable[..., Command]
 ) -> None:
     with broker(golden_550.untouched) as server:
-        run = Command(capsys, monkeypatch, "--namesrv", server.address)
+        run = timer("--namesrv", server.address)
         with monkeypatch.context() as terminal:
             terminal.setattr(sys.stderr, "isatty", lambda: True)
             ran = run("stats")
@@ -156,13 +152,11 @@ def test_a_bar_shows_how_much_of_the_topic_is_pulled(
     assert "messages/s]" in ran.err
 
 
-def test_what_a_broker_does_not_tell_is_left_out(
-    golden_550: Golden, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_broker_does_not_tell_is_left_out(golden_550: Golden, timer: Callable[..., Command]) -> None:
     refusal = Told(1, remark="no")
     optional = (RequestCode.GET_TIMER_METRICS, RequestCode.GET_BROKER_RUNTIME_INFO, RequestCode.GET_BROKER_CONFIG)
     with broker(golden_550.untouched, {code: lambda _: refusal for code in optional}) as server:
-        run = Command(capsys, monkeypatch, "--namesrv", server.address)
+        run = timer("--namesrv", server.address)
         ran = run("stats")
         assert (ran.code, ran.err) == (0, "")
         assert ran.out.splitlines()[1] == "waiting         4 messages for 2 topics"
@@ -170,13 +164,11 @@ def test_what_a_broker_does_not_tell_is_left_out(
         assert run("stats").out == ran.out
 
 
-def test_a_store_without_timers_is_no_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_without_timers_is_no_error(tmp_path: Path, timer: Callable[..., Command]) -> None:
     store = open_store(small(tmp_path / "store"))
     store.append([draft()])
     store.close()
-    run = Command(capsys, monkeypatch, "--store", tmp_path / "store")
+    run = timer("--store", tmp_path / "store")
     ran = run("stats")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == (
@@ -196,39 +188,33 @@ def test_a_store_without_timers_is_no_error(
     assert (ran.code, ran.err) == (1, f"rocketwire: U0000000: {tmp_path}/store has no such message in {TIMER_TOPIC}\n")
 
 
-def test_no_timer_is_one_line(
-    golden_550: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ran = Command(capsys, monkeypatch, "--store", tmp_path)("stats")
+def test_no_timer_is_one_line(golden_550: Golden, tmp_path: Path, timer: Callable[..., Command]) -> None:
+    ran = timer("--store", tmp_path)("stats")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "it holds neither commitlog, consumequeue nor checkpoint" in ran.err
-    ran = Command(capsys, monkeypatch, "--commitlog", tmp_path)("stats")
+    ran = timer("--commitlog", tmp_path)("stats")
     assert (ran.code, ran.err) == (2, "rocketwire: --commitlog is for --store DIR only\n")
     with fake_server() as server:
-        ran = Command(capsys, monkeypatch, "--namesrv", server.address)("stats")
+        ran = timer("--namesrv", server.address)("stats")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (f"rocketwire: no broker has a timer: broker {server.address} answered code 3: not supported\n")
     with broker(golden_550.untouched, {RequestCode.GET_TIMER_CHECK_POINT: lambda _: Told(body=b"short")}) as wrong:
-        ran = Command(capsys, monkeypatch, "--namesrv", wrong.address)("stats")
+        ran = timer("--namesrv", wrong.address)("stats")
     assert ran.code == 1
     assert ran.err.endswith("the timer's checkpoint has 5 bytes only\n")
 
 
-def test_a_log_elsewhere_is_named(
-    golden_550: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_elsewhere_is_named(golden_550: Golden, tmp_path: Path, timer: Callable[..., Command]) -> None:
     root = golden_550.copy(tmp_path)
     shutil.move(root / "commitlog", tmp_path / "log")
-    ran = Command(capsys, monkeypatch, "--store", root)("stats")
+    ran = timer("--store", root)("stats")
     assert (ran.code, ran.out) == (2, "")
     assert "--commitlog DIR names its folder" in ran.err
-    ran = Command(capsys, monkeypatch, "--store", root, "--commitlog", tmp_path / "log")("stats")
+    ran = timer("--store", root, "--commitlog", tmp_path / "log")("stats")
     assert ran.out.endswith(TABLES)
 
 
-def test_a_store_in_use_with_messages_that_are_behind(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_in_use_with_messages_that_are_behind(tmp_path: Path, timer: Callable[..., Command]) -> None:
     with made(tmp_path / "store") as timers:
         timers.add(NOW + 499, topic="Gone")
         timers.add(NOW + 3000, key="A")
@@ -238,7 +224,7 @@ def test_a_store_in_use_with_messages_that_are_behind(
         timers.add(NOW + 200_000_000, topic="Far")
         timers.add(NOW + 200_000_001, cancels="Nobody", unit=False)
         timers.store.flush_to(timers.store.max_physical_offset)
-        run = Command(capsys, monkeypatch, "--store", tmp_path / "store", now=NOW + 1500)
+        run = timer("--store", tmp_path / "store", now=NOW + 1500)
         ran = run("stats")
     assert (ran.code, ran.err) == (0, "")
     lines = {line[:16].strip(): line[16:] for line in ran.out.splitlines()}
@@ -256,39 +242,33 @@ def test_a_store_in_use_with_messages_that_are_behind(
     ]
 
 
-def test_what_the_log_has_no_more_is_told(
-    golden_550: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_log_has_no_more_is_told(golden_550: Golden, tmp_path: Path, timer: Callable[..., Command]) -> None:
     root = golden_550.copy(tmp_path)
     (root / "commitlog" / "00000000000001048576").unlink()
-    ran = Command(capsys, monkeypatch, "--store", root)("stats")
+    ran = timer("--store", root)("stats")
     assert (ran.code, ran.err) == (0, "")
     assert "stale           5 units of records that the log has no more\n" in ran.out
     assert "waiting         0 messages for 0 topics\n" in ran.out
     assert "TOPIC" not in ran.out
 
 
-def test_damage_is_told_and_the_rest_counted(
-    golden_550: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damage_is_told_and_the_rest_counted(golden_550: Golden, tmp_path: Path, timer: Callable[..., Command]) -> None:
     root = golden_550.copy(tmp_path)
     with (root / "commitlog" / "00000000000001048576").open("r+b") as file:
         file.seek(1245031 - 1048576 + 4)
         file.write(b"\0")
-    ran = Command(capsys, monkeypatch, "--store", root)("stats")
+    ran = timer("--store", root)("stats")
     assert ran.code == 1
     assert ran.err.count("\n") == 1
     assert "at physical offset 1245031: of a message that waits for its time: " in ran.err
     assert "waiting         3 messages for 2 topics\n" in ran.out
 
 
-def test_the_hours_before_and_behind_the_minutes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hours_before_and_behind_the_minutes(tmp_path: Path, timer: Callable[..., Command]) -> None:
     with made(tmp_path / "store") as timers:
         for out in (1, 59_001, 3_599_001, 3_600_001, 3_661_001, 7_200_001, 86_400_001):
             timers.add(NOW + out)
-        run = Command(capsys, monkeypatch, "--store", tmp_path / "store", now=NOW)
+        run = timer("--store", tmp_path / "store", now=NOW)
         (found,) = run("stats", "--json").objects
     assert sum(each["messages"] for each in found["histogram"]) == 7
     first = NOW // 60_000 * 60_000

@@ -11,6 +11,8 @@ from rocketwire.remoting.core.incoming import decode_messages
 from rocketwire.remoting.core.steps import Operation, RemoteServer
 from rocketwire.remoting.errors import NotReached
 from rocketwire.remoting.messages import Queue
+from rocketwire.remoting.requests import pull_header
+from rocketwire.wire.facts.codes import PullSysFlag
 
 FIRST, SECOND = (Queue(topic="T", broker="a", queue_id=number) for number in range(2))
 
@@ -41,3 +43,12 @@ def test_a_queue_that_is_dropped_while_another_ones_pull_is_sent_is_not_asked_ab
         found = ended.value
     assert asked == [FIRST]
     assert [each.queue for each in found] == [FIRST]
+
+
+def test_it_asks_for_all_and_neither_waits_nor_commits() -> None:
+    header = pull_header("T", 3, 70, most=32, group="G")
+    assert (header.topic, header.queue_id, header.queue_offset) == ("T", 3, 70)
+    assert (header.max_msg_nums, header.consumer_group) == (32, "G")
+    assert (header.subscription, header.expression_type) == ("*", "TAG")
+    assert header.sys_flag == PullSysFlag.SUBSCRIPTION
+    assert (header.commit_offset, header.suspend_timeout_millis) == (0, 0)

@@ -20,7 +20,9 @@ from rocketwire.remoting.once import (
     TransactionEnded,
     TransactionOpen,
     TransactionOwned,
+    unique_key,
 )
+from rocketwire.wire.facts.properties import ORIGIN_MESSAGE_ID, UNIQ_KEY
 from tests.remoting.once.support import Sent, Shop, during, fail, sell, selling
 
 
@@ -241,3 +243,14 @@ def test_closing_and_going_on(shop: Shop) -> None:
     selling(once)(Sent("B"))
     assert len(shop.opened) == 2
     assert shop.sold == ["A", "B"]
+
+
+def test_the_producers_key_stays_the_same_in_a_retry() -> None:
+    first = Sent("place 1", properties={UNIQ_KEY: "U"})
+    retried = Sent("place 2", properties={UNIQ_KEY: "U", ORIGIN_MESSAGE_ID: "place 1"})
+    assert unique_key(first) == unique_key(retried) == "U"
+
+
+def test_without_one_the_first_place_counts() -> None:
+    assert unique_key(Sent("place 1")) == "place 1"
+    assert unique_key(Sent("place 2", properties={ORIGIN_MESSAGE_ID: "place 1"})) == "place 1"
