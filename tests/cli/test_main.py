@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -103,6 +104,26 @@ def test_the_help_of_each_command_stands_alone(path: tuple[str, ...], capsys: py
 @pytest.mark.parametrize("path", sorted(set(COMMANDS) - {("serve",), ("proxy",), ("completion",)}), ids=" ".join)
 def test_each_command_that_prints_can_print_json(path: tuple[str, ...]) -> None:
     assert any("--json" in each.opts for each in COMMANDS[path].params)
+
+
+ADMINISTRATION = [
+    path
+    for path in COMMANDS
+    if path[0] in {"topic", "offset", "cluster", "broker", "namesrv"} or (path[0] == "group" and path[1] != "check")
+]
+
+
+@pytest.mark.parametrize("path", ADMINISTRATION, ids=" ".join)
+def test_an_administration_command_takes_the_example_of_its_help(
+    capsys: pytest.CaptureFixture[str], path: tuple[str, ...]
+) -> None:
+    assert main([*path, "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    example = shlex.split(text.partition("Example: rocketwire ")[2])
+    assert tuple(example[: len(path)]) == path
+    # The command reads its example; only then it finds that nobody listens.
+    assert main([*example, "--namesrv", "127.0.0.1:1", "--timeout", "5"]) == 3
+    assert "cannot be reached" in capsys.readouterr().err
 
 
 def test_the_help_has_exit_codes_and_profiles(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,6 @@ def test_a_terminal_gets_a_progress_bar(
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
-@pytest.fixture
 def damage(root: Path) -> None:
     log = root / "commitlog" / ("0" * 20)
     data = bytearray(log.read_bytes())
