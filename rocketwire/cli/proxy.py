@@ -18,6 +18,10 @@ from rocketwire.cli.starting import log_options, started
 if TYPE_CHECKING:
     from rocketwire.server.proxy.settings import ProxySettings
 
+_OF_SERVE: Final = (
+    *("http", "file", "settings", "faults", "acl", "json_ready", "port_file", "end_with", "log_format", "log_level"),
+)
+"""The options that mean the same as those of `serve`."""
 _EPILOG: Final = """\
 Clients take the proxy for a name server: they are given it as such, and get from it addresses of the proxy for all
 brokers. It keeps nothing: any number of proxies may stand in front of the same cluster, and may be restarted at will.
@@ -128,24 +132,7 @@ def proxy_settings(
     if options["upstream"] is None:
         raise CommandError("--upstream is missing: the name servers of the cluster to stand in front of")
     base = configuration(
-        ServeOptions(
-            namesrv=None,
-            broker=None,
-            register=None,
-            grpc=None,
-            advertise=None,
-            store=None,
-            http=options["http"],
-            file=options["file"],
-            settings=options["settings"],
-            faults=options["faults"],
-            json_ready=options["json_ready"],
-            port_file=options["port_file"],
-            end_with=options["end_with"],
-            log_format=options["log_format"],
-            log_level=options["log_level"],
-            acl=options["acl"],
-        ),
+        ServeOptions(**{name: options[name] for name in _OF_SERVE}),
         warn,
         environment,
     )

@@ -67,33 +67,14 @@ RULE of --fault is ACTION[,KEY=VALUE]...; the first rule that a request matches 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """The options of `serve` as they are typed; None where one is not given.
+    """The options of `serve` as they are typed, `-c` as `file`; None where one is not given."""
 
-    Attributes:
-        namesrv: `--namesrv`.
-        broker: `--broker`.
-        register: `--register`.
-        grpc: `--grpc`.
-        advertise: `--advertise`.
-        store: `--store`.
-        http: `--http`.
-        file: `-c`.
-        settings: Each `--set`.
-        faults: Each `--fault`.
-        json_ready: `--json-ready`.
-        port_file: `--port-file`.
-        end_with: `--end-with`.
-        log_format: `console` or `json`.
-        log_level: The least severe level that is written.
-        acl: `--acl`.
-    """
-
-    namesrv: str | None
-    broker: str | None
-    register: str | None
-    grpc: str | None
-    advertise: str | None
-    store: str | None
+    namesrv: str | None = None
+    broker: str | None = None
+    register: str | None = None
+    grpc: str | None = None
+    advertise: str | None = None
+    store: str | None = None
     http: str | None
     file: str | None
     settings: tuple[str, ...]
