@@ -119,10 +119,10 @@ class AsyncEndpoint:
     """A name server and a broker, and a client of them, for asyncio and trio: see `rocketwire.testing.endpoint`.
 
     Attributes:
-        namesrv: The name server's address, `HOST:PORT`: what clients are told.
+        namesrv: The name server's address, `HOST:PORT`, for clients.
         broker: The broker's address.
         http: The address of faults, clock, metrics and health.
-        grpc: The address that clients of 5.x are told.
+        grpc: The address for clients of 5.x.
         store: The folder of its store.
         faults: Its fault rules.
         clock: Its clock.

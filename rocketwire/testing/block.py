@@ -85,7 +85,7 @@ class EndpointBlock:
 
         Raises:
             NotStarted: it does not start.
-            NotInProcess: `in_process` was asked for.
+            NotInProcess: `in_process` is set.
         """
         if self._in_process:
             raise NotInProcess("in_process is for trio: use `async with`")

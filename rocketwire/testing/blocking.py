@@ -74,10 +74,10 @@ class Endpoint:
     """A name server and a broker in a process of their own, and a client of them: see `rocketwire.testing.endpoint`.
 
     Attributes:
-        namesrv: The name server's address, `HOST:PORT`: what clients are told.
+        namesrv: The name server's address, `HOST:PORT`, for clients.
         broker: The broker's address.
         http: The address of faults, clock, metrics and health.
-        grpc: The address that clients of 5.x are told.
+        grpc: The address for clients of 5.x.
         store: The folder of its store.
         faults: Its fault rules.
         clock: Its clock.

@@ -125,8 +125,8 @@ class Forker:
         """
         folder = os.open(".", os.O_PATH | os.O_CLOEXEC)
         try:
-            asked = ForkRequest(arguments=list(arguments), environment=dict(os.environ), umask=_umask())
-            return self._fork(json.dumps(asked).encode(), log=log, folder=folder, seconds=seconds)
+            request = ForkRequest(arguments=list(arguments), environment=dict(os.environ), umask=_umask())
+            return self._fork(json.dumps(request).encode(), log=log, folder=folder, seconds=seconds)
         finally:
             os.close(folder)
 

@@ -1,4 +1,4 @@
-"""One server process that was started: the two ways to have one, and what can be asked of it."""
+"""One server process that was started: the two ways to start one, and its signals."""
 
 from __future__ import annotations
 

@@ -104,20 +104,20 @@ class BrokerConnection:
         sock: socket.socket,
         nursery: trio.Nursery,
         *,
-        asked: OnRequest | None = None,
+        on_request: OnRequest | None = None,
         settled: Callable[[], None] = lambda: None,
         signing: SignRequest | None = None,
-        took: OnAnswerTime | None = None,
+        on_answer_time: OnAnswerTime | None = None,
     ) -> None:
         self.closed = trio.Event()
         self.address = address
         self.forwarded: ForwardedRequests | None = None
         self._sock = sock
         self._nursery = nursery
-        self._asked = asked
+        self._on_request = on_request
         self._settled = settled
         self._signing = signing
-        self._took = took
+        self._on_answer_time = on_answer_time
         self._waiting: dict[int, _Waiting] = {}
         self._opaque = 0
         self._outbox = Outbox(sock)
@@ -186,13 +186,13 @@ class BrokerConnection:
         elif deadline < self._timer.deadline:
             self._timer.deadline = deadline
 
-    def answer(self, asked: Header, code: int, remark: str | None, body: bytes = b"") -> None:
+    def answer(self, request: Header, code: int, remark: str | None, body: bytes = b"") -> None:
         """Answer a request of the other server's, unless it wants none."""
-        if asked.flag & FLAG_ONEWAY or self.closed.is_set():
+        if request.flag & FLAG_ONEWAY or self.closed.is_set():
             return
         header = Header(
             code=code,
-            opaque=asked.opaque,
+            opaque=request.opaque,
             flag=FLAG_RESPONSE,
             remark=remark,
             language=LANGUAGE,
@@ -240,8 +240,8 @@ class BrokerConnection:
     def _finish(self, opaque: int, found: BrokerAnswer | UpstreamUnreachable) -> None:
         waiting = self._waiting.pop(opaque, None)
         if waiting is not None:
-            if self._took is not None and isinstance(found, BrokerAnswer):
-                self._took(waiting.code, trio.current_time() - waiting.since)
+            if self._on_answer_time is not None and isinstance(found, BrokerAnswer):
+                self._on_answer_time(waiting.code, trio.current_time() - waiting.since)
             try:
                 waiting.done(found)
             except Exception:  # a bug in what is done with one answer must not end the connection of all
@@ -348,9 +348,9 @@ class BrokerConnection:
                 self.forwarded.answered(header.opaque, answer)
             else:
                 self._finish(header.opaque, answer)
-        elif self._asked is not None:
+        elif self._on_request is not None:
             try:
-                self._asked(self, header, bytes(content))
+                self._on_request(self, header, bytes(content))
             except Exception:  # as in `_finish`
                 log.exception("a request of %(peer)s", {"peer": self.address})
 
@@ -359,22 +359,22 @@ async def connect(
     address: Address,
     nursery: trio.Nursery,
     *,
-    asked: OnRequest | None = None,
+    on_request: OnRequest | None = None,
     settled: Callable[[], None] = lambda: None,
     connecting: Connect | None = None,
     signing: SignRequest | None = None,
-    took: OnAnswerTime | None = None,
+    on_answer_time: OnAnswerTime | None = None,
 ) -> BrokerConnection:
     """A connection to a server, whose answers a task of the nursery takes until it is closed.
 
     Args:
         address: The server's.
         nursery: Runs the connection.
-        asked: Called with each request of the server; None: such requests are dropped.
+        on_request: Called with each request of the server; None: such requests are dropped.
         settled: Called when all answers of a read have been passed on.
         connecting: Makes it; None: `connect_plain`.
         signing: Signs each request; None: nobody does.
-        took: Measures; None: nobody does.
+        on_answer_time: Gets the time of each answer; None: it is not measured.
 
     Raises:
         RequestNotSent: there is none within CONNECT_SECONDS.
@@ -383,10 +383,10 @@ async def connect(
         address,
         await (connecting or connect_plain)(address, nursery),
         nursery,
-        asked=asked,
+        on_request=on_request,
         settled=settled,
         signing=signing,
-        took=took,
+        on_answer_time=on_answer_time,
     )
     nursery.start_soon(line.receive)
     return line

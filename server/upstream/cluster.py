@@ -136,15 +136,17 @@ class UpstreamCluster:
             self._pass_over(address, silent=len(left) == len(answers))
         return found
 
-    def ask_then(self, questions: Sequence[UpstreamRequest], told: Callable[[list[BrokerAnswer] | None], None]) -> bool:
+    def ask_then(
+        self, questions: Sequence[UpstreamRequest], on_answers: Callable[[list[BrokerAnswer] | None], None]
+    ) -> bool:
         """Ask the name server that answered last, without a task that waits, if there is a connection to it now.
 
         Args:
             questions: The requests.
-            told: Gets the answers; or None: not all came, and another name server is first now.
+            on_answers: Gets the answers; or None: not all came, and another name server is first now.
 
         Returns:
-            Whether it is asked.
+            Whether the request is sent.
 
         Raises:
             WireError: a question does not fit in a frame.
@@ -157,12 +159,12 @@ class UpstreamCluster:
         def take(found: list[BrokerAnswer | UpstreamUnreachable]) -> None:
             answers = [each for each in found if isinstance(each, BrokerAnswer)]
             if len(answers) == len(found):
-                told(answers)
+                on_answers(answers)
             else:
                 self._pass_over(address, silent=not answers)
-                told(None)
+                on_answers(None)
 
-        ask_then(line, questions, seconds=_ANSWER_SECONDS, told=take)
+        ask_then(line, questions, seconds=_ANSWER_SECONDS, on_answers=take)
         return True
 
     def _pass_over(self, address: Address, *, silent: bool) -> None:
@@ -179,10 +181,10 @@ class UpstreamCluster:
         return answer
 
     async def route(self, topic: str) -> TopicRouteData | None:
-        """The brokers and queues of a topic; None: no broker has it. While no name server answers, as told last.
+        """The brokers and queues of a topic; None: no broker has it. While no name server answers, the last one known.
 
         Raises:
-            UpstreamUnreachable: no name server answers, and none has told the route before.
+            UpstreamUnreachable: no name server answers, and the route was not known before.
         """
         try:
             found, size = await self._fetch_route(topic)
@@ -239,18 +241,18 @@ class UpstreamCluster:
         return self.reached
 
     def take_brokers(self, brokers: Iterable[BrokerData]) -> None:
-        """Note addresses that a name server has told beside a route."""
+        """Note addresses that a name server sent with a route."""
         self.note_brokers(listed_brokers(brokers))
 
-    def note_brokers(self, told: ListedBrokers) -> None:
+    def note_brokers(self, listed: ListedBrokers) -> None:
         """Likewise those that were read before."""
-        if any(self.brokers.get(key) != address for key, address in told.addresses.items()):
-            self._set({**self.brokers, **told.addresses})
+        if any(self.brokers.get(key) != address for key, address in listed.addresses.items()):
+            self._set({**self.brokers, **listed.addresses})
 
-    def _take(self, told: ListedBrokers) -> None:
-        self._log_unusable(told.unusable)
-        if told.addresses != self.brokers:
-            self._set(told.addresses)
+    def _take(self, listed: ListedBrokers) -> None:
+        self._log_unusable(listed.unusable)
+        if listed.addresses != self.brokers:
+            self._set(listed.addresses)
 
     def _set(self, brokers: Mapping[BrokerKey, Address]) -> None:
         """Follow these brokers; if they are too many, those first that are followed already."""

@@ -35,12 +35,12 @@ log = logging.getLogger(__name__)
 
 
 class ConnectionPool:
-    """The connections; each is made when its server is asked first, and made again when it was lost.
+    """The connections; each is made with the first request to its server, and made again when it was lost.
 
     Args:
         connecting: Makes a connection.
         signing: Signs each request; None: nobody does.
-        took: Measures; None: nobody does.
+        on_answer_time: Gets the time of each answer; None: it is not measured.
         signs: Whether `signing` changes requests now.
         dialled: The descriptors that connections which are not shared take; None: they are not counted.
 
@@ -52,13 +52,13 @@ class ConnectionPool:
         self,
         connecting: Connect = connect_plain,
         signing: SignRequest | None = None,
-        took: OnAnswerTime | None = None,
+        on_answer_time: OnAnswerTime | None = None,
         signs: Callable[[], bool] = lambda: True,
         dialled: DescriptorBudget | None = None,
     ) -> None:
         self._connecting_by = connecting
         self._signing = signing
-        self._took = took
+        self._on_answer_time = on_answer_time
         self._signs = signs
         self._dialled = DescriptorBudget() if dialled is None else dialled
         self.settled = Event[[]]()
@@ -180,12 +180,12 @@ class ConnectionPool:
         if line is not None:
             line.close()
 
-    async def start_connecting(self, address: Address, asked: OnRequest | None = None) -> BrokerConnection:
+    async def start_connecting(self, address: Address, on_request: OnRequest | None = None) -> BrokerConnection:
         """A connection that is not shared: whoever asks for it closes it.
 
         Args:
             address: The server's.
-            asked: Called with each request of the server.
+            on_request: Called with each request of the server.
 
         Raises:
             RequestNotSent: it cannot be reached.
@@ -194,7 +194,7 @@ class ConnectionPool:
         if not self._dialled.take():
             raise RequestNotSent(f"{address}: no descriptors are left for connections")
         try:
-            line = await self._connect(address, asked)
+            line = await self._connect(address, on_request)
         except BaseException:
             self._dialled.give_back()
             raise
@@ -206,17 +206,17 @@ class ConnectionPool:
         await line.closed.wait()
         self._dialled.give_back()
 
-    async def _connect(self, address: Address, asked: OnRequest | None) -> BrokerConnection:
+    async def _connect(self, address: Address, on_request: OnRequest | None) -> BrokerConnection:
         if self._nursery is None:
             raise RequestNotSent(f"{address}: no connections are made any more")
         return await connect(
             address,
             self._nursery,
-            asked=asked,
+            on_request=on_request,
             settled=self.settled,
             connecting=self._connecting_by,
             signing=self._signing,
-            took=self._took,
+            on_answer_time=self._on_answer_time,
         )
 
     def start(self, task: Callable[..., Awaitable[Any]], *args: Any) -> bool:  # noqa: ANN401 - what the task takes

@@ -1,7 +1,7 @@
 """Registration of the broker at name servers of other processes.
 
-Each name server is told by a connection of its own, which stays open: a name server forgets a broker whose connection
-ends. All topics are told at the start and every 30 s, changed ones at once, as Apache's brokers do: who creates a topic
+Each name server has its own connection, which stays open: a name server forgets a broker whose connection
+ends. All topics are sent at the start and every 30 s, changed ones at once, as Apache's brokers do: who creates a topic
 gets the answer once the name servers that are there know it. A name server that is away is tried again every second, so
 one that was restarted knows the broker within a second or two.
 """
@@ -44,7 +44,7 @@ class RemoteRegistration:
         addresses: The name servers.
         identity: The broker.
         ha_address: Where it would serve slaves.
-        topics: Their version, and what is to be told of the changed ones, or of all for None.
+        topics: Their version, and the configurations to send of the changed ones, or of all for None.
     """
 
     def __init__(
@@ -61,26 +61,26 @@ class RemoteRegistration:
         self._topics = topics
 
     def register(self, changed: Iterable[TopicConfig] | None = None) -> None:
-        """Tell topics at once: the changed ones, or all for None."""
-        told = None if changed is None else {each.topic_name: each for each in changed}
+        """Send topics at once: the changed ones, or all for None."""
+        topics = None if changed is None else {each.topic_name: each for each in changed}
         for server in self._servers:
-            server.note(told)
+            server.note(topics)
 
     def when_registered(self, done: Callable[[], None]) -> None:
-        """Call a function once what was to be told before is known, or cannot be told now; perhaps at once."""
+        """Call a function once the topics noted before are registered, or cannot be now; perhaps at once."""
         waited_for = [server for server in self._servers if server.reached]
         left = len(waited_for)
         if not left:
             done()
 
-        def told() -> None:
+        def registered() -> None:
             nonlocal left
             left -= 1
             if not left:
                 done()
 
         for server in waited_for:
-            server.waits(told)
+            server.waits(registered)
 
     async def run(self) -> None:
         """Keep the broker registered; when cancelled, remove it everywhere."""
@@ -159,7 +159,7 @@ class RemoteRegistration:
 
 
 class _NameServer:
-    """What is to be told to one name server, and whether it was reached."""
+    """The topics to send to one name server, and whether it was reached."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -167,7 +167,7 @@ class _NameServer:
         self._changed: dict[str, TopicConfig] | None = {}
         self._reached: bool | None = None
         self._waiting: list[Callable[[], None]] = []
-        self._told: list[Callable[[], None]] = []
+        self._released_next: list[Callable[[], None]] = []
 
     @property
     def reached(self) -> bool:
@@ -175,7 +175,7 @@ class _NameServer:
         return self._reached is True
 
     def waits(self, done: Callable[[], None]) -> None:
-        """Call a function once what is noted now is told, or cannot be."""
+        """Call a function once the topics noted now are registered, or cannot be."""
         self._waiting.append(done)
         self.changed.set()
 
@@ -187,7 +187,7 @@ class _NameServer:
     def take(self) -> Iterable[TopicConfig] | None:
         """What changed since the last call."""
         changed, self._changed = self._changed, {}
-        self._told += self._waiting
+        self._released_next += self._waiting
         self._waiting = []
         self.changed = trio.Event()
         return None if changed is None else changed.values()
@@ -197,14 +197,14 @@ class _NameServer:
         if not self._reached:
             log.info("registered with the name server %(name_server)s", {"name_server": self.address})
         self._reached = True
-        self._release(self._told)
+        self._release(self._released_next)
 
     def failed(self, reason: str) -> None:
         """Note that it has not; the first time in a row is logged."""
         if self._reached is not False:
             log.warning("not registered with a name server: %(reason)s", {"reason": reason})
         self._reached = False
-        self._release(self._told)
+        self._release(self._released_next)
         self._release(self._waiting)
 
     @staticmethod

@@ -49,11 +49,11 @@ async def ask_together(
     here = trio.Event()
     found: list[BrokerAnswer | UpstreamUnreachable] = []
 
-    def told(answers: list[BrokerAnswer | UpstreamUnreachable]) -> None:
+    def on_answers(answers: list[BrokerAnswer | UpstreamUnreachable]) -> None:
         found.extend(answers)
         here.set()
 
-    opaques = ask_then(line, questions, seconds=seconds, told=told)
+    opaques = ask_then(line, questions, seconds=seconds, on_answers=on_answers)
     try:
         await here.wait()
     finally:
@@ -67,7 +67,7 @@ def ask_then(
     questions: Sequence[UpstreamRequest],
     *,
     seconds: float,
-    told: Callable[[list[BrokerAnswer | UpstreamUnreachable]], None],
+    on_answers: Callable[[list[BrokerAnswer | UpstreamUnreachable]], None],
 ) -> list[int]:
     """Ask without a task that waits.
 
@@ -75,7 +75,7 @@ def ask_then(
         line: The connection to the server.
         questions: The requests.
         seconds: How long each answer is waited for.
-        told: Gets what `ask_together` returns, perhaps before this returns.
+        on_answers: Gets what `ask_together` returns, perhaps before this returns.
 
     Returns:
         What `BrokerConnection.forget` takes, of each question.
@@ -89,7 +89,7 @@ def ask_then(
     def done(place: int, answer: BrokerAnswer | UpstreamUnreachable) -> None:
         found[place] = answer
         if len(found) == len(questions):
-            told([found[place] for place in range(len(questions))])
+            on_answers([found[place] for place in range(len(questions))])
 
     try:
         for place, (code, ext, body, language, version, remark) in enumerate(questions):

@@ -103,14 +103,14 @@ class Resolver:
         addresses: tuple[str, ...] = ()
         with trio.move_on_after(CONNECT_SECONDS):
             try:
-                told = await trio.to_thread.run_sync(
+                found_addresses = await trio.to_thread.run_sync(
                     self._look_up, host, None, abandon_on_cancel=True, limiter=self._threads
                 )
             except (OSError, ValueError) as error:
                 reason = f"its name is not found: {getattr(error, 'strerror', None) or 'not a host name'}"
             else:
-                told.sort(key=lambda each: bool(each[0] != socket.AF_INET))
-                addresses = tuple(dict.fromkeys(str(each[4][0]) for each in told))
+                found_addresses.sort(key=lambda each: bool(each[0] != socket.AF_INET))
+                addresses = tuple(dict.fromkeys(str(each[4][0]) for each in found_addresses))
         if not addresses and (former is None or former.addresses):
             log.warning("%(host)s: %(reason)s", {"host": host, "reason": reason})
         seconds = FOUND_SECONDS if addresses else FAILED_SECONDS

@@ -42,18 +42,18 @@ _PATIENCE_SECONDS: Final = 5.0
 class _Known:
     """What is known of a topic: the queues of other brokers, None as yet; when clients asked for it first, and last."""
 
-    __slots__ = ("asked", "queues", "since")
+    __slots__ = ("queues", "since", "used")
 
     def __init__(self) -> None:
         self.queues: tuple[QueueData, ...] | None = None
-        self.since = self.asked = trio.current_time()
+        self.since = self.used = trio.current_time()
 
 
 class RemoteRoutes:
     """The queues of topics, of this broker and the others.
 
     Args:
-        addresses: The name servers; the first that answers is asked.
+        addresses: The name servers; the first that answers gets the requests.
         broker: The name of this broker.
         own: The queues of this broker.
     """
@@ -74,8 +74,8 @@ class RemoteRoutes:
         if known is None:
             known = self._known[topic] = _Known()
             self._new.set()
-        known.asked = trio.current_time()
-        if known.queues is None and known.asked < known.since + _PATIENCE_SECONDS:
+        known.used = trio.current_time()
+        if known.queues is None and known.used < known.since + _PATIENCE_SECONDS:
             return []
         return [*own, *(known.queues or ())]
 
@@ -97,7 +97,7 @@ class RemoteRoutes:
             self._new = trio.Event()
             oldest = trio.current_time() - _FORGOTTEN_SECONDS
             for topic, known in list(self._known.items()):
-                if known.asked < oldest:
+                if known.used < oldest:
                     del self._known[topic]
                 else:
                     known.queues = await self._asked(line, topic)
@@ -117,11 +117,11 @@ class RemoteRoutes:
         return tuple(usable_queues(topic, others))
 
 
-def usable_queues(topic: str, told: Iterable[QueueData]) -> list[QueueData]:
+def usable_queues(topic: str, queues: Iterable[QueueData]) -> list[QueueData]:
     """The queues of each broker, once, with numbers that a topic may have; what is too much is left out."""
     found: dict[str, QueueData] = {}
     left = MOST_IN_ALL
-    for each in told:
+    for each in queues:
         read, write = (min(max(number, 0), MOST_QUEUES) for number in (each.read_queue_nums, each.write_queue_nums))
         if each.broker_name in found:
             continue

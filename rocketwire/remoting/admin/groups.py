@@ -33,7 +33,7 @@ def put_group(broker: BlockingConnection, config: SubscriptionGroupConfig) -> No
 
 
 def delete_group(broker: BlockingConnection, group: str, *, offsets: bool) -> None:
-    """Delete a group's configuration (207), and its offsets too if asked so."""
+    """Delete a group's configuration (207), and with `offsets` its offsets, too."""
     fields = DeleteSubscriptionGroupRequestHeader(group_name=group, remove_offset=offsets, clean_offset=offsets)
     broker.ask(RequestCode.DELETE_SUBSCRIPTIONGROUP, fields)
 
@@ -66,7 +66,7 @@ def progress_of_all(
 
 
 def running_info(broker: BlockingConnection, group: str, client_id: str) -> ConsumerRunningInfo:
-    """What a member says of itself, asked through the broker (307)."""
+    """The running information of a member, requested through the broker (307)."""
     fields = GetConsumerRunningInfoRequestHeader(consumer_group=group, client_id=client_id, jstack_enable=False)
     answer = broker.ask(RequestCode.GET_CONSUMER_RUNNING_INFO, fields)
     return decode_body(ConsumerRunningInfo, answer.body, lenient_limit=None)

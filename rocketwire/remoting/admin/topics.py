@@ -60,7 +60,7 @@ def knows_attributes(broker: BlockingConnection) -> bool:
 def topic_config(broker: BlockingConnection, topic: str) -> TopicConfig | None:
     """A topic's configuration on a broker; None where the broker does not have it.
 
-    Brokers of 4.x can only be asked for all topics (21) in place of one (351).
+    Brokers of 4.x answer for all topics (21) only, and not for one (351).
     """
     answer = broker.ask(RequestCode.GET_TOPIC_CONFIG, GetTopicConfigRequestHeader(topic=topic), fine=_ONE_CONFIG)
     if answer.code == ResponseCode.SUCCESS:

@@ -89,13 +89,13 @@ class AsyncChannel:
         """
         await self._send(self._state.request(request, pending))
 
-    async def reply(self, asked: RequestReceived, reply: ClientReply) -> None:
+    async def reply(self, request: RequestReceived, reply: ClientReply) -> None:
         """Answer a request of the peer.
 
         Raises:
             NotReached: the connection failed.
         """
-        await self._send(self._state.reply(asked, reply))
+        await self._send(self._state.reply(request, reply))
 
     async def receive(self) -> None:
         """Receive until the connection ends."""

@@ -209,7 +209,7 @@ class AsyncRunner:
             if channel is None or not channel.is_open:
                 if self._tasks is None:
                     raise ClientClosed
-                channel = await connect(peer, self._settings, self._asked)
+                channel = await connect(peer, self._settings, self._on_request)
                 self._channels[peer.address] = channel
                 self._own_host = channel.own_host
                 self._tasks.start_soon(self._receive, channel)
@@ -224,16 +224,16 @@ class AsyncRunner:
             finally:
                 self._receiving.discard(scope)
 
-    def _asked(self, channel: AsyncChannel, asked: RequestReceived) -> None:
+    def _on_request(self, channel: AsyncChannel, request: RequestReceived) -> None:
         if self._tasks is not None:
-            self._tasks.start_soon(self._respond, channel, asked)
+            self._tasks.start_soon(self._respond, channel, request)
 
-    async def _respond(self, channel: AsyncChannel, asked: RequestReceived) -> None:
+    async def _respond(self, channel: AsyncChannel, request: RequestReceived) -> None:
         try:
-            reply = None if self.responder is None else await self.run(self.responder(asked))
-            if not asked.oneway:
-                await channel.reply(asked, reply or NOT_SUPPORTED)
+            reply = None if self.responder is None else await self.run(self.responder(request))
+            if not request.oneway:
+                await channel.reply(request, reply or NOT_SUPPORTED)
         except RemotingError as error:
-            log.info("request %d of the broker: %s", asked.code, error)
+            log.info("request %d of the broker: %s", request.code, error)
         except Exception:
-            log.exception("request %d of the broker", asked.code)
+            log.exception("request %d of the broker", request.code)

@@ -51,9 +51,9 @@ class ChannelState:
             pending.forget = partial(self._waiting.pop, opaque, None)
         return data
 
-    def reply(self, asked: RequestReceived, reply: ClientReply) -> bytes:
+    def reply(self, request: RequestReceived, reply: ClientReply) -> bytes:
         """The bytes of the response to a request of the peer."""
-        return self._session.reply(asked, code=reply.code, remark=reply.remark, body=reply.body)
+        return self._session.reply(request, code=reply.code, remark=reply.remark, body=reply.body)
 
     def receive(self, data: bytes) -> list[RequestReceived]:
         """Fulfil what the bytes answer, and return the peer's own requests.

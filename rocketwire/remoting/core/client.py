@@ -27,7 +27,7 @@ from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
 log = logging.getLogger(__name__)
 
 ROUTE_SECONDS: Final = 30.0
-"""How long a route is used before the name server is asked again."""
+"""How long a route is used before it is requested again."""
 HEARTBEAT_SECONDS: Final = 30.0
 NOT_SUPPORTED: Final = ClientReply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "this client does not support the request")
 """The answer to a request of a broker that clients of this kind do not carry out."""
@@ -39,7 +39,7 @@ _MASTER: Final = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
-    """What a client is told at its start.
+    """The settings of a client.
 
     Attributes:
         group: The group of producers or consumers that it belongs to.
@@ -62,7 +62,7 @@ class ClientCore:
     """One client of a cluster.
 
     Attributes:
-        settings: What it was told.
+        settings: Its settings.
         around: What its front end gives it.
     """
 
@@ -129,7 +129,7 @@ class ClientCore:
             self._routes[topic] = (self._routes[topic][0], float("-inf"))
 
     def _ask_name_servers(self, request: ClientRequest, fine: tuple[int, ...]) -> Operation[Response]:
-        """The answer of the first name server that answers; it is asked first from then on."""
+        """The answer of the first name server that answers; the next request goes to it first."""
         failure: NotReached | None = None
         for _ in tuple(self._name_servers):
             try:
@@ -154,7 +154,7 @@ class ClientCore:
         return [Queue(topic, broker, number) for broker, number in readable_queues(route)]
 
     def broker(self, name: str) -> RemoteServer:
-        """The master of a broker's name, by the routes that were asked for.
+        """The master of a broker's name, by the routes that are known.
 
         Raises:
             NoBroker: no route names it.
@@ -194,7 +194,7 @@ class ClientCore:
 
         Raises:
             Refused: it is wrong, or the broker allows no such filters.
-            NoSuchTopic, NotReached: a broker cannot be asked.
+            NoSuchTopic, NotReached: a broker does not answer.
         """
         if by.expression_type == SQL92:
             body = CheckClientRequestBody(client_id=self.client_id, group=self.settings.group, subscription_data=by)
@@ -204,7 +204,7 @@ class ClientCore:
                 yield from self.ask(self.broker(each.broker_name), request)
 
     def heartbeat(self, data: HeartbeatData) -> Operation[bool]:
-        """Tell all brokers that this client is there; whether all have heard it."""
+        """Send a heartbeat to all brokers; whether all have answered it."""
         heard = True
         for peer in self.masters():
             try:

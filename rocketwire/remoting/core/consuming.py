@@ -47,7 +47,7 @@ class PushConsumerCore:
         begin: Where the group begins in a queue without a committed offset; a number is a time in ms.
         concurrency: How many messages are handled at a time.
         most: Messages of one pull.
-        max_retries: How often a message that failed comes again, before it becomes a dead letter.
+        max_retries: How often a message that failed is delivered again, before it becomes a dead letter.
 
     Attributes:
         subscriptions: By topic; the group's retry topic among them.
@@ -149,7 +149,7 @@ class PushConsumerCore:
         try:
             yield from self.client.route(by.topic)
         except NoSuchTopic as error:
-            log.warning("%s; it is asked for again", error)
+            log.warning("%s; its route is requested again", error)
             return
         yield from self.client.check_filter(by)
 
@@ -172,7 +172,7 @@ class PushConsumerCore:
     def _rebalance_topic(self, topic: str) -> Operation[bool]:
         """Take this member's queues of a topic, and give up others; false: try again soon.
 
-        The route is asked for again: members that share out different queues leave some to nobody,
+        The route is requested anew: members that share out different queues leave some to nobody,
         and have others twice.
         """
         self.client.expire_route(topic)

@@ -181,7 +181,7 @@ class QueueFetcher(Generic[M]):
         return ClientRequest(RequestCode.PULL_MESSAGE, fields)
 
     def _collected(self) -> list[FetchedMessages[M]]:
-        """The results that are there."""
+        """The results that have arrived."""
         found: list[FetchedMessages[M]] = []
         for lane in self._lanes.values():
             pending = lane.pending

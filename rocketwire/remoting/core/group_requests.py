@@ -24,7 +24,7 @@ _FINE = (ResponseCode.SUCCESS,)
 
 
 class BrokerClient(Protocol):
-    """Who asks: a client of the library, or a server on behalf of its own clients."""
+    """The sender of requests: a client of the library, or a server on behalf of its own clients."""
 
     @property
     def client_id(self) -> str:

@@ -30,7 +30,7 @@ class MessageHandling:
     Args:
         client: The client.
         has_room: Set when a queue that was full may be pulled again.
-        max_retries: How often a message that failed comes again, before it becomes a dead letter.
+        max_retries: How often a message that failed is delivered again, before it becomes a dead letter.
     """
 
     def __init__(self, client: ClientCore, has_room: Signal, *, max_retries: int) -> None:

@@ -21,7 +21,7 @@ class ProcessQueue(Generic[M]):
 
     Attributes:
         next_offset: Where the next pull begins.
-        committed: The offset that the broker was told last; None: none.
+        committed: The offset that was committed last; None: none.
         is_dropped: Whether the queue is another member's now, or its offset was reset: what is still done with its
             messages does not count.
         pulled_at: When the queue was pulled last, in ms since 1970.

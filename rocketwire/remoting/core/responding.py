@@ -46,15 +46,15 @@ class BrokerRequestResponder:
             RequestCode.CONSUME_MESSAGE_DIRECTLY: self._consume,
         }
 
-    def respond(self, asked: RequestReceived) -> Operation[ClientReply | None]:
+    def respond(self, request: RequestReceived) -> Operation[ClientReply | None]:
         """Carry out a request; None if it is not one of a consumer."""
-        respond = self._known.get(asked.code)
+        respond = self._known.get(request.code)
         if respond is None:
             return None
         try:
-            return (yield from respond(asked))
+            return (yield from respond(request))
         except WireError as error:
-            log.warning("request %d of the broker is not as it should be: %s", asked.code, error)
+            log.warning("request %d of the broker is not as it should be: %s", request.code, error)
             return ClientReply(ResponseCode.SYSTEM_ERROR, str(error))
 
     def _members_changed(self, _: RequestReceived) -> Operation[ClientReply | None]:
@@ -62,15 +62,15 @@ class BrokerRequestResponder:
         yield from ()
         return ClientReply()
 
-    def _reset(self, asked: RequestReceived) -> Operation[ClientReply | None]:
-        for queue, offset in decode_body(ResetOffsetBody, asked.body).offset_table.items():
+    def _reset(self, request: RequestReceived) -> Operation[ClientReply | None]:
+        for queue, offset in decode_body(ResetOffsetBody, request.body).offset_table.items():
             log.info("%s is reset to offset %d", queue, offset)
             self._consuming.reset(Queue(queue.topic, queue.broker_name, queue.queue_id), offset)
         yield from ()
         return ClientReply()
 
-    def _offsets(self, asked: RequestReceived) -> Operation[ClientReply | None]:
-        topic = decode_ext(GetConsumerStatusRequestHeader, asked.ext).topic
+    def _offsets(self, request: RequestReceived) -> Operation[ClientReply | None]:
+        topic = decode_ext(GetConsumerStatusRequestHeader, request.ext).topic
         offsets = {
             _wire(queue): stock.offset
             for queue, stock in self._consuming.process_queues.items()
@@ -97,10 +97,10 @@ class BrokerRequestResponder:
         yield from ()
         return ClientReply(body=encode_body(info))
 
-    def _consume(self, asked: RequestReceived) -> Operation[ClientReply | None]:
+    def _consume(self, request: RequestReceived) -> Operation[ClientReply | None]:
         """Give the handler a message now, whatever becomes of it."""
-        fields = decode_ext(ConsumeMessageDirectlyResultRequestHeader, asked.ext)
-        message = decode_message(decode_record(bytes(asked.body)), fields.broker_name or "")
+        fields = decode_ext(ConsumeMessageDirectlyResultRequestHeader, request.ext)
+        message = decode_message(decode_record(bytes(request.body)), fields.broker_name or "")
         around = self._consuming.client.runtime
         begun = around.monotonic()
         outcome = yield from self._consuming.handling.handle_now(message)

@@ -49,7 +49,7 @@ class ResponseReceived(NamedTuple):
 
 
 class RequestReceived(NamedTuple):
-    """The peer sent a request of its own; `oneway` says that it wants no answer."""
+    """A request of the peer; `oneway` says that it wants no answer."""
 
     opaque: int
     code: int
@@ -103,18 +103,23 @@ class ClientSession:
         return self._opaque, encode_frame(header, body, self._serialize)
 
     def reply(
-        self, asked: RequestReceived, *, code: int = ResponseCode.SUCCESS, remark: str | None = None, body: bytes = b""
+        self,
+        request: RequestReceived,
+        *,
+        code: int = ResponseCode.SUCCESS,
+        remark: str | None = None,
+        body: bytes = b"",
     ) -> bytes:
         """The bytes of the answer to a request of the peer, in the serialisation of that request."""
         header = Header(
             code=code,
-            opaque=asked.opaque,
+            opaque=request.opaque,
             flag=FLAG_RESPONSE,
             language=self._language,
             version=VERSION_4_9_7,
             remark=remark,
         )
-        return encode_frame(header, body, asked.serialize_type)
+        return encode_frame(header, body, request.serialize_type)
 
     def receive(self, data: bytes) -> tuple[list[ResponseReceived | RequestReceived], WireError | None]:
         """What bytes of the peer complete, and the error if they are not RocketMQ's protocol.

@@ -35,7 +35,7 @@ Operation: TypeAlias = Generator[Step | None, Any, T]
 
 
 class RemoteServer(NamedTuple):
-    """Whom to ask: `kind` is `broker` or `name server`."""
+    """The receiver of requests: `kind` is `broker` or `name server`."""
 
     kind: str
     address: Address

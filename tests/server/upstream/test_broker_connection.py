@@ -52,7 +52,7 @@ async def pair(nursery: trio.Nursery) -> AsyncIterator[Pair]:
             asked.append((header.code, body))
             line.answer(header, 0, None, b"answered")
 
-        line = await connect(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery, asked=take)
+        line = await connect(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery, on_request=take)
         far, _ = server.accept()
         yield Pair(line, far, asked)
         line.close()
