@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from compat_tests import readme
-from tests.testing.test_pytest_plugin import PLUGIN, REPOSITORY
+from tests.testing.test_pytest_plugin import REPOSITORY, pytest_output, ran_in
 
 BLOCKS = readme.blocks((REPOSITORY / "docs" / "testing-applications.md").read_text(encoding="utf-8"))
 SHELL = "Other languages 1"
@@ -25,16 +23,8 @@ def test_the_tests_pass(tmp_path: Path) -> None:
         if title not in {SHELL, INI}:
             names.append(f"test_{number}.py")
             (tmp_path / names[-1]).write_text(block)
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:randomly", "-p", "no:cacheprovider", *names],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=580,
-        check=False,
-    )
-    assert " 10 passed" in ran.stdout, ran.stdout
+    shown = pytest_output(tmp_path, *names)
+    assert " 10 passed" in shown, shown
 
 
 def test_the_ini_file_has_our_options() -> None:
@@ -53,15 +43,7 @@ def test_the_commands_work(tmp_path: Path) -> None:
     curl = f'curl() {{ {shlex.quote(sys.executable)} {shlex.quote(str(tmp_path / "curl.py"))} "$@"; }}\n'
     (tmp_path / "curl.py").write_text(CURL)
     script = BLOCKS[SHELL].replace("mktemp -d", f"mktemp -d -p {shlex.quote(str(tmp_path))}")
-    ran = subprocess.run(
-        ["bash", "-em", "-c", program + curl + script],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=580,
-        check=False,
-    )
+    ran = ran_in(tmp_path, "bash", "-em", "-c", program + curl + script)
     assert '"advanced": 0' in ran.stdout, ran.stderr
     assert '"advanced": 3600000' in ran.stdout
     assert ran.stdout.count("answer:215,code=SEND_MESSAGE_V2,count=2") == 2

@@ -15,20 +15,31 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PLUGIN = "rocketwire.testing.pytest_plugin"
 
 
+def ran_in(folder: Path, *command: str, path: str = str(REPOSITORY)) -> subprocess.CompletedProcess[str]:
+    """A program that ran in a folder, with `path` to import from."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=580,
+        check=False,
+    )
+
+
+def pytest_output(folder: Path, *options: str) -> str:
+    """What pytest prints for the tests of a folder."""
+    plugins = ("-p", PLUGIN, "-p", "no:randomly", "-p", "no:cacheprovider")
+    ran = ran_in(folder, sys.executable, "-m", "pytest", *plugins, *options)
+    return ran.stdout + ran.stderr
+
+
 def run(folder: Path, source: str, *options: str, ini: str = "") -> str:
     """What pytest prints for a file of tests."""
     (folder / "test_it.py").write_text(source)
     (folder / "pytest.ini").write_text(f"[pytest]\n{ini}\n")
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:randomly", "-p", "no:cacheprovider", *options],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    return ran.stdout + ran.stderr
+    return pytest_output(folder, *options)
 
 
 BLOCKING = """
@@ -146,15 +157,8 @@ def test_an_installation_registers_it_once(tmp_path: Path, options: tuple[str, .
         f"    assert pytestconfig.pluginmanager.get_plugin({name!r}).__name__ == {module!r}\n"
         "    assert pytestconfig.getini('rocketmq_settings') == []\n"
     )
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": f"{info.parent}:{REPOSITORY}"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options)
+    ran = ran_in(tmp_path, *command, path=f"{info.parent}:{REPOSITORY}")
     assert "1 passed" in ran.stdout, ran.stdout + ran.stderr
 
 
