@@ -166,7 +166,7 @@ def of_acks(body: memoryview) -> NeededPermissions:
 def of_pop(ext: Mapping[str, str]) -> NeededPermissions:
     """The topic and the group of a request of POP.
 
-    The topic may be a retry topic of the group, and stands for the one whose messages come again there.
+    The topic may be a retry topic of the group, and stands for the one whose messages are redelivered there.
     """
     topic, group = ext.get("topic"), ext.get("consumerGroup")
     found = () if topic is None else (original_pop_topic(topic, group or ""),)

@@ -27,7 +27,7 @@ class JavaPropertiesInvalid(ValueError):
 
 
 def parse_java_properties(text: str) -> dict[str, str]:
-    r"""Read properties in their order; a key that comes again takes its last value and place.
+    r"""Read properties in their order; a repeated key has its last value and place.
 
     Raises:
         JavaPropertiesInvalid: an incomplete `\uXXXX`.

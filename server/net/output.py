@@ -129,7 +129,7 @@ class Output:
         del self._owner  # a cycle, which only the collector would find
 
     def _wake(self) -> None:
-        """Wake who waits until it is no longer congested."""
+        """Wake the task that waits until it is no longer congested."""
         if self._drained is not None:
             self._drained.set()
 

@@ -12,12 +12,25 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from tests.fuzz.libfuzzer import Target, fuzz, keep
-from tests.fuzz.parts import NAMES
-from tests.fuzz.targets import in_python
+from tests.fuzz.parts import NAMES, part
 from tests.kernel.fuzz import targets as of_kernel
 
 NIGHT = 600  # seconds
 LEAST = 5
+
+
+def in_python(name: str) -> Target:
+    """A part in Python."""
+    found = part(name)
+    return Target(
+        name=name,
+        module="tests.fuzz.worker",
+        environment={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        seeds=found.seeds(),
+        words=found.words,
+        longest=found.longest,
+        places="places of the Python code",
+    )
 
 
 def chosen(names: list[str]) -> list[Target]:

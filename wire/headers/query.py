@@ -31,10 +31,6 @@ class ViewMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
     offset: Int64
 
 
-class ViewMessageResponseHeader(WireHeader, frozen=True, kw_only=True):
-    """Nothing: the message is the body."""
-
-
 class QueryConsumeQueueRequestHeader(WireHeader, frozen=True, kw_only=True):
     """Ask for entries of a consume queue (321), and for what a group subscribes to."""
 
