@@ -21,7 +21,7 @@ from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.properties import decode_properties
-from tests.store.support import Clock, Golden, draft, kill, open_store
+from tests.store.support import Clock, Golden, draft, open_store
 
 FOREVER = 1 << 62
 
@@ -227,7 +227,6 @@ def test_every_message_is_fetched_by_its_queue(version: str, request: pytest.Fix
             offset = fetched.next_offset
         assert fetched.status is FetchStatus.OFFSET_OVERFLOW_ONE
         assert got == [(physical_offset, size) for physical_offset, size, _ in units]
-    kill(store)
 
 
 @pytest.mark.costly

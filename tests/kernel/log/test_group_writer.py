@@ -229,7 +229,6 @@ def test_what_fits_no_record_is_the_twins_and_what_comes_before_it_is_stored(
         assert store.max_offset("T", 0) == 1
     else:
         assert store.append_error is not None
-    kill(store)
 
 
 @pytest.mark.parametrize(
@@ -340,7 +339,6 @@ def test_whatever_python_is_asked_for_finds_records_and_entries_visible(
     store._appender._writers[loop](group, results, set(), START)
     assert len(results) == 120
     assert (asked.count("extend"), asked.count("room") > 3) == (9, True)
-    kill(store)
 
 
 def test_without_a_mapping_all_is_the_twins(store: MessageStore) -> None:

@@ -6,11 +6,14 @@ import select
 import socket
 import struct
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from fcntl import ioctl
 from functools import cache
 from termios import TIOCOUTQ
 from typing import Any, Final
+
+import pytest
 
 from rocketwire import _kernel as kernel
 from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH
@@ -26,8 +29,19 @@ def frame(body: bytes = b"", header: bytes = b"h", kind: int = 0) -> bytes:
     return struct.pack(">iI", 4 + len(header) + len(body), kind << 24 | len(header)) + header + body
 
 
+_pairs: list[Pair] = []
+
+
+@pytest.fixture(autouse=True)
+def close_pairs() -> Iterator[None]:
+    """Close the test's ends of all pairs."""
+    yield
+    while _pairs:
+        _pairs.pop().close()
+
+
 class Pair:
-    """A pair of the relay. The test is its client and its upstream."""
+    """A pair of the relay. The test is its client and its upstream; `close_pairs` closes its ends."""
 
     def __init__(
         self,
@@ -43,6 +57,7 @@ class Pair:
         self.client, near_client = make()
         self.upstream, near_upstream = make()
         self.ends = self.client, self.upstream
+        _pairs.append(self)
         for end in self.ends:
             end.settimeout(PATIENCE)
         self.number = relay.add(
@@ -82,7 +97,9 @@ def to_the_end(end: socket.socket) -> bytes:
 @cache
 def _rewriter(old: bytes, new: bytes) -> tuple[Any, Pair]:
     relay = kernel.Relay(1 << 20)
-    return relay, Pair(relay, hosts=(old, new))
+    pair = Pair(relay, hosts=(old, new))
+    _pairs.remove(pair)  # it serves all tests
+    return relay, pair
 
 
 def rewritten(header: bytes, kind: int, old: bytes = OLD, new: bytes = NEW) -> bytes:

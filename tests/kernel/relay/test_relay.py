@@ -48,10 +48,8 @@ def relay() -> Iterator[Any]:
 
 
 @pytest.fixture
-def pair(relay: Any) -> Iterator[Pair]:
-    made = Pair(relay)
-    yield made
-    made.close()
+def pair(relay: Any) -> Pair:
+    return Pair(relay)
 
 
 def test_frames_pass_both_ways_and_are_counted(relay: Any, pair: Pair) -> None:
@@ -66,7 +64,6 @@ def test_without_hosts_nothing_is_rewritten(relay: Any) -> None:
     pair = Pair(relay, hosts=(b"", b""))
     pair.upstream.sendall(ANSWER[:20])
     assert exactly(pair.client, 20) == ANSWER[:20]  # nor is a header waited for
-    pair.close()
 
 
 def test_what_was_read_before_comes_first(relay: Any) -> None:
@@ -75,7 +72,6 @@ def test_what_was_read_before_comes_first(relay: Any) -> None:
     assert exactly(pair.upstream, 23) == frame(b"first") + frame()
     pair.upstream.sendall(ANSWER[12:])
     assert exactly(pair.client, 2 * len(ANSWER)) == 2 * REWRITTEN
-    pair.close()
 
 
 def test_a_header_is_held_until_it_is_there_and_a_body_is_not(pair: Pair) -> None:
@@ -164,7 +160,6 @@ def test_a_client_that_is_gone_while_answers_wait_for_it(relay: Any) -> None:
     fill(pair.upstream, frame(bytes(1 << 20)))
     reset(pair.client)
     assert events(relay) == [(pair.number, "client", None)]
-    pair.close()
 
 
 @pytest.mark.parametrize(
@@ -178,7 +173,6 @@ def test_a_frame_that_cannot_be_ends_the_pair_behind_those_before(relay: Any, by
     assert to_the_end(receiver) == frame(bytes(91))
     assert to_the_end(sender) == b""
     assert events(relay) == [(pair.number, f"{by} misread", None)]
-    pair.close()
 
 
 def test_of_one_that_does_not_read_the_other_is_not_read(relay: Any, pair: Pair) -> None:

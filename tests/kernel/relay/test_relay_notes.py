@@ -79,7 +79,6 @@ def test_requests_are_timed_by_their_codes(timing: Any, kind: int) -> None:
     bounds = kernel.LATENCY_BOUNDS_NS
     assert total > 15_000_000
     assert counts.index(1) == sum(bound < total for bound in bounds)
-    pair.close()
 
 
 def test_nothing_is_noted_unless_it_is_asked_for() -> None:
@@ -99,14 +98,12 @@ def test_neither_one_way_requests_nor_those_of_the_broker_have_a_time(timing: An
     passed(pair.client, pair.upstream, answer(5))
     passed(pair.upstream, pair.client, answer(1))
     assert timing.times() == {10: (1, (0,) * 17, 0)}
-    pair.close()
 
 
 def test_a_header_that_cannot_be_read_passes_without_a_time(timing: Any) -> None:
     pair = Pair(timing)
     passed(pair.client, pair.upstream, frame(b"", b"{}") + frame(b"", b"x", 1) + frame(b"", b"y", 9))
     assert timing.times() == {}
-    pair.close()
 
 
 def test_requests_that_are_never_answered_are_forgotten(timing: Any) -> None:
@@ -115,7 +112,6 @@ def test_requests_that_are_never_answered_are_forgotten(timing: Any) -> None:
         passed(pair.client, pair.upstream, made(11, opaque, kind=SerializeType.ROCKETMQ, body=b""))
     passed(pair.upstream, pair.client, answer(0) + answer(4999))
     assert sum(timing.times()[11][1]) == 1
-    pair.close()
 
 
 @settings(max_examples=60, deadline=None)
@@ -151,7 +147,6 @@ def test_sends_and_the_headers_of_their_answers_are_copied(copying: Any, kind: i
     assert second[0] == pair.number
     assert second[1] == made(0, 1, flag=FLAG_RESPONSE, kind=kind)[: len(second[1])]
     assert not second[1].endswith(b"body")
-    pair.close()
 
 
 def test_a_send_that_comes_byte_by_byte_is_copied(copying: Any) -> None:
@@ -162,7 +157,6 @@ def test_a_send_that_comes_byte_by_byte_is_copied(copying: Any) -> None:
         time.sleep(0.0001)
     assert exactly(pair.upstream, len(send)) == send
     assert fetched(copying, 1) == [(pair.number, send)]
-    pair.close()
 
 
 def test_a_part_of_sends_is_copied() -> None:
@@ -183,7 +177,6 @@ def test_copies_that_nobody_fetches_are_dropped(copying: Any) -> None:
     assert (len(copies), dropped) == (1000, 100)
     passed(pair.client, pair.upstream, made(310, 2000))
     assert len(fetched(copying, 1)) == 1
-    pair.close()
 
 
 def test_a_pair_that_ends_within_a_send_leaves_no_copy(copying: Any) -> None:
@@ -199,7 +192,6 @@ def test_the_relay_may_close_within_a_send_and_with_copies(copying: Any) -> None
     pair = Pair(copying)
     passed(pair.client, pair.upstream, made(310, 1) + made(310, 2)[:-1])
     copying.close()
-    pair.close()
 
 
 def test_codes_are_few() -> None:

@@ -27,10 +27,8 @@ def relay() -> Iterator[Any]:
 
 
 @pytest.fixture
-def pair(relay: Any) -> Iterator[Pair]:
-    made = Pair(relay)
-    yield made
-    made.close()
+def pair(relay: Any) -> Pair:
+    return Pair(relay)
 
 
 class Handed:
@@ -75,7 +73,6 @@ def test_a_pair_that_has_not_begun_is_handed_back_with_the_beginnings_of_frames(
     assert exactly(pair.client, len(ANSWER)) == REWRITTEN
     assert exactly(pair.upstream, 10) == frame(b"1")
     handed.close()
-    pair.close()
 
 
 def test_the_clients_frame_ends_first_and_what_follows_is_not_read(relay: Any, pair: Pair) -> None:
@@ -217,4 +214,3 @@ def test_in_the_middle_of_traffic_nothing_is_lost_or_out_of_order(seed: int) -> 
         task.join()
     assert got == {"requests": b"".join(requests), "answers": b"".join(answers).replace(OLD, NEW)}
     relay.close()
-    pair.close()

@@ -13,7 +13,7 @@ from rocketwire.store.append.group_commit import GroupCommit
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import FlushDelayed, FlushFailed
 from rocketwire.store.log.checkpoint import Checkpoint
-from tests.store.support import START, Clock, draft, kill, open_store, small
+from tests.store.support import START, Clock, draft, open_store, small
 
 
 class Disk:
@@ -204,7 +204,6 @@ def test_flushes_are_due_by_the_clock(tmp_path: Path) -> None:
     assert not store._queues.dirty
     assert store._checkpoint.commit_log == store._checkpoint.consume_queue == START
     assert (tmp_path / "checkpoint").read_bytes()[:16] == START.to_bytes(8) * 2
-    kill(store)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,9 @@ def test_after_a_kill_everything_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-@pytest.mark.parametrize("gone", [["consumequeue"], ["index"], ["consumequeue", "index", "checkpoint"]])
+@pytest.mark.parametrize(
+    "gone", [["consumequeue"], ["index"], ["consumequeue", "index", "checkpoint"], ["consumequeue/T/1"]]
+)
 def test_what_was_deleted_is_made_again(tmp_path: Path, clean: bool, gone: list[str]) -> None:
     settings, _ = filled(tmp_path)
     if clean:
@@ -109,19 +111,6 @@ def test_what_was_deleted_is_made_again(tmp_path: Path, clean: bool, gone: list[
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    check(settings, 60)
-
-
-def test_one_deleted_queue_is_made_again_after_a_kill(tmp_path: Path) -> None:
-    settings, _ = filled(tmp_path)
-    shutil.rmtree(tmp_path / "consumequeue" / "T" / "1")
-    check(settings, 60)
-
-
-def test_a_deleted_queue_is_noticed_at_a_clean_start(tmp_path: Path) -> None:
-    settings, _ = filled(tmp_path)
-    open_store(settings).close()
-    shutil.rmtree(tmp_path / "consumequeue" / "T" / "1")
     check(settings, 60)
 
 
@@ -642,7 +631,6 @@ def test_entries_below_the_first_file_of_a_queue(tmp_path: Path) -> None:
     assert queue.entry(99) == (0, 0, 0)
     assert queue.last_record_before(6) == 0
     assert queue.last_record_before(-1) == -1
-    kill(store)
 
 
 @pytest.mark.parametrize(("log_start", "gap"), [(0, 0), (0, 70_000), (1, 0)])
@@ -663,7 +651,6 @@ def test_many_missing_entries_are_written_and_passed_over_at_once(tmp_path: Path
         queue.correct_min(log_start)
     assert queue.min == 190_000
     assert entry.call_count < 30
-    kill(store)
 
 
 PREPARED: dict[str, tuple[Path, list[AppendResult]]] = {}

@@ -2,9 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from rocketwire.store.errors import ConfigInvalid
 from rocketwire.store.tables.request_modes import RequestModeTable
 from rocketwire.wire.bodies.assignment import MessageRequestMode, SetMessageRequestModeRequestBody
 from rocketwire.wire.bodies.fastjson import loads
@@ -69,10 +66,3 @@ def test_what_a_later_version_adds_survives_a_change(tmp_path: Path) -> None:
     assert after["zzz"] == 1
     assert after["messageRequestModeMap"]["Order"]["g"]["later"] == 3
     assert "New" in after["messageRequestModeMap"]
-
-
-def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
-    of_apache(tmp_path)
-    (tmp_path / "config" / "messageRequestMode.json").write_bytes(b'{"messageRequestModeMap":{"T":5}}')
-    with pytest.raises(ConfigInvalid, match="messageRequestMode"):
-        opened(tmp_path)

@@ -15,6 +15,7 @@ from rocketwire.store.tables.consumer_filters import ConsumerFilter, ConsumerFil
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.request_modes import RequestModeTable
 from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.fastjson import loads
@@ -52,6 +53,11 @@ MAKERS: dict[str, Any] = {
     "delayOffset": delay_offsets,
     "consumerFilter": filters,
 }
+"""Those of which the golden stores have a file."""
+
+
+def request_modes(path: Path, files: FileSystem | None = None) -> RequestModeTable:
+    return RequestModeTable.open(path / "config" / "messageRequestMode.json", files)
 
 
 def rewritten(root: Path, name: str) -> bytes:
@@ -333,13 +339,14 @@ def test_a_changed_entry_keeps_what_only_5x_has(golden_550: Golden, tmp_path: Pa
         ("consumerFilter", b'{"filterDataByTopic":{"T":5}}'),
         ("consumerFilter", b'{"filterDataByTopic":{"T":{"groupFilterData":{"G":5}}}}'),
         ("topics", b'{"topicConfigTable":5}'),
+        ("messageRequestMode", b'{"messageRequestModeMap":{"T":5}}'),
     ],
 )
 def test_a_file_of_something_else_is_refused(tmp_path: Path, name: str, text: bytes) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / f"{name}.json").write_bytes(text)
     with pytest.raises(ConfigInvalid, match=name):
-        MAKERS[name](tmp_path)
+        {**MAKERS, "messageRequestMode": request_modes}[name](tmp_path)
 
 
 class Unwritable(FileSystem):

@@ -9,7 +9,6 @@ import pytest
 from rocketwire.store.errors import WheelFull
 from rocketwire.store.timer.packing import free_blocked_slot
 from rocketwire.store.timer.wheel import Slot, TimerWheel
-from tests.store.support import kill
 from tests.store.timer.timers import NOW, Timers
 
 OUT = NOW + 5_500
@@ -37,7 +36,6 @@ def test_a_later_lap_rolls_to_make_way(tmp_path: Path) -> None:
         assert timers.index.pending == 3
         assert [timers.unit(place).rolls for _, place in expected] == [False, True, True]
         timers.kill()
-    kill(timers.store)
 
 
 def test_however_far_behind_nothing_rolls_behind_its_own_slot(tmp_path: Path) -> None:
@@ -52,7 +50,6 @@ def test_however_far_behind_nothing_rolls_behind_its_own_slot(tmp_path: Path) ->
     assert NOW + lap // 2 <= free_blocked_slot(index) < NOW + lap
     assert timers.unit(0).rolls
     assert len(index.put([waiting], NOW)) == 1
-    kill(timers.store)
 
 
 def test_any_place_of_half_a_lap_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +69,6 @@ def test_any_place_of_half_a_lap_will_do(tmp_path: Path, monkeypatch: pytest.Mon
             index.wheel.put(Slot(place, there, there, 1, 0))
     assert index.put([waiting], NOW) == []
     assert free_blocked_slot(index) == free * 1000
-    kill(timers.store)
 
 
 def test_an_earlier_lap_stays(tmp_path: Path) -> None:
@@ -83,4 +79,3 @@ def test_an_earlier_lap_stays(tmp_path: Path) -> None:
     assert index.put([waiting], waiting.out_time - 5_000) == []
     with pytest.raises(WheelFull):
         free_blocked_slot(index)
-    kill(timers.store)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
@@ -25,13 +24,6 @@ from tests.store.timer.timers import HASH, NOW, Timers
 
 IN_5 = NOW + 5_500
 IN_9 = NOW + 9_250
-
-
-@pytest.fixture
-def timers(tmp_path: Path) -> Iterator[Timers]:
-    made = Timers(tmp_path)
-    yield made
-    kill(made.store)
 
 
 def void_extension(timers: Timers) -> None:
@@ -141,7 +133,6 @@ def test_half_an_outcome_is_compared_with_the_copy(tmp_path: Path, *, whole: boo
     timers.index.settle(unit.position, copy.physical_offset)
     timers.kill()
     assert timers.index.pending == (708 if whole else 709)
-    kill(timers.store)
 
 
 def test_a_marker_is_done_again_with_what_it_cancelled(timers: Timers) -> None:
@@ -266,7 +257,6 @@ def test_what_apache_has_not_flushed_may_have_been_delivered_before_its_read_tim
     assert timers.store.file_before(NOW + 7_000) > timers.unit(0).physical_offset
     timers.kill()
     assert timers.index.pending == 0
-    kill(timers.store)
 
 
 def test_a_copy_of_apaches_that_fits_the_logs_first_record_settles_who_waits(timers: Timers) -> None:
@@ -308,7 +298,6 @@ def test_outcomes_that_were_doubted_are_found_though_an_older_unit_is_stale(tmp_
     timers.kill()
     assert timers.index.stale == 1
     assert timers.unit(position).outcome == copy.physical_offset
-    kill(timers.store)
 
 
 def test_units_of_slots_that_apache_has_done_do_not_wait(timers: Timers) -> None:
@@ -369,7 +358,6 @@ def test_recovery_that_finds_no_room_may_be_tried_again(tmp_path: Path) -> None:
         pass
     assert timers.index.pending == 1
     assert timers.waiting() == [(NOW + 5_000, 0)]
-    kill(timers.store)
 
 
 def test_a_timer_log_of_another_file_size_is_refused(timers: Timers, tmp_path: Path) -> None:
@@ -419,7 +407,6 @@ def test_a_disk_that_refuses_a_sync_is_not_asked_again(tmp_path: Path) -> None:
     assert following is not None
     with pytest.raises(FlushFailed):
         timers.index.save(following)
-    kill(timers.store)
 
 
 def test_files_of_which_nothing_waits_are_removed_when_that_is_saved(timers: Timers) -> None:
@@ -501,7 +488,6 @@ def test_a_full_disk_does_not_keep_a_stop_from_being_one(tmp_path: Path, caplog:
     disk.files_left = None
     timers.open()
     assert timers.index.pending == 18
-    kill(timers.store)
 
 
 @pytest.mark.costly

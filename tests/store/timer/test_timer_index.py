@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -48,13 +47,6 @@ def test_what_is_put_waits_in_its_slot_until_it_is_settled(tmp_path: Path, store
     index.save(snapshot)
     assert index.snapshot() is None
     index.close()
-
-
-@pytest.fixture
-def timers(tmp_path: Path) -> Iterator[Timers]:
-    made = Timers(tmp_path)
-    yield made
-    kill(made.store)
 
 
 def many(*outs: int) -> list[TimerRecord]:
@@ -122,7 +114,6 @@ def test_nothing_rolls_in_its_own_slot(tmp_path: Path, slots: int) -> None:
         assert unit.rolls is (unit.slot_time // 1000 < out // 1000) is rolls
     timers.restart()
     assert [position for _, position in timers.waiting()] == [message, marker]
-    kill(timers.store)
 
 
 def test_a_group_fills_more_than_one_file(timers: Timers) -> None:
@@ -146,7 +137,6 @@ def test_between_two_parts_of_a_slot_messages_may_come_and_be_settled(tmp_path: 
     assert seen == len(entered)
     timers.index.settle(entered[0][0], 1 << 40)  # once more
     assert timers.index.pending == timers.index.pending_by_hash[HASH] == parts > 1
-    kill(timers.store)
 
 
 def test_a_slot_of_another_lap_is_not_written_over_while_it_waits(timers: Timers) -> None:

@@ -12,7 +12,7 @@ from rocketwire.store.index.key_column import positive_hash
 from rocketwire.store.layout.index import ENTRY_STRUCT, HEADER_SIZE, HEADER_STRUCT, SLOT_SIZE, file_size
 from rocketwire.store.offline.read.directory import PlainFile, discover
 from rocketwire.store.offline.read.index_files import DEFAULT, OpenIndexFile, look_up
-from tests.store.support import Clock, Golden, draft, kill, open_store, small
+from tests.store.support import Clock, Golden, draft, open_store, small
 
 
 def index_file(path: Path, slots: int, entries: int, put: list[tuple[str, int, int]]) -> PlainFile:
@@ -170,4 +170,3 @@ def test_what_a_live_store_has_not_indexed_is_not_covered(tmp_path: Path) -> Non
     assert found == [offsets[7], offsets[9]]
     assert covered[0].start == 1
     assert covered[-1].end == offsets[-1] < later[0]
-    kill(store)

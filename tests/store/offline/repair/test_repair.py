@@ -23,7 +23,7 @@ from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.properties import decode_properties
 from tests.store.offline.support import ENTRIES, SLOTS, Quick, damages, fill, made, records, verified
-from tests.store.support import Clock, Golden, bodies, draft, kill, open_store, small
+from tests.store.support import Clock, Golden, bodies, draft, open_store, small
 
 
 def repaired(root: Path, target: Path) -> tuple[RepairResult, list[Finding]]:
@@ -364,7 +364,6 @@ def test_a_store_in_use_is_not_touched(tmp_path: Path) -> None:
     with pytest.raises(StoreLocked):
         repair(str(tmp_path / "store"), str(tmp_path / "new"), unexpected, clock=clock)
     assert not (tmp_path / "new").exists()
-    kill(store)
 
 
 @pytest.mark.parametrize("target", ["store", "store/new", ".", "full", "file"])

@@ -404,7 +404,6 @@ def test_a_live_store_is_whole_while_it_grows(tmp_path: Path) -> None:
         summary = verify(directory, findings.append, progress=progress)
         assert not findings
         assert summary.records >= 85
-    kill(store)
 
 
 def test_a_deleted_and_remade_topic_is_no_damage(tmp_path: Path) -> None:
