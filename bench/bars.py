@@ -21,7 +21,7 @@ _LARGE: Final = 100  # figures that need no digits after the point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class BarFigure:
     """One figure with a bar: its name, its value, and its minimum or maximum."""
 
     column: str
@@ -49,27 +49,27 @@ def _part(ours: float | None, theirs: float | None) -> float | None:
     return None if ours is None or not theirs else ours / theirs
 
 
-def asked(results: Results, workload: Workload) -> Iterator[Asked]:
+def bar_figures(results: Results, workload: Workload) -> Iterator[BarFigure]:
     """The bars of a workload, with the figures of the run."""
     outcomes, bar = results.outcomes.get(workload.name, {}), workload.bar
     ours: Summary = summarise(outcomes.get("rocketwire", ()))
     theirs: Summary = summarise(outcomes.get("apache", ()))
     if bar.rate is not None:
-        yield Asked(column="rate", reached=_part(middle(ours.rate), middle(theirs.rate)), least=bar.rate)
+        yield BarFigure(column="rate", reached=_part(middle(ours.rate), middle(theirs.rate)), least=bar.rate)
     if bar.cpu is not None:
-        yield Asked(column="CPU", reached=_part(ours.cpu_us, theirs.cpu_us), most=bar.cpu)
+        yield BarFigure(column="CPU", reached=_part(ours.cpu_us, theirs.cpu_us), most=bar.cpu)
     if bar.p50 is not None:
-        yield Asked(column="p50", reached=_part(ours.p50_us, theirs.p50_us), most=bar.p50)
+        yield BarFigure(column="p50", reached=_part(ours.p50_us, theirs.p50_us), most=bar.p50)
     if bar.p99 is not None:
-        yield Asked(column="p99", reached=_part(ours.p99_us, theirs.p99_us), most=bar.p99)
+        yield BarFigure(column="p99", reached=_part(ours.p99_us, theirs.p99_us), most=bar.p99)
     if bar.base_cpu is not None:
         base = results.outcomes.get(workload.against, {}).get("rocketwire", ())
         reached = middle(compared(outcomes.get("rocketwire", ()), base, "cpu"))
-        yield Asked(column="CPU to few", reached=reached, most=bar.base_cpu)
+        yield BarFigure(column="CPU to few", reached=reached, most=bar.base_cpu)
     if bar.least is not None:
-        yield Asked(column="msgs/s", reached=middle(ours.rate), least=bar.least)
+        yield BarFigure(column="msgs/s", reached=middle(ours.rate), least=bar.least)
     if bar.most_us is not None:
-        yield Asked(column="p50 µs", reached=ours.p50_us, most=bar.most_us)
+        yield BarFigure(column="p50 µs", reached=ours.p50_us, most=bar.most_us)
 
 
 def bar_table(results: Results) -> str:
@@ -81,7 +81,9 @@ def bar_table(results: Results) -> str:
 
 def workload_bars(results: Results) -> str:
     """One row per workload with a bar; nothing when none has one."""
-    reached = [(workload, {one.column: one for one in asked(results, workload)}) for workload in results.plan.workloads]
+    reached = [
+        (workload, {one.column: one for one in bar_figures(results, workload)}) for workload in results.plan.workloads
+    ]
     columns = [*_COLUMNS, *(column for column in _OWN if any(column in found for _, found in reached))]
     rows = []
     for workload, found in reached:

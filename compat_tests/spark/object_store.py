@@ -16,8 +16,8 @@ from rocketwire.compat.brokers.ports import LOOPBACK
 KEYS = {"access_key": "rocketwire", "secret_key": "not-so-secret", "region": "us-east-1"}
 
 
-class Asked(NamedTuple):
-    """A request: its method, its path with the query, and the bytes of the range that it asks for (None: no range)."""
+class S3Request(NamedTuple):
+    """A request: its method, its path with the query, and the bytes of its range (None: no range)."""
 
     method: str
     path: str
@@ -41,15 +41,15 @@ class ObjectStore:
     def __init__(self, server: ThreadedMotoServer) -> None:
         host, port = server.get_host_and_port()
         self.endpoint = f"http://{host}:{port}"
-        self.requests: list[Asked] = []
+        self.requests: list[S3Request] = []
         served: Any = server._server  # noqa: SLF001 - werkzeug's own, of which the application can be had nowhere else
         inner = served.app
 
         def counting(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
             bounds = environ.get("HTTP_RANGE", "").removeprefix("bytes=").split("-")
-            asked = (int(bounds[0]), int(bounds[1])) if len(bounds) == 2 else None
+            wanted = (int(bounds[0]), int(bounds[1])) if len(bounds) == 2 else None
             path = f"{environ['PATH_INFO']}?{environ['QUERY_STRING']}"
-            self.requests.append(Asked(environ["REQUEST_METHOD"], path, asked))
+            self.requests.append(S3Request(environ["REQUEST_METHOD"], path, wanted))
             answer: Iterable[bytes] = inner(environ, start_response)
             return answer
 
@@ -70,9 +70,9 @@ class ObjectStore:
                     stream.write(path.read_bytes())
         return f"s3://{self.bucket}/{name}"
 
-    def reads(self) -> list[Asked]:
+    def reads(self) -> list[S3Request]:
         """The requests for what is in objects."""
-        return [asked for asked in self.requests if asked.method == "GET" and not asked.is_listing]
+        return [request for request in self.requests if request.method == "GET" and not request.is_listing]
 
 
 @contextmanager

@@ -73,7 +73,7 @@ def test_a_golden_store_has_the_rows_of_its_directory(objects: ObjectStore, gold
         found = of_directory(read(url, **options, **objects.options), url, golden.untouched)
         assert found
         assert found == sorted(map(str, read(golden.untouched, **options)))
-        assert all(asked.range for asked in objects.reads())
+        assert all(request.range for request in objects.reads())
 
 
 def test_of_a_small_topic_only_its_messages_are_fetched(objects: ObjectStore, far: str) -> None:
@@ -82,15 +82,15 @@ def test_of_a_small_topic_only_its_messages_are_fetched(objects: ObjectStore, fa
     planning = len(objects.requests)
     objects.requests.clear()
     assert len(planned.rows()) == SMALL
-    assert all(asked.range for asked in objects.reads())
-    log = [asked.length for asked in objects.reads() if "/commitlog/" in asked.path]
+    assert all(request.range for request in objects.reads())
+    log = [request.length for request in objects.reads() if "/commitlog/" in request.path]
     assert len(log) == SMALL
     assert sum(log) < SMALL * 500
-    entries = [asked.length for asked in objects.reads() if "/consumequeue/" in asked.path]
+    entries = [request.length for request in objects.reads() if "/consumequeue/" in request.path]
     assert sum(entries) <= 128 << 10
     # Planning bisects each queue, a block a step; it reads nothing of the log but heads and its end.
     assert planning <= 60
-    assert not [asked for asked in objects.requests if asked.is_listing]
+    assert not [request for request in objects.requests if request.is_listing]
 
 
 def test_a_whole_log_is_fetched_once(objects: ObjectStore, far: str, near: Path) -> None:
@@ -99,15 +99,15 @@ def test_a_whole_log_is_fetched_once(objects: ObjectStore, far: str, near: Path)
     objects.requests.clear()
     rows = planned.rows()
     assert Counter(row["topic"] for row in rows) == {"Large": LARGE, "Small": SMALL}
-    log = [asked for asked in objects.reads() if "/commitlog/" in asked.path]
+    log = [request for request in objects.reads() if "/commitlog/" in request.path]
     written = sum(path.stat().st_size for path in (near / "commitlog").iterdir())
-    assert sum(asked.length for asked in log) <= written + len(planned.partitions) * (128 << 10)
+    assert sum(request.length for request in log) <= written + len(planned.partitions) * (128 << 10)
     assert len(log) <= 3 * len(planned.partitions)
     objects.requests.clear()
     assert (
         len(Read(far, columns="topic,queue_id,queue_offset,physical_offset", **objects.options).rows()) == LARGE + SMALL
     )
-    assert sum(asked.length for asked in objects.reads() if "/commitlog/" in asked.path) < 3 * MIB
+    assert sum(request.length for request in objects.reads() if "/commitlog/" in request.path) < 3 * MIB
 
 
 def test_several_stores_by_a_glob(objects: ObjectStore, far: str) -> None:
@@ -156,7 +156,7 @@ def test_objects_that_go_while_they_are_read_are_lost(objects: ObjectStore, gold
         ("s3://rocketmq/store", {"fs.endpoint_override": "http://127.0.0.1:9"}, PathUnreadable, "Look at the network"),
     ],
 )
-def test_what_cannot_be_read_is_told(
+def test_a_store_that_cannot_be_read_is_an_error_with_its_remedy(
     path: str, options: dict[str, str], kind: type[Exception], text: str, objects: ObjectStore
 ) -> None:
     with pytest.raises(kind, match=text) as caught:

@@ -15,7 +15,7 @@ from rocketwire.spark.endpoint.options import EndpointOptions, endpoint_options
 from rocketwire.spark.endpoint.planning import BrokerPart, plan
 from rocketwire.spark.endpoint.pulling import PulledMessages, Puller
 from rocketwire.spark.endpoint.queues import at_time, bounds, check_offsets, mean_size, requested_queues
-from rocketwire.spark.endpoint.session import RetryPauses, Sleep, asked, source_errors
+from rocketwire.spark.endpoint.session import RetryPauses, Sleep, call_endpoint, source_errors
 from rocketwire.spark.read.conditions import RowConditions
 from rocketwire.spark.read.rows import DamagedPlace, Rows, record_in
 from rocketwire.spark.request.filters import NarrowedReader
@@ -47,7 +47,7 @@ class EndpointReader(NarrowedReader):
         Raises:
             SparkSourceError: the endpoint does not answer, has no such topic, or has lost messages.
         """
-        return asked(self.endpoint, self._plan)
+        return call_endpoint(self.endpoint, self._plan)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The messages of one partition.

@@ -61,7 +61,9 @@ class RetryPauses:
         self._sleep(pause(self._failures + self._refusals))
 
 
-def asked(endpoint: EndpointOptions, ask: Callable[[BlockingCluster], T], *, sleep: Sleep = time.sleep) -> T:
+def call_endpoint(
+    endpoint: EndpointOptions, requests: Callable[[BlockingCluster], T], *, sleep: Sleep = time.sleep
+) -> T:
     """The result of some requests to an endpoint; all of them are repeated when a connection fails.
 
     Raises:
@@ -72,7 +74,7 @@ def asked(endpoint: EndpointOptions, ask: Callable[[BlockingCluster], T], *, sle
         while True:
             try:
                 with contextlib.closing(opened(endpoint)) as cluster:
-                    return ask(cluster)
+                    return requests(cluster)
             except RemotingError as error:
                 patience.wait_after(error)
 

@@ -13,7 +13,7 @@ from rocketwire.spark.endpoint.options import endpoint_options
 from rocketwire.spark.endpoint.planning import BrokerPart, plan
 from rocketwire.spark.endpoint.queues import bounds, mean_size, requested_queues
 from rocketwire.spark.endpoint.reading import read, snapshot
-from rocketwire.spark.endpoint.session import asked
+from rocketwire.spark.endpoint.session import call_endpoint
 from rocketwire.spark.request.ranges import REMOVED, lost
 from rocketwire.spark.request.request import FOREVER
 from rocketwire.spark.stream.offsets import BrokerQueue, Offsets, Ranges, parse_offsets, shares
@@ -59,7 +59,7 @@ class EndpointStreamReader(QueueStreamReader[BlockingCluster]):
             yield from read(partition, self._request, self._endpoint)
 
     def _ask(self, ask: Callable[[BlockingCluster], T]) -> T:
-        return asked(self._endpoint, ask)
+        return call_endpoint(self._endpoint, ask)
 
     def _begin(self, source: BlockingCluster) -> Offsets:
         ranges = snapshot(source, self._request, self._endpoint.group)

@@ -10,7 +10,7 @@ import pytest
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import NotReached, Refused
 from rocketwire.spark.endpoint.options import endpoint_options
-from rocketwire.spark.endpoint.session import RetryPauses, asked
+from rocketwire.spark.endpoint.session import RetryPauses, call_endpoint
 from rocketwire.spark.errors import EndpointRefused, OptionInvalid, SendFailed
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
@@ -22,7 +22,7 @@ from tests.spark.endpoint.support import rows, written
 from tests.spark.reads import Read
 
 
-def test_who_is_let_in(tmp_path: Path) -> None:
+def test_access_control_lets_accounts_read_and_write(tmp_path: Path) -> None:
     with guarded_endpoint(tmp_path) as namesrv:
         account: dict[str, Any] = dict(ACCOUNT)
         assert written(namesrv, rows(body=[b"a", b"b"]), topic="Guarded", **account) == 2
@@ -61,10 +61,10 @@ def test_a_cluster_of_several_brokers() -> None:
         ]
 
 
-def test_what_passes_is_asked_for_again_and_what_does_not_is_told() -> None:
+def test_errors_that_may_pass_are_retried_and_others_are_raised() -> None:
     slept: list[float] = []
     with pytest.raises(OptionInvalid, match="option namesrv nowhere: expected HOST:PORT"):
-        asked(endpoint_options({"namesrv": "nowhere"}), lambda _: None, sleep=slept.append)
+        call_endpoint(endpoint_options({"namesrv": "nowhere"}), lambda _: None, sleep=slept.append)
     assert slept == []
     patience = RetryPauses(slept.append)
     for _ in range(4):
@@ -85,4 +85,4 @@ def test_what_passes_is_asked_for_again_and_what_does_not_is_told() -> None:
         raise Refused("broker b", 16, "not allowed")
 
     with fake_server() as server, pytest.raises(EndpointRefused, match=r"not allowed\. Grant the permission"):
-        asked(endpoint_options({"namesrv": server.address}), broken)
+        call_endpoint(endpoint_options({"namesrv": server.address}), broken)

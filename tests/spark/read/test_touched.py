@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThanOrEqual, LessThan
 
 from rocketwire.store.disk import input_files
-from tests.spark.made import Made, make, places
+from tests.spark.made import Made, places
 from tests.spark.reads import Read
 from tests.store.support import START
 
@@ -73,21 +72,6 @@ def at(ms: int) -> datetime:
     return EPOCH + timedelta(milliseconds=ms)
 
 
-def test_the_whole_log_is_read_once(made: Made, touched: Counter[str]) -> None:
-    whole = sum(one["size"] for one in made.messages)
-    every: list[dict[str, Any]] = [
-        {},
-        {"topics": "T0,T1,T2,T3"},
-        {"topicPattern": ".*", "maxBytesPerPartition": "200k"},
-    ]
-    for options in every:
-        planning, reading, rows = log_bytes(made, touched, **options)
-        assert rows == 400
-        # A record at a block's end is read again from its begin.
-        assert whole <= reading < 1.1 * whole
-        assert planning < 0.02 * whole
-
-
 @pytest.mark.parametrize(
     ("filters", "options", "part", "rows"),
     [
@@ -125,12 +109,3 @@ def test_columns_of_queues_need_no_log(made: Made, touched: Counter[str]) -> Non
         assert (reading, rows) == (0, 100 if options else 400)
         assert planning < 0.03 * sum(one["size"] for one in made.messages)
     assert touched["consumequeue"] < 40_000
-
-
-def test_a_walk_asks_a_few_queues_only(tmp_path: Path, touched: Counter[str]) -> None:
-    made = make(tmp_path / "store", 300, topics=50, queues=2)
-    _, _, rows = log_bytes(made, touched)
-    walk = touched["consumequeue"]
-    assert rows == 300
-    log_bytes(made, touched, topicPattern="T.*")
-    assert walk < 0.3 * touched["consumequeue"]

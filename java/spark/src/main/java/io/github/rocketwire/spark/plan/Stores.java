@@ -218,14 +218,14 @@ public final class Stores {
         }
       }
     }
-    for (Options.Asked asked : Arrays.asList(options.starting, options.ending)) {
+    for (Options.RequestedOffsets asked : Arrays.asList(options.starting, options.ending)) {
       if (asked != null) {
         checkOffsets(asked, queues, brokers);
       }
     }
   }
 
-  private static void checkOffsets(Options.Asked asked, Map<String, Set<Integer>> queues, Set<String> brokers) {
+  private static void checkOffsets(Options.RequestedOffsets asked, Map<String, Set<Integer>> queues, Set<String> brokers) {
     asked.table().forEach((broker, topics) -> {
       if (!broker.isEmpty() && !brokers.contains(broker)) {
         throw new SourceException(

@@ -125,13 +125,13 @@ public final class OptionValues {
     }
   }
 
-  static Options.Asked offsets(String option, String text) {
+  static Options.RequestedOffsets offsets(String option, String text) {
     if (text == null) {
       return null;
     }
     String word = text.strip().toLowerCase(Locale.ROOT);
     if (word.equals("earliest") || word.equals("latest")) {
-      return new Options.Asked(word, Map.of());
+      return new Options.RequestedOffsets(word, Map.of());
     }
     try {
       JsonNode found = JSON.readTree(text);
@@ -150,7 +150,7 @@ public final class OptionValues {
       } else {
         table.put("", topics(found));
       }
-      return new Options.Asked(null, table);
+      return new Options.RequestedOffsets(null, table);
     } catch (JsonProcessingException | IllegalArgumentException error) {
       throw SourceException.option(
           option,

@@ -45,8 +45,8 @@ public final class Options implements Serializable {
   public Set<String> topics;
   public Pattern topicPattern;
   public Set<Integer> queues;
-  public Asked starting;
-  public Asked ending;
+  public RequestedOffsets starting;
+  public RequestedOffsets ending;
   public Long since;
   public Long until;
   public List<String> columns;
@@ -69,7 +69,7 @@ public final class Options implements Serializable {
    * @param word {@code earliest} or {@code latest}; null when there is a table
    * @param table offsets by broker (an empty name: any), topic and queue
    */
-  public record Asked(String word, Map<String, Map<String, Map<Integer, Long>>> table) implements Serializable {
+  public record RequestedOffsets(String word, Map<String, Map<String, Map<Integer, Long>>> table) implements Serializable {
     /** The offset that is asked of a queue; null for none. */
     public Long of(String broker, String topic, int queueId) {
       if (word != null) {

@@ -76,7 +76,7 @@ class OptionsTest {
 
   @Test
   void offsetsOfQueues() {
-    Options.Asked asked = parse("startingOffsets", "{\"b\": {\"T\": {\"0\": 7, \"1\": -1}}}").starting;
+    Options.RequestedOffsets asked = parse("startingOffsets", "{\"b\": {\"T\": {\"0\": 7, \"1\": -1}}}").starting;
     assertEquals(7, asked.of("b", "T", 0));
     assertEquals(Options.LATEST, asked.of("b", "T", 1));
     assertEquals(null, asked.of("c", "T", 0));

@@ -80,7 +80,7 @@ final class Queues {
     check("endingOffsets", request.options.ending, request, there);
   }
 
-  private static void check(String option, Options.Asked asked, Request request, Set<MessageQueue> there) {
+  private static void check(String option, Options.RequestedOffsets asked, Request request, Set<MessageQueue> there) {
     if (asked == null) {
       return;
     }
