@@ -83,7 +83,7 @@ class ProxyAddresses:
         listened: Where it answers as a name server.
         brokers: Its address of each broker.
         grpc: Where clients of 5.x are served; None: nowhere.
-        http: Where metrics and health are told; None: nowhere.
+        http: Where metrics and health are served; None: nowhere.
     """
 
     settings: ProxySettings
@@ -217,7 +217,7 @@ class _Edge:
         return allow_every_producer if self.access is None else self.access.may_receive_as_producer
 
     def accounts(self, lines: ConnectionPool) -> EdgeAccounts | None:
-        """What clients with accounts ask about is asked by it; None: there are no accounts."""
+        """Fetches what requests of clients with accounts are decided by; None: there are no accounts."""
         if self.access is None or self.places is None:
             return None
         return EdgeAccounts(self.access, self.places, RemoteQueries(lines))

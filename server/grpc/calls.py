@@ -1,4 +1,4 @@
-"""Calls: what a client asks in one HTTP/2 stream, and how it is carried out.
+"""Calls: a client's request in one HTTP/2 stream, and how it is carried out.
 
 A method is an operation (`rocketwire.remoting.core.steps`). It gets the call and its message, has the requests served
 that it is translated into, one or more at a time, and gets the reply of each; it returns the message, or the messages,
@@ -52,7 +52,7 @@ def serve(*requests: Request[Any]) -> Operation[list[Reply]]:
 
 
 class BrokerNotReached(CallInvalid):
-    """A request did not reach its broker: nothing came of it, so another one may be asked."""
+    """A request did not reach its broker: nothing came of it, so another broker may get it."""
 
 
 class EncodedPayloads(list[bytes]):
@@ -144,7 +144,7 @@ class Call:
         remote_text: The client's ``host:port``.
         born_host: The client's address as records hold it.
         size: Bytes of its request, which count as in flight until it is answered.
-        asked: The requests that it was last translated into.
+        requests: Those that it was last translated into.
         undo: Called if the client cancels the call, or leaves, before the whole response has gone out.
     """
 
@@ -153,7 +153,6 @@ class Call:
         "_proof",
         "_replies",
         "_steps",
-        "asked",
         "born_host",
         "closed",
         "connection",
@@ -161,6 +160,7 @@ class Call:
         "headers",
         "method",
         "remote_text",
+        "requests",
         "size",
         "stream",
         "undo",
@@ -183,7 +183,7 @@ class Call:
         self.done = done
         self.size = 0
         self.closed = False
-        self.asked: Sequence[Request[Any]] = ()
+        self.requests: Sequence[Request[Any]] = ()
         self.undo: Callable[[], Sequence[Request[Any]]] | None = None
         self._proof: CallSignature | None = None
         self._steps: Operation[Any]
@@ -249,7 +249,8 @@ class Call:
         self._missing -= 1
         if self._missing:
             return ()
-        self.asked = ()  # their peer is the call: a cycle, which the collector does not find, for it tracks no requests
+        # Their peer is the call: a cycle, which the collector does not find, for it tracks no requests.
+        self.requests = ()
         return self._wait_for(self._steps.send(self._replies))
 
     def _wait_for(self, step: Step | None) -> Sequence[Request[Any]]:

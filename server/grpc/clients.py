@@ -157,7 +157,7 @@ class GrpcClient:
         return commands is None or commands.congested
 
     def close(self) -> None:
-        """It is gone."""
+        """Note that it is gone."""
         self.keep(0)
         self.here, self.closed = False, True
 
@@ -182,12 +182,12 @@ class GrpcClients:
         self._rounds = ExpiryRounds()
 
     def find(self, client_id: str, account: str = "") -> GrpcClient | None:
-        """The client of an account that is here under this id, or None."""
+        """The connected client of an account with this id, or None."""
         client = self._clients.get(client_id)
         return None if client is None or client.account != account else client
 
     def find_spoken_for(self, client_id: str, line: CallConnection, account: str = "") -> GrpcClient | None:
-        """The client that is here under this id, which a call on a connection speaks for; None: there is none.
+        """The connected client with this id, for which a call on a connection speaks; None: there is none.
 
         Raises:
             ClientIdTaken: the id belongs to another account, or the client is alive at another address.
@@ -230,7 +230,7 @@ class GrpcClients:
         return client
 
     def note_admitted(self, client: GrpcClient, line: CallConnection) -> None:
-        """Note that a client is here: guards have admitted a call of it on this connection.
+        """Note that a client is connected: guards have admitted a call of it on this connection.
 
         Nothing happens if it has left meanwhile. If the connection is closed, a client that has no other leaves; so
         does one whose id belongs to another account by now.
@@ -266,7 +266,7 @@ class GrpcClients:
         self._peer_closed(client)
 
     def connection_closed(self, line: CallConnection) -> None:
-        """A connection is closed: clients that have no other one are gone."""
+        """Note that a connection is closed: clients that have no other one leave."""
         for client in self._of_lines.pop(line, {}):
             self._renewals.connection_broke(client.renewer, line.last_sign_of_life, client.lines.pop(line))
             if not client.lines:

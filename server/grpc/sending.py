@@ -71,35 +71,35 @@ def _limits(body_bytes: int, delay_ms: int) -> CallLimits:
 
 def send(services: SendingServices, call: Call, request: SendMessageRequest) -> Operation[Any]:
     """Store the messages of a call."""
-    told = read_send(request, services.limits(), remote=call.remote_text, now=services.clock())
-    shares = services.topics.shares(told.topic)
+    sent = read_send(request, services.limits(), remote=call.remote_text, now=services.clock())
+    shares = services.topics.shares(sent.topic)
     known = bool(shares)
     if not known:
-        shares = yield from load_shares(services.topics, call, told.topic, PUB)
+        shares = yield from load_shares(services.topics, call, sent.topic, PUB)
     writable = [each for each in shares if each.config.perm & Permission.WRITE and each.config.write_queue_nums > 0]
-    problem = _problem(services, told, writable)
+    problem = _problem(services, sent, writable)
     if problem is not None:
         if known and call.connection.guarded:  # a client without permission must not learn what the topic accepts
-            yield from load_shares(services.topics, call, told.topic, PUB)
+            yield from load_shares(services.topics, call, sent.topic, PUB)
         raise problem
-    code = RequestCode.SEND_BATCH_MESSAGE if told.batch else RequestCode.SEND_MESSAGE_V2
+    code = RequestCode.SEND_BATCH_MESSAGE if sent.batch else RequestCode.SEND_MESSAGE_V2
     while True:
-        broker, queue_id = _place(services, told.message_group, writable)
-        (reply,) = yield from serve(call.request(code, told.fields(queue_id), told.body, broker=broker))
+        broker, queue_id = _place(services, sent.message_group, writable)
+        (reply,) = yield from serve(call.request(code, sent.fields(queue_id), sent.body, broker=broker))
         if reply.error is None or not isinstance(reply.error, BrokerNotReached):
-            return _answer(services, told, reply, broker)
+            return _answer(services, sent, reply, broker)
         writable = [each for each in writable if each.broker != broker]
-        if not writable or told.message_group:  # the order of a group is that of one queue
-            return _answer(services, told, reply, broker)
+        if not writable or sent.message_group:  # the order of a group is that of one queue
+            return _answer(services, sent, reply, broker)
 
 
-def _problem(services: SendingServices, told: Send, writable: Sequence[TopicShare]) -> Exception | None:
+def _problem(services: SendingServices, sent: Send, writable: Sequence[TopicShare]) -> Exception | None:
     """Why a topic does not take a message; None: it does. `writable` are its shares that can be written to."""
     if not writable:
-        return CallInvalid(Code.FORBIDDEN, f"no writable message queue of topic {told.topic}")
+        return CallInvalid(Code.FORBIDDEN, f"no writable message queue of topic {sent.topic}")
     accepted = accepted_types(writable[0].config)
-    if told.message_type not in accepted and services.send_keys.current.enable_topic_message_type_check:
-        return MessageTypeWrong(told.topic, " or ".join(accepted), told.message_type)
+    if sent.message_type not in accepted and services.send_keys.current.enable_topic_message_type_check:
+        return MessageTypeWrong(sent.topic, " or ".join(accepted), sent.message_type)
     return None
 
 
@@ -117,17 +117,17 @@ def _place(services: SendingServices, group: str, writable: Sequence[TopicShare]
     return shares[at].broker, place
 
 
-def _answer(services: SendingServices, told: Send, reply: Reply, broker: str) -> SendMessageResponse:
+def _answer(services: SendingServices, sent: Send, reply: Reply, broker: str) -> SendMessageResponse:
     fields = reply.fields
-    transactional = told.message_type == _TRANSACTION
+    transactional = sent.message_type == _TRANSACTION
     if transactional and isinstance(fields, SendMessageResponseHeader):
         _, physical_offset = parse_offset_message_id(fields.msg_id)
-        services.pending.add(told.topic, told.message_ids[0], fields.queue_offset, physical_offset, broker)
-    return send_response(told.message_ids, reply, transactional=transactional)
+        services.pending.add(sent.topic, sent.message_ids[0], fields.queue_offset, physical_offset, broker)
+    return send_response(sent.message_ids, reply, transactional=transactional)
 
 
 def send_response(message_ids: Sequence[str], reply: Reply, *, transactional: bool = False) -> SendMessageResponse:
-    """The response of a call whose messages are told a broker, by the broker's reply.
+    """The response of a call whose messages a broker got, by the broker's reply.
 
     Args:
         message_ids: Their ids.

@@ -102,9 +102,9 @@ def _subscribe(config: SubscriptionGroupConfig, settings: Settings) -> None:
 def _policy(config: SubscriptionGroupConfig) -> RetryPolicy:
     """The policy of a group's configuration as 5.x's brokers write it, or the default one."""
     policy = RetryPolicy(max_attempts=most_attempts(config))
-    told = config.group_retry_policy or {}
-    if told.get("type") == _EXPONENTIAL:
-        said = _part(told, "exponentialRetryPolicy")
+    configured = config.group_retry_policy or {}
+    if configured.get("type") == _EXPONENTIAL:
+        said = _part(configured, "exponentialRetryPolicy")
         _exponential(
             policy,
             int(said.get("initial", 5 * _SECOND)),
@@ -113,15 +113,15 @@ def _policy(config: SubscriptionGroupConfig) -> RetryPolicy:
         )
         return policy
     steps: Sequence[int] = _BACK_OFF_MS
-    if told.get("type") == _CUSTOMIZED:
-        steps = [int(each) for each in _part(told, "customizedRetryPolicy").get("next", ())] or _BACK_OFF_MS
+    if configured.get("type") == _CUSTOMIZED:
+        steps = [int(each) for each in _part(configured, "customizedRetryPolicy").get("next", ())] or _BACK_OFF_MS
     for step in steps:
         put_duration(policy.customized_backoff.next.add(), step)
     return policy
 
 
-def _part(told: dict[str, Any], name: str) -> dict[str, Any]:
-    found = told.get(name)
+def _part(configured: dict[str, Any], name: str) -> dict[str, Any]:
+    found = configured.get(name)
     return found if isinstance(found, dict) else {}
 
 

@@ -1,4 +1,4 @@
-"""Telemetry: the stream on which a client says what it is, and on which the broker asks things of it."""
+"""Telemetry: the stream on which a client says what it is, and on which the broker sends it commands."""
 
 from __future__ import annotations
 
@@ -168,15 +168,15 @@ class TelemetrySession:
         except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it ends this stream alone
             self._end(error)
 
-    def _settle(self, asked: Settings) -> None:
-        """Take a client's settings, make it a member of its groups, and tell it the settings in force."""
+    def _settle(self, settings: Settings) -> None:
+        """Take a client's settings, make it a member of its groups, and answer with the settings in force."""
         stream, services = self._stream, self._services
         check_client_id(stream.headers.get(CLIENT_ID, ""))
         line = stream.connection
         account = named_account(stream.headers, line)
         client = services.clients.find_or_make(stream.headers[CLIENT_ID], line, account, speaks=True)
-        check_size(asked, line.in_flight.limits.keys.current.max_heartbeat_bytes)
-        said = client.declaration.with_settings(asked, services.clock())
+        check_size(settings, line.in_flight.limits.keys.current.max_heartbeat_bytes)
+        said = client.declaration.with_settings(settings, services.clock())
 
         def done(found: Reply | Exception | None) -> None:
             if stream.is_over:
@@ -184,23 +184,23 @@ class TelemetrySession:
             if isinstance(found, Exception):
                 self._end(found)
             elif found is not None and found.code != ResponseCode.SUCCESS:
-                told = status_of_reply(found)
-                stream.finish(stream_status(Code(told.code)), told.message)
+                status = status_of_reply(found)
+                stream.finish(stream_status(Code(status.code)), status.message)
             elif client.closed:  # its former connection was closed meanwhile
                 try:
-                    self._settle(asked)
+                    self._settle(settings)
                 except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it ends this stream alone
                     self._end(error)
             else:
                 client.stream_opened(self, line)
                 self._client = client
-                stream.send(TelemetryCommand(status=OK, settings=merge_settings(services.settings, asked)))
+                stream.send(TelemetryCommand(status=OK, settings=merge_settings(services.settings, settings)))
 
         line.carry_out(stream, lambda call: registration(services, call, client, said), done)
 
     def _end(self, error: Exception) -> None:
-        told = status_of_error(error)
-        self._stream.finish(stream_status(Code(told.code)), told.message)
+        status = status_of_error(error)
+        self._stream.finish(stream_status(Code(status.code)), status.message)
 
     def leaving(self) -> None:
         """Have the client dial again."""

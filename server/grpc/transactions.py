@@ -38,7 +38,7 @@ class _Half(NamedTuple):
 class PendingTransactions:
     """Where the half messages lie whose transactions clients may end: of the last hour, a bounded number.
 
-    What is forgotten, by a restart, too, is told again by the next check of the transaction.
+    What is forgotten, by a restart, too, comes with the next check of the transaction.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:

@@ -54,7 +54,7 @@ class RelayParts:
         rings: Notices that the way to a broker leads back here.
         known: An address with the IP address of its host, which is known after connecting; None: there is none.
         account: Signs each request while there is one; else they keep what their clients have signed with.
-        accounts: What clients with accounts ask about is asked by it; None: there are no accounts.
+        accounts: Fetches what requests of clients with accounts are decided by; None: there are no accounts.
         may_hear: Says whether a producer may receive the messages of a topic.
         times: Measures; None: nobody does.
         shadow: Copies sends; None: nobody does.
@@ -204,19 +204,19 @@ class FrameRelay(RelayingDispatcher):
             frame = _with(frame, self._account.signed(header, frame.body))
         tunnel.send(frame, header)
 
-    def pass_on(self, tunnel: Tunnel, asked: IncomingFrame) -> None:
+    def pass_on(self, tunnel: Tunnel, incoming: IncomingFrame) -> None:
         """Pass a request to the broker."""
-        self._ask(tunnel, asked.frame, asked.header, guarded=True, arrived=asked.at)
+        self._ask(tunnel, incoming.frame, incoming.header, guarded=True, arrived=incoming.at)
 
-    def refuse_for(self, session: Session, asked: IncomingFrame, error: Exception) -> None:
+    def refuse_for(self, session: Session, incoming: IncomingFrame, error: Exception) -> None:
         """Answer a request with the error for which it is not passed on."""
-        self._refuse_for(session, asked.header, asked.frame.serialize_type, error, asked.at)
+        self._refuse_for(session, incoming.header, incoming.frame.serialize_type, error, incoming.at)
 
-    def answer(self, session: Session, asked: IncomingFrame, reply: Reply) -> None:
+    def answer(self, session: Session, incoming: IncomingFrame, reply: Reply) -> None:
         """Answer a request."""
-        session.answer(asked.header, asked.frame.serialize_type, reply)
+        session.answer(incoming.header, incoming.frame.serialize_type, reply)
         if self._times is not None:
-            self._times.answered(asked.header.code, asked.at)
+            self._times.answered(incoming.header.code, incoming.at)
 
     def _opened(self, session: Session, begun: AdoptedConnection | None = None) -> Tunnel | None:
         """A new tunnel for a client; None: it has left, or it is not known where the broker is."""

@@ -58,10 +58,10 @@ class GroupDirectory(Protocol):
     """The groups' configurations."""
 
     def get(self, group: str) -> SubscriptionGroupConfig | None:
-        """A group's configuration; None: there is no such group, or it has to be asked for."""
+        """A group's configuration; None: there is no such group, or a request has to fetch it."""
 
     def needs_request(self, group: str) -> bool:
-        """Whether a group has to be asked for (352) before `get` is right."""
+        """Whether a request (352) has to fetch a group before `get` is right."""
 
 
 class OwnGroups:

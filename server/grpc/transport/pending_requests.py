@@ -34,7 +34,7 @@ class PendingRequests:
         """Remember the requests of a call's step."""
         for index, request in enumerate(requests):
             self._pending[request.header.opaque] = (call, index)
-        call.asked = requests
+        call.requests = requests
 
     def intercept(self, opaque: int, take: Callable[[Reply], None]) -> None:
         """Pass the next reply to a request to `take`; the request goes on waiting for another one."""
@@ -65,7 +65,7 @@ class PendingRequests:
 
         Replies may come still, of requests that a flush or long work holds up; to others never.
         """
-        requests, call.asked = call.asked, ()  # a cycle, see `Call.take_reply`
+        requests, call.requests = call.requests, ()  # a cycle, see `Call.take_reply`
         for request in requests:
             if request.header.opaque in self._pending:
                 self._late.append(request.header.opaque)

@@ -1,8 +1,8 @@
-"""Requests of clients with accounts that are not passed on at once: the proxy asks the broker something itself first.
+"""Requests of clients with accounts that are not passed on at once: the proxy first sends a request of its own.
 
-Of a request that names a message by its physical offset it asks for the message's topic. A query by key it makes
+Of a request that names a message by its physical offset it fetches the message's topic. A query by key it makes
 itself, and leaves out of the answer what has another topic: Apache's brokers answer with all messages whose topic and
-key have the hash that was asked for.
+key have the hash of the query.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST: Final = 16
 
 
 class EdgeAccounts(NamedTuple):
-    """What a proxy with accounts of its own asks brokers: for the topics of messages, and by key."""
+    """What a proxy with accounts of its own requests of brokers: topics of messages, and queries by key."""
 
     access: AccessControl
     places: MessagePlaces
@@ -51,13 +51,13 @@ class IncomingFrame(NamedTuple):
 class FrameOutcomes(Protocol):
     """Carries out what is decided."""
 
-    def pass_on(self, tunnel: Tunnel, asked: IncomingFrame) -> None:
+    def pass_on(self, tunnel: Tunnel, incoming: IncomingFrame) -> None:
         """Pass a request to the broker."""
 
-    def refuse_for(self, session: Session, asked: IncomingFrame, error: Exception) -> None:
+    def refuse_for(self, session: Session, incoming: IncomingFrame, error: Exception) -> None:
         """Answer a request with the error for which it is not passed on."""
 
-    def answer(self, session: Session, asked: IncomingFrame, reply: Reply) -> None:
+    def answer(self, session: Session, incoming: IncomingFrame, reply: Reply) -> None:
         """Answer a request."""
 
 
@@ -65,7 +65,7 @@ class HeldRequests:
     """The requests of one broker's clients that wait.
 
     Args:
-        nursery: Carries what is asked.
+        nursery: Carries its own requests.
         accounts: Asks.
         passes: Passes requests on.
     """
@@ -76,35 +76,35 @@ class HeldRequests:
         self._passes = passes
         self._waiting: Counter[Session] = Counter()
 
-    def takes(self, session: Session, tunnel: Tunnel, asked: IncomingFrame) -> bool:
+    def takes(self, session: Session, tunnel: Tunnel, incoming: IncomingFrame) -> bool:
         """Take a request that is not to be passed on now; False: it is."""
-        if asked.header.code == RequestCode.QUERY_MESSAGE:
+        if incoming.header.code == RequestCode.QUERY_MESSAGE:
             # One at a time: its answer may be large, and is in memory until the client has read it.
-            self._begin(session, asked, partial(self._query, session, tunnel), most=0)
+            self._begin(session, incoming, partial(self._query, session, tunnel), most=0)
             return True
         try:
-            place = self._places.to_decide(session, asked.header)
+            place = self._places.to_decide(session, incoming.header)
         except (ServerError, WireError) as error:
-            self._passes.refuse_for(session, asked, error)
+            self._passes.refuse_for(session, incoming, error)
             return True
         if place is None:
             return False
-        self._begin(session, asked, partial(self._decide, session, tunnel, place))
+        self._begin(session, incoming, partial(self._decide, session, tunnel, place))
         return True
 
     def _begin(
         self,
         session: Session,
-        asked: IncomingFrame,
+        incoming: IncomingFrame,
         task: Callable[[IncomingFrame], Awaitable[None]],
         *,
         most: int = _MOST,
     ) -> None:
         """Carry out a task with a request, whose frame is a view that does not last; at most so many beside others."""
-        frame = asked.frame
+        frame = incoming.frame
         kept = frame._replace(header=memoryview(bytes(frame.header)), body=memoryview(bytes(frame.body)))
         size = len(kept.header) + len(kept.body)
-        bound = partial(task, asked._replace(frame=kept))
+        bound = partial(task, incoming._replace(frame=kept))
         if self._waiting.get(session, 0) >= most:
             session.run_long_request(bound, size)
             return
@@ -124,20 +124,20 @@ class HeldRequests:
             if not self._waiting[session]:
                 del self._waiting[session]
 
-    async def _decide(self, session: Session, tunnel: Tunnel, place: int, asked: IncomingFrame) -> None:
+    async def _decide(self, session: Session, tunnel: Tunnel, place: int, incoming: IncomingFrame) -> None:
         """Pass a request on once it is decided by the topic of the message that it names."""
         try:
-            await self._places.decide(session, asked.header, place, tunnel.address)
+            await self._places.decide(session, incoming.header, place, tunnel.address)
         except Exception as error:  # noqa: BLE001 - it is logged; an undecided request is refused
-            self._passes.refuse_for(session, asked, error)
+            self._passes.refuse_for(session, incoming, error)
             session.flush()
             return
         if not session.closed:
-            self._passes.pass_on(tunnel, asked)
+            self._passes.pass_on(tunnel, incoming)
             tunnel.flush()
 
-    async def _query(self, session: Session, tunnel: Tunnel, asked: IncomingFrame) -> None:
+    async def _query(self, session: Session, tunnel: Tunnel, incoming: IncomingFrame) -> None:
         if session.congested:
             await session.drained()
-        self._passes.answer(session, asked, await self._queries.answer(asked.header, tunnel.address))
+        self._passes.answer(session, incoming, await self._queries.answer(incoming.header, tunnel.address))
         session.flush()

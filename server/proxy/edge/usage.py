@@ -40,7 +40,7 @@ class UsageMeter:
 
     Args:
         looks: Whether requests are looked at anyway.
-        accounts: Whether accounts are checked; if not, none is told.
+        accounts: Whether accounts are checked; if not, none is counted.
     """
 
     def __init__(self, looks: Callable[[], bool], *, accounts: bool) -> None:

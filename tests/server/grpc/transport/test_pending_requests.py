@@ -55,7 +55,7 @@ def test_requests_of_cancelled_calls_are_kept_for_late_replies_up_to_256() -> No
         call = a_call()
         asked.add(call, made := requests(asked, 1))
         asked.forget_later(call)
-        assert not call.asked, "the requests hold the call"
+        assert not call.requests, "the requests hold the call"
         opaques.append(made[0].header.opaque)
     assert asked.take_call(opaques[0], Reply()) is None
     assert asked.take_call(opaques[-1], Reply()) == (call, 0)
