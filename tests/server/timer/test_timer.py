@@ -66,9 +66,8 @@ async def test_messages_of_one_slot_come_each_at_its_time(timers: Timers) -> Non
 @pytest.mark.parametrize("when", ["before", "after", "in the middle"])
 async def test_a_marker_cancels_however_often_its_message_rolled(tmp_path: Path, laps: int, when: str) -> None:
     """Apache's deletion can miss a message that rolled an odd number of times."""
-    timers = Timers(tmp_path, **SHORT)
     delay = 3000 + laps * 10_000
-    async with timers.running():
+    async with Timers.started(tmp_path, **SHORT) as timers:
         if when == "before":
             timers.cancel_in("a", delay)
             timers.send_in(b"a", delay)
@@ -85,7 +84,6 @@ async def test_a_marker_cancels_however_often_its_message_rolled(tmp_path: Path,
         assert (counts.rolled > 0) is (laps > 0)
         await timers.pass_time(1000)
         assert timers.timer.pending == 0
-    timers.stop()
 
 
 async def test_a_marker_counts_up_to_the_last_moment(timers: Timers) -> None:
@@ -287,9 +285,8 @@ async def test_a_clock_that_is_set_back(timers: Timers, back: int) -> None:
 
 
 async def test_what_was_sent_while_the_clock_stood_far_ahead_holds_up_nothing(tmp_path: Path) -> None:
-    timers = Timers(tmp_path, **SHORT)
     lap = SLOT_COUNT * 100
-    async with timers.running():
+    async with Timers.started(tmp_path, **SHORT) as timers:
         timers.clock.now += 2 * lap
         timers.send_in(b"of another time", 9000)
         await timers.pass_time(100)
@@ -304,7 +301,6 @@ async def test_what_was_sent_while_the_clock_stood_far_ahead_holds_up_nothing(tm
         assert (timers.timer.enqueue_behind, timers.timer.pending) == (0, 1)
         await timers.pass_time(lap)
         assert timers.timer.counts.rolled > 0
-    timers.stop()
 
 
 async def test_what_was_sent_while_the_clock_stood_ahead_is_in_the_way_of_nothing_overdue(tmp_path: Path) -> None:
@@ -430,9 +426,8 @@ async def test_nothing_is_made_on_the_disk_before_the_first_message(tmp_path: Pa
 
 
 async def test_how_many_messages_of_each_topic_wait(tmp_path: Path) -> None:
-    timers = Timers(tmp_path)
     path = tmp_path / "store" / "config" / "timermetrics"
-    async with timers.running():
+    async with Timers.started(tmp_path) as timers:
         timers.send_in(b"a", 5000)
         timers.send_in(b"b", 50_000)
         timers.send_in(b"c", 50_000, topic="U")
@@ -442,7 +437,6 @@ async def test_how_many_messages_of_each_topic_wait(tmp_path: Path) -> None:
         await timers.pass_time(5000)
         assert timers.timer.topic_counts() == {"T": 1, "U": 1}
         assert timers.timer.pending == 3
-    timers.stop()
     timers.timer.table.persist()
     written = json.loads(path.read_bytes())
     assert {topic: each["count"] for topic, each in written["timingCount"].items()} == {"T": 1, "U": 1}

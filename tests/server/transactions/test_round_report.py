@@ -16,26 +16,6 @@ def told(report: RoundReport, caplog: pytest.LogCaptureFixture) -> list[tuple[in
     return [(record.levelno, record.getMessage()) for record in caplog.records]
 
 
-def test_a_round_in_which_all_were_asked_about_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    report = RoundReport()
-    assert told(report, caplog) == []
-    report.asked = 7
-    assert told(report, caplog) == []
-
-
-def test_of_many_groups_without_a_producer_those_with_most_messages_are_named(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    report = RoundReport()
-    for number in range(8):
-        report.unasked[f"g{number}"] += number
-    line = (
-        "transaction check: of the undecided half messages 28 have no producer here to be asked, of producer group "
-        "g7 (7), g6 (6), g5 (5), g4 (4), g3 (3) and 3 more"
-    )
-    assert told(report, caplog) == [(logging.INFO, line)]
-
-
 def test_all_that_is_counted_stands_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     report = RoundReport()
     report.asked, report.given_up, report.gone, report.failed = 1, 2, 3, 4

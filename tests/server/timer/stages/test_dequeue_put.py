@@ -49,9 +49,8 @@ async def test_of_large_messages_few_are_kept_and_stored_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dequeue_put, "_MOST_BYTES", 1 << 20)
-    timers = Timers(tmp_path, commit_log_file_size=1 << 24)
     sent = [b"%d" % (100 + number) * 33_000 for number in range(40)]
-    async with timers.running():
+    async with Timers.started(tmp_path, commit_log_file_size=1 << 24) as timers:
         for number, body in enumerate(sent):
             timers.send_in(body, 5000, key=f"k{number}")
         await timers.pass_time(1)
@@ -65,7 +64,6 @@ async def test_of_large_messages_few_are_kept_and_stored_at_once(
             await timers.pass_time(500)
         assert sorted(timers.delivered()) == sent
         assert 8 <= len(refusing.groups) < 12
-    timers.stop()
 
 
 async def test_a_message_that_can_never_be_stored_holds_up_no_other(timers: Timers) -> None:
@@ -82,12 +80,11 @@ async def test_what_cannot_be_read_for_now_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """As when no file can be opened because connections have all descriptors."""
-    timers = Timers(tmp_path)
 
     def refused(*_: object) -> None:
         raise OSError(errno.EMFILE, "too many open files")
 
-    async with timers.running():
+    async with Timers.started(tmp_path) as timers:
         timers.send_in(b"a", 5000)
         timers.send_in(b"x", 5000)
         timers.cancel_in("x", 5000)
@@ -102,4 +99,3 @@ async def test_what_cannot_be_read_for_now_is_tried_again(
             await timers.pass_time(500)
         assert sorted(timers.delivered()) == [b"a", b"b"]
         assert (timers.timer.counts.delivered, timers.timer.counts.cancelled) == (2, 1)
-    timers.stop()

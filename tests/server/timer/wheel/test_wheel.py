@@ -78,9 +78,8 @@ async def test_what_waits_is_delivered_while_nothing_more_can_be_put(
 ) -> None:
     """Slots cannot be passed then, and stay in memory."""
     monkeypatch.setattr(loaded, "_MOST_UNSETTLED", 4)
-    timers = Timers(tmp_path)
     sent = [b"%d" % number for number in range(10, 30)]
-    async with timers.running():
+    async with Timers.started(tmp_path) as timers:
         for number, body in enumerate(sent):
             timers.send_in(body, 10_000 + number * 1000)
         await timers.pass_time(1)
@@ -96,7 +95,6 @@ async def test_what_waits_is_delivered_while_nothing_more_can_be_put(
             assert timers.delivered() == sent
         await timers.pass_time(1000)
         assert timers.delivered() == [*sent, b"late"]
-    timers.stop()
 
 
 async def test_a_slot_that_cannot_be_read_holds_up_none_before_it(
