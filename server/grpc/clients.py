@@ -195,7 +195,7 @@ class GrpcClients:
         client = self._clients.get(client_id)
         if client is not None:
             client.owner.check_account(account)
-            client.owner.check_place(line.place, trio.current_time())
+            client.owner.check_place(line.place, trio.current_time)
         return client
 
     def find_or_make(
@@ -219,8 +219,8 @@ class GrpcClients:
         if client is not None:
             client.owner.check_account(account)
             if speaks:
-                client.owner.check_place(line.place, trio.current_time())
-            elif client.owner.is_elsewhere(line.place, trio.current_time()):
+                client.owner.check_place(line.place, trio.current_time)
+            elif client.owner.is_elsewhere(line.place, trio.current_time):
                 return GrpcClient(client_id, account, line, self._in_flight)
         of_line = self._of_lines.get(line, _NO_CLIENTS)
         if client not in of_line and len(of_line) >= _MOST_OF_CONNECTION:
