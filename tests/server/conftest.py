@@ -12,6 +12,7 @@ from rocketwire import native
 from rocketwire.server.net.hub import Hub
 from rocketwire.server.net.session import Session
 from tests.server.harness import Client, Server, instances, run, serving
+from tests.server.send_setup import Setup
 
 HERE = Path(__file__).parent
 
@@ -82,3 +83,11 @@ async def name_server(server: Server) -> Client:
 def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Session]:
     """All sessions made in the test, in their order; ask for it before `server`."""
     return instances(monkeypatch, Session)
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> Iterator[Setup]:
+    """Sends over a store, without a server around it."""
+    made = Setup(tmp_path)
+    yield made
+    made.store.close()

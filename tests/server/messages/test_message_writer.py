@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,13 +16,6 @@ from rocketwire.store.store import MessageStore
 from rocketwire.wire.facts.codes import ResponseCode
 from tests.server.harness import FakePeer, batch_body
 from tests.server.send_setup import HOST, Setup, body, fields
-
-
-@pytest.fixture
-def setup(tmp_path: Path) -> Iterator[Setup]:
-    made = Setup(tmp_path)
-    yield made
-    made.store.close()
 
 
 def prepared_drafts(setup: Setup, count: int = 2) -> list[Any]:

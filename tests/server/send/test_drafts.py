@@ -1,28 +1,22 @@
-"""What sends become in the store, asked directly; the words and codes are in test_handlers.py."""
+"""Whether sends may be stored, and what they become in the store; the words and codes are in test_handlers.py."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rocketwire.server.core.errors import MessageIllegal
+from rocketwire.server.core.errors import MessageIllegal, NameInvalid, NotPermitted
+from rocketwire.server.send.checks import topic_text
 from rocketwire.server.timer.records import TIMER_ROOM
+from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.properties import decode_properties
 from rocketwire.wire.recall_handle import encode_recall_handle
 from tests.server.harness import BROKER_PROPERTIES, BROKER_TEXT, NOW, batch_body, properties_text
 from tests.server.send_setup import HOST, Setup, body, fields
-
-
-@pytest.fixture
-def setup(tmp_path: Path) -> Iterator[Setup]:
-    made = Setup(tmp_path)
-    yield made
-    made.store.close()
 
 
 def test_a_message_becomes_one_draft(setup: Setup) -> None:
@@ -164,3 +158,34 @@ def test_a_batch_becomes_a_draft_a_message(setup: Setup) -> None:
     stored = bytes(prepared.drafts[0].properties).decode()
     assert stored.startswith(f"{text}\x02")
     assert decode_properties(stored) == {"TAGS": "A", "KEYS": "k", "UNIQ_KEY": "U", **BROKER_PROPERTIES}
+
+
+def test_a_refused_message_makes_no_topic_of_the_brokers(setup: Setup) -> None:
+    with pytest.raises(NotPermitted):
+        setup.sending.drafts.message(fields("TRANS_CHECK_MAX_TIME_TOPIC"), body(), HOST, "peer")
+    assert setup.topics.get("TRANS_CHECK_MAX_TIME_TOPIC") is None
+
+
+def test_a_bad_name_from_apaches_file_takes_no_message(setup: Setup) -> None:
+    topic = "%RETRY%" + "g" * 249
+    setup.topics.table.put(TopicConfig(topic_name=topic))
+    setup.topics.make_system_topics(setup.live.current.broker, 18)
+    with pytest.raises(NameInvalid, match=r"^The specified topic is longer than topic max length\.$"):
+        setup.sending.drafts.message(fields(topic), body(), HOST, "peer")
+
+
+def test_the_brokers_permission_is_looked_at_before_the_name(setup: Setup) -> None:
+    setup.topics.put(TopicConfig(topic_name="SELF_TEST_TOPIC", order=True))
+    with pytest.raises(NotPermitted, match=r"^Sending message to topic\[SELF_TEST_TOPIC\] is forbidden\.$"):
+        setup.sending.drafts.message(fields("SELF_TEST_TOPIC"), body(), HOST, "peer")
+    setup.live.update({"brokerPermission": "4"})
+    with pytest.raises(NotPermitted, match=r"^the broker\[127\.0\.0\.1\] sending message is forbidden$"):
+        setup.sending.drafts.message(fields("SELF_TEST_TOPIC"), body(), HOST, "peer")
+
+
+def test_a_topic_in_apaches_words() -> None:
+    config = TopicConfig(topic_name="T", read_queue_nums=2, write_queue_nums=3, perm=3, order=True)
+    assert topic_text(config) == (
+        "TopicConfig [topicName=T, readQueueNums=2, writeQueueNums=3, perm=-WX, "
+        "topicFilterType=SINGLE_TAG, topicSysFlag=0, order=true]"
+    )

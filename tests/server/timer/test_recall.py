@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -28,13 +26,6 @@ from tests.server.harness import NOW, properties_text
 from tests.server.send_setup import HOST, Setup
 
 MOST = 40 * 86_400_000
-
-
-@pytest.fixture
-def setup(tmp_path: Path) -> Iterator[Setup]:
-    made = Setup(tmp_path)
-    yield made
-    made.store.close()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -28,13 +27,6 @@ from tests.server.harness import NOW, properties_text
 from tests.server.send_setup import HOST, Setup, body, fields
 
 DAY = 86_400_000
-
-
-@pytest.fixture
-def setup(tmp_path: Path) -> Iterator[Setup]:
-    made = Setup(tmp_path)
-    yield made
-    made.store.close()
 
 
 @pytest.fixture(scope="module")
