@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import trio
@@ -31,6 +31,15 @@ from rocketwire.wire.bodies.route import TopicList
 from rocketwire.wire.errors import BodyInvalid
 from tests.server.harness import done, run_inline
 
+T = TypeVar("T")
+
+
+async def carry_out(works: LongTaskScheduler, work: Operation[T], found: list[T]) -> None:
+    """Carry out work that pauses."""
+    paused = works.start(work)
+    assert isinstance(paused, PausedTask)
+    found.append(await works.finish(work, paused))
+
 
 async def test_a_step_ends_when_its_time_is_over_and_others_have_their_turn() -> None:
     ticks = count()
@@ -45,15 +54,9 @@ async def test_a_step_ends_when_its_time_is_over_and_others_have_their_turn() ->
 
     found: list[str] = []
 
-    async def carry_out(name: str) -> None:
-        work = noted(name)
-        paused = works.start(work)
-        assert isinstance(paused, PausedTask)
-        found.append(await works.finish(work, paused))
-
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(carry_out, "a")
-        nursery.start_soon(carry_out, "b")
+        nursery.start_soon(carry_out, works, noted("a"), found)
+        nursery.start_soon(carry_out, works, noted("b"), found)
     assert sorted(found) == ["a", "b"]
     assert order not in (["a"] * 8 + ["b"] * 8, ["b"] * 8 + ["a"] * 8)
 
@@ -97,15 +100,9 @@ async def test_calls_in_threads_come_one_after_the_other() -> None:
 
     found: list[int] = []
 
-    async def carry_out(number: int) -> None:
-        work = asking(number)
-        paused = works.start(work)
-        assert isinstance(paused, PausedTask)
-        found.append(await works.finish(work, paused))
-
     async with trio.open_nursery() as nursery:
         for number in range(3):
-            nursery.start_soon(carry_out, number)
+            nursery.start_soon(carry_out, works, asking(number), found)
     assert (sorted(found), most) == ([1, 2, 3], 1)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,13 @@ from tests.server.harness import (
     subscription,
 )
 from tests.server.proxy.proxied import pair, proxying
+
+
+@contextlib.asynccontextmanager
+async def names_apart(tmp_path: Path) -> AsyncIterator[tuple[Server, dict[str, Any]]]:
+    """A name server in a server of its own, and the settings of a broker that registers there."""
+    async with serving(tmp_path / "names", broker_name="other") as names:
+        yield names, {"name_server": None, "name_servers": (names.name_server_address,), "broker_name": "broker-a"}
 
 
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY])
@@ -119,13 +128,8 @@ async def test_a_held_pull_is_woken_and_ends_with_its_client(tmp_path: Path) -> 
 
 
 async def test_a_broker_that_is_gone_is_answered_for_until_it_is_back(tmp_path: Path) -> None:
-    async with serving(tmp_path / "names", broker_name="other") as names:
+    async with names_apart(tmp_path) as (names, where):
         port = free_port()
-        where: dict[str, Any] = {
-            "name_server": None,
-            "name_servers": (names.name_server_address,),
-            "broker_name": "broker-a",
-        }
         async with serving(tmp_path / "a", listen_port=port, **where) as server:
             await server.broker().create_topic("T")
             await settle()
@@ -145,50 +149,41 @@ async def test_a_broker_that_is_gone_is_answered_for_until_it_is_back(tmp_path: 
 
 
 async def test_a_broker_that_moves_is_followed_and_those_that_come_later_are_offered(tmp_path: Path) -> None:
-    async with serving(tmp_path / "names", broker_name="other") as names:
-        where: dict[str, Any] = {
-            "name_server": None,
-            "name_servers": (names.name_server_address,),
-            "broker_name": "broker-a",
-        }
-        async with proxying(tmp_path / "proxy", names.name_server_address) as proxy:
-            for _ in range(2):
-                async with serving(tmp_path / "a", **where) as server:
-                    await server.broker().create_topic("T")
-                    await settle()
-                    await names.pass_time(3, step=1)
-                    told = await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
-                    (broker,) = decode_body(TopicRouteData, told.body).broker_datas
-                    host, _, number = broker.broker_addrs[0].rpartition(":")
-                    address = Address(host=host, port=int(number))
-                    assert address != server.broker_address
-                    sent = await proxy.to(address).send("T")
-                    assert sent.header.code == 0
+    async with (
+        names_apart(tmp_path) as (names, where),
+        proxying(tmp_path / "proxy", names.name_server_address) as proxy,
+    ):
+        for _ in range(2):
+            async with serving(tmp_path / "a", **where) as server:
+                await server.broker().create_topic("T")
                 await settle()
+                await names.pass_time(3, step=1)
+                told = await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+                (broker,) = decode_body(TopicRouteData, told.body).broker_datas
+                host, _, number = broker.broker_addrs[0].rpartition(":")
+                address = Address(host=host, port=int(number))
+                assert address != server.broker_address
+                sent = await proxy.to(address).send("T")
+                assert sent.header.code == 0
+            await settle()
 
 
 async def test_the_last_routes_serve_while_no_name_server_answers(tmp_path: Path) -> None:
-    async with serving(tmp_path / "names", broker_name="other") as names:
-        where: dict[str, Any] = {
-            "name_server": None,
-            "name_servers": (names.name_server_address,),
-            "broker_name": "broker-a",
-        }
-        async with serving(tmp_path / "a", **where) as server:
-            await server.broker().create_topic("T", 3)
+    async with names_apart(tmp_path) as (names, where), serving(tmp_path / "a", **where) as server:
+        await server.broker().create_topic("T", 3)
+        await settle()
+        async with proxying(tmp_path / "proxy", names.name_server_address) as proxy:
+            client = proxy.names()
+            asked = {"topic": "T"}
+            before = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, asked)
+            names._scope.cancel()
             await settle()
-            async with proxying(tmp_path / "proxy", names.name_server_address) as proxy:
-                client = proxy.names()
-                asked = {"topic": "T"}
-                before = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, asked)
-                names._scope.cancel()
-                await settle()
-                after = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, asked)
-                assert bytes(after.body) == bytes(before.body)
-                assert str(proxy.address()).encode() in bytes(after.body)
-                unknown = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Other"})
-                assert unknown.header.code == ResponseCode.SYSTEM_ERROR
-                assert (await proxy.broker().send("T")).header.code == 0
+            after = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, asked)
+            assert bytes(after.body) == bytes(before.body)
+            assert str(proxy.address()).encode() in bytes(after.body)
+            unknown = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Other"})
+            assert unknown.header.code == ResponseCode.SYSTEM_ERROR
+            assert (await proxy.broker().send("T")).header.code == 0
 
 
 async def test_large_answers_wait_for_a_client_that_reads_slowly(tmp_path: Path) -> None:

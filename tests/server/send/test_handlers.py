@@ -522,11 +522,14 @@ async def test_a_batch_for_a_queue_that_is_not_there_is_refused(broker: Client, 
 
 
 @every_way
-async def test_under_sync_flush_the_answer_waits_for_the_disk(tmp_path: Path, send: Any) -> None:
+async def test_under_sync_flush_the_answer_waits_for_the_disk_if_the_producer_wants_so(
+    tmp_path: Path, send: Any
+) -> None:
     disk = HangingDisk()
     async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as (server, client):
         assert (await send(client, "T", b"durable")).header.code == 0
         disk.hangs = True
+        assert (await send(client, "T", b"x", properties=properties_text(WAIT="false"))).header.code == 0
         answers: list[Frame] = []
         async with trio.open_nursery() as nursery:
 
@@ -537,7 +540,7 @@ async def test_under_sync_flush_the_answer_waits_for_the_disk(tmp_path: Path, se
             await settle()
             assert answers == []
             # The message is there for consumers, as with Apache.
-            assert len(await stored(server.broker(), "T")) == 2
+            assert len(await stored(server.broker(), "T")) == 3
             disk.move()
         assert [answer.header.code for answer in answers] == [0]
 
@@ -563,16 +566,6 @@ async def test_under_sync_flush_a_disk_that_hangs_is_told(tmp_path: Path, send: 
         assert answer.header.code == ResponseCode.FLUSH_DISK_TIMEOUT
         assert answer.header.ext is not None
         assert answer.header.ext["queueOffset"] == "0"
-
-
-@every_way
-async def test_a_producer_that_does_not_want_to_wait_for_the_disk_does_not(tmp_path: Path, send: Any) -> None:
-    disk = HangingDisk()
-    async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as (_, client):
-        disk.hangs = True
-        answer = await send(client, "T", b"x", properties=properties_text(WAIT="false"))
-        assert answer.header.code == 0
-        disk.move()
 
 
 @every_way

@@ -143,6 +143,12 @@ class Setup:
         """The offsets of both queues in the table."""
         return [self.offsets.query(GROUP, *HALF), self.offsets.query(GROUP, *OP)]
 
+    def save_progress(self) -> None:
+        """Note the offsets, and once the disk has what they rest on, note them again."""
+        for _ in range(2):
+            self.flush()
+            self.state.note_progress()
+
     def flush(self) -> None:
         self.store.flush_to(self.store.max_physical_offset)
 

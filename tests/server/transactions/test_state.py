@@ -40,9 +40,7 @@ def test_an_op_message_is_over_when_all_before_its_half_message_is(setup: Setup)
     places = [setup.send(f"{number}") for number in range(3)]
     for number in (2, 0):
         setup.decide(places[number])
-    for _ in range(2):
-        setup.flush()
-        setup.state.note_progress()
+    setup.save_progress()
     assert setup.told == [1, 0]
 
 
@@ -115,9 +113,7 @@ def test_a_damaged_op_message_leaves_its_half_message_undecided(setup: Setup) ->
     segment.mapping[at : at + 4] = b"\x7f\0\0\0"
     setup.state = TransactionState(setup.store, setup.offsets)
     assert setup.undecided == [1]
-    for _ in range(2):
-        setup.flush()
-        setup.state.note_progress()
+    setup.save_progress()
     assert setup.told == [1, 2]
 
 
@@ -130,9 +126,7 @@ def test_damaged_op_messages_and_those_of_nothing_are_over(setup: Setup) -> None
         setup.store.append([op._replace(body=memoryview(body)).draft(*OP, {"TAGS": "d"})])
     setup.reopen()
     assert setup.undecided == [1]
-    for _ in range(2):
-        setup.flush()
-        setup.state.note_progress()
+    setup.save_progress()
     assert setup.told == [1, 5]
 
 
@@ -173,9 +167,7 @@ def test_decisions_in_any_order(
         assert setup.undecided == sorted(left)
         assert setup.state.next_undecided(0) == min(left, default=None)
     assert setup.bodies() == [b"%d" % number for number in order]
-    for _ in range(2):
-        setup.flush()
-        setup.state.note_progress()
+    setup.save_progress()
     assert setup.told == [12, 12]
     setup.close()
 
