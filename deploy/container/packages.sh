@@ -1,4 +1,4 @@
-# Install what the project PYPROJECT depends on into the virtual environment ENVIRONMENT, without what no server runs.
+# Install the dependencies of the project PYPROJECT into the virtual environment ENVIRONMENT, without unused parts.
 set -eu
 pyproject=$1
 environment=$2
@@ -10,11 +10,11 @@ print(*tomllib.load(open(sys.argv[1], "rb"))["project"]["dependencies"], sep="\n
     -r /build/requirements.txt
 
 cd "$environment/lib/python3.11/site-packages"
-# numpy for who compiles with it: its declarations, its Fortran, its libraries to link, and its tests.
+# Parts of numpy that only compilation needs: its declarations, its Fortran, its libraries to link, and its tests.
 rm -rf numpy/f2py numpy/distutils numpy/_core/include numpy/_core/lib numpy/doc
-# What numpy imports only for those who use it: Fourier transforms, polynomials, random numbers, its helpers for tests.
+# Parts that numpy imports only on use: Fourier transforms, polynomials, random numbers, its helpers for tests.
 rm -rf numpy/fft numpy/polynomial numpy/random numpy/testing
-# What cffi reads C with, for who compiles with it.
+# The parser of C that cffi needs only for compilation.
 rm -rf pycparser
 rm -f numpy/_core/_simd.*.so numpy/_core/*_tests.*.so
 find . -depth -type d \( -name tests -o -name _tests \) -exec rm -rf {} +
@@ -22,7 +22,7 @@ find . -type f \( -name '*.pyi' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.c'
 # rich highlights no program text here; pygments' own list of its lexers stays.
 find pygments/lexers -type f ! -name '__init__.py' ! -name '_mapping.py' -delete
 rm -f pygments/styles/[!_d]*.py pygments/formatters/[!_t]*.py
-# Libraries in *.libs were edited by those who made the wheels, and strip would break them.
+# The makers of the wheels edited the libraries in *.libs, and strip would break them.
 find . -path './*.libs' -prune -o -name '*.so' -type f -exec strip --strip-unneeded {} +
 # As in system.sh: bytecode, without sources.
 python3 -m compileall -q -b --invalidation-mode unchecked-hash .

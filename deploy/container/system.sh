@@ -1,4 +1,4 @@
-# Make the root file system ROOT of the files of a few installed Debian packages: Python, what it needs, and a shell.
+# Make the root file system ROOT from the files of a few installed Debian packages: Python, its libraries, and a shell.
 set -eu
 root=$1
 # libstdc++6 is for numpy, tzdata for the variable TZ, libnghttp2-14 for the kernel's gRPC connections.
@@ -7,7 +7,7 @@ packages="base-files dash libc6 libgcc-s1 libstdc++6 tzdata zlib1g libexpat1 lib
 
 mkdir -p "$root/usr/bin" "$root/usr/lib" "$root/usr/lib64" "$root/usr/sbin"
 for each in bin lib lib64 sbin; do ln -s "usr/$each" "$root/$each"; done
-# Without documentation, character sets that are not Unicode, and what only builds or tests.
+# Without documentation, character sets that are not Unicode, and files for builds or tests only.
 dpkg -L $packages | sort -u | while read -r path; do
     case $path in
         /usr/share/doc* | /usr/share/man* | /usr/share/lintian* | /usr/share/bug* | /usr/share/python3* | /usr/share/binfmts* | \
