@@ -6,6 +6,7 @@ change, and no more than are worth drawing again; `wide`, twice as many of them;
 for the time between two edits; otherwise new ones.
 """
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -24,8 +25,12 @@ _MEMORY: Final = Path("/dev/shm")
 _MEMORY_BYTES: Final = 4 << 30
 """What must be free there: containers often have 64 MiB."""
 
-_LONG_TESTS: Final = Path(__file__).with_name("long_tests.txt")
-"""Written by `python -m tools.long_tests`."""
+_DURATIONS: Final = Path(__file__).with_name("durations.json")
+"""Seconds by file and function of what takes 0.03 s or more; written by `python -m tools.durations`."""
+_UNTRACED_SECONDS: Final = 0.1
+"""Coverage is measured without tests that take so long: tracing doubles that, and the others cover what is wanted."""
+_COVERED_WHOLE: Final = ("tests/wire/", "tests/store/layout/")
+"""What these test must be covered to the last branch."""
 
 _TWIN: Final = os.environ.get("ROCKETWIRE_KERNEL") == "python"
 _SANITIZED: Final = "ASAN_OPTIONS" in os.environ
@@ -54,17 +59,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark long and wide tests; do not trace costly ones; cap examples and state machines where few are wanted."""
-    listed = dict(line.partition(" ")[::2] for line in _LONG_TESTS.read_text().splitlines())
+    """Mark long and wide tests; do not trace the longest; cap examples and state machines where few are wanted."""
+    recorded = json.loads(_DURATIONS.read_bytes())
     for item in items:
-        how = listed.get(item.nodeid.partition("[")[0])
-        if how is not None:
-            item.add_marker("long")
-        costly = how is not None or item.get_closest_marker("costly") is not None
-        if costly:
-            item.add_marker("no_cover")  # tracing doubles what they cost, and the others cover what is wanted
-        if (costly and (_TWIN or _SANITIZED)) or (_TWIN and item.get_closest_marker("hypothesis") is not None):
-            item.add_marker("wide")  # they run with the kernel as it is shipped
+        path, _, function = item.nodeid.partition("[")[0].partition("::")
+        _mark(item, path, recorded.get(path, {}).get(function))
     most = _MOST.get(_EXAMPLES)
     if most is None:
         return
@@ -78,3 +77,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             function = getattr(item.obj, "__func__", item.obj)
             own = function._hypothesis_internal_use_settings
             function._hypothesis_internal_use_settings = settings(own, max_examples=min(own.max_examples, most))
+
+
+def _mark(item: pytest.Item, path: str, seconds: float | None) -> None:
+    """Mark a test as it must be for so many recorded seconds; None: it is short."""
+    if seconds is not None:
+        item.add_marker("long")
+        if seconds >= _UNTRACED_SECONDS and not path.startswith(_COVERED_WHOLE):
+            item.add_marker("no_cover")
+        if _TWIN or _SANITIZED:
+            item.add_marker("wide")  # it runs with the kernel as it is shipped
+    elif _TWIN and item.get_closest_marker("hypothesis") is not None:
+        item.add_marker("wide")

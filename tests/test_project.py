@@ -68,7 +68,6 @@ def test_what_leads_out_of_the_repository_is_seen(path: str, text: str) -> None:
     assert list(above_the_root(PurePosixPath(path), text))
 
 
-@pytest.mark.costly
 def test_no_file_leads_out_of_the_repository() -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     found = {}

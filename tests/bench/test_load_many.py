@@ -53,7 +53,6 @@ def run(load: Path, broker: FakeBroker, *options: str) -> tuple[int, dict[str, A
     return done.returncode, json.loads(done.stdout)
 
 
-@pytest.mark.costly
 def test_every_message_comes_to_the_consumer_of_its_queue(load: Path) -> None:
     with FakeBroker(Queues()) as broker:
         code, result = run(load, broker)

@@ -132,7 +132,6 @@ def test_a_refused_commit_is_fatal(load: Path) -> None:
     assert (code, result["error"]) == (1, "transaction: code 1, remark none")
 
 
-@pytest.mark.costly
 def test_send_backs_name_the_messages_sent_before(load: Path) -> None:
     sent: dict[str, int] = {}
 

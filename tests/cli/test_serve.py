@@ -320,7 +320,6 @@ flushDiskType = ASYNC_FLUSH
 """
 
 
-@pytest.mark.costly
 def test_the_broker_conf_that_apache_distributes_starts_the_server(tmp_path: Path) -> None:
     file = tmp_path / "broker.conf"
     file.write_text(APACHES_BROKER_CONF)
@@ -334,7 +333,6 @@ def test_the_broker_conf_that_apache_distributes_starts_the_server(tmp_path: Pat
     assert "Traceback" not in errors
 
 
-@pytest.mark.costly
 def test_a_program_starts_it_on_free_ports(tmp_path: Path) -> None:
     file = tmp_path / "ports.json"
     command = [sys.executable, "-m", "rocketwire", "serve", *FREE_PORTS, "--http", "127.0.0.1:0", "--json-ready"]

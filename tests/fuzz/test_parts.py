@@ -5,7 +5,6 @@ import pytest
 from tests.fuzz import corpus, parts
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("name", parts.NAMES)
 def test_what_the_fuzzer_begins_with(name: str) -> None:
     part = parts.part(name)

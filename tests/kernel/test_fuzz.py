@@ -7,7 +7,6 @@ from tests.kernel.fuzz import seeds
 from tests.kernel.fuzz.oracles import ORACLES
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("oracle", ORACLES)
 def test_the_kernel_reads_real_requests_as_python_does(oracle: str) -> None:
     inputs = seeds.of(oracle)

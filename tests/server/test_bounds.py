@@ -52,7 +52,6 @@ def locked(answer: Frame) -> list[Any]:
     return found
 
 
-@pytest.mark.costly
 async def test_a_queue_that_is_named_twice_is_counted_and_answered_once(server: Server, broker: Client) -> None:
     empty = {"topic": "", "brokerName": "", "queueId": 0}
     assert locked(await broker.ask(LOCK, body=locks("{}"))) == [empty]
@@ -105,7 +104,6 @@ async def test_a_send_with_too_many_fields_is_stored_by_nobody(broker: Client) -
     assert answer.header.ext == {"offset": "2"}
 
 
-@pytest.mark.costly
 async def test_what_is_asked_behind_a_long_request_is_answered_behind_it(server: Server, broker: Client) -> None:
     many = [f'{{"queueId":{number}}}' for number in range(5000)]
     frames = [
@@ -227,7 +225,6 @@ def registration(table: str, servers: str = '"f"') -> bytes:
     return f'{{"filterServerList":[{servers}],"topicConfigSerializeWrapper":{wrapper}}}'.encode()
 
 
-@pytest.mark.costly
 async def test_a_broker_of_many_topics_is_registered(name_server: Client) -> None:
     body = registration(topics(27_000, ',"attributes":{"+message.type":"FIFO"}'))
     assert body.count(b",") > MAX_JSON_ENTRIES
@@ -276,7 +273,6 @@ async def test_a_broker_tells_little_of_itself(name_server: Client) -> None:
     assert code_and_remark(answer) == busy("topicName", routes.MOST_TOPIC_NAME)
 
 
-@pytest.mark.costly
 async def test_a_registration_whose_connection_is_gone_leaves_nothing(server: Server, name_server: Client) -> None:
     leaving = server.name_server()
     await leaving.tell(RequestCode.REGISTER_BROKER, REGISTRATION, registration(topics(20_000)))

@@ -66,7 +66,6 @@ def test_a_process_of_another_user_is_alive(monkeypatch: pytest.MonkeyPatch) -> 
     assert following._is_alive(1)
 
 
-@pytest.mark.costly
 def test_a_server_stops_cleanly_when_its_starter_is_killed(tmp_path: Path) -> None:
     with sleeper() as starter, process(tmp_path / "store", "--end-with", str(starter.pid)) as server:
         starter.send_signal(signal.SIGKILL)

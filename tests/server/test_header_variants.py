@@ -96,7 +96,6 @@ def told_by(frame: Frame) -> Told:
     return Told(header.code, header.remark or "", header.ext or {}, bytes(frame.body))
 
 
-@pytest.mark.costly
 @pytest.mark.usefixtures("driver")
 async def test_malformed_headers_are_taken_as_apaches_servers_take_them(tmp_path: Path) -> None:
     found = Outcomes()

@@ -100,7 +100,6 @@ def request(code: int, ext: dict[str, str] | None = None, body: bytes = b"") -> 
     return encode_frame(Header(code=code, opaque=1, version=407, ext=ext), body)
 
 
-@pytest.mark.costly
 def test_frames_that_never_end(server: Process) -> None:
     """2,000 connections hold 256 KiB of a frame each, 512 MiB together.
 

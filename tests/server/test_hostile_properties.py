@@ -137,7 +137,6 @@ async def pop_all(server: Server, group: str, **changes: Any) -> list[bytes]:
     return found
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("stored", ["x", HANDLE_OF_ANOTHER])
 @pytest.mark.parametrize("orderly", [False, True])
 async def test_a_handle_in_a_stored_record_is_not_believed(tmp_path: Path, stored: str, *, orderly: bool) -> None:

@@ -101,7 +101,6 @@ def test_to_make_a_topic_or_a_group_costs_the_same_however_many_there_are(tmp_pa
         assert seconds < 2.5 * took[100, name] + 0.3 * ms, (count, name, took)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("saved", [False, True])
 def test_what_was_answered_before_a_kill_is_there_after_it(tmp_path: Path, saved: bool) -> None:
     store = with_topics(tmp_path, 50)

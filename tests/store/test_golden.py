@@ -92,7 +92,6 @@ def test_a_store_of_apache_opens(version: str, clean: bool, request: pytest.Fixt
     check_records(golden, store)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("version", ["golden_497", "golden_550"])
 def test_queries_by_key_give_what_apache_gives(version: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     golden: Golden = request.getfixturevalue(version)
@@ -134,7 +133,6 @@ def deleted(topic: str) -> bool:
     return topic == "GoldenDel"
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("version", ["golden_497", "golden_550"])
 def test_consume_queues_and_index_are_made_again_from_the_log_byte_for_byte(
     version: str, request: pytest.FixtureRequest, tmp_path: Path
@@ -229,7 +227,6 @@ def test_every_message_is_fetched_by_its_queue(version: str, request: pytest.Fix
         assert got == [(physical_offset, size) for physical_offset, size, _ in units]
 
 
-@pytest.mark.costly
 def test_an_index_of_5x_answers_by_tag_too_and_is_continued_as_4x(golden_550: Golden, tmp_path: Path) -> None:
     root = golden_550.copy(tmp_path)
     clock = Clock(golden_550.lines("expected.jsonl")[-1]["storeTimestamp"] + 1000)

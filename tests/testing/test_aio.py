@@ -14,7 +14,7 @@ from rocketwire.remoting.errors import NotReached, Refused
 from rocketwire.testing import ControlRefused, NotInProcess, NotStarted, endpoint
 
 SECONDS = 60.0
-both = pytest.mark.parametrize("in_process", [pytest.param(False, marks=pytest.mark.costly), True])
+both = pytest.mark.parametrize("in_process", [False, True])
 
 
 @both
@@ -49,7 +49,6 @@ async def test_the_same_as_with_methods_that_block(in_process: bool) -> None:
     assert not store.exists()
 
 
-@pytest.mark.costly
 async def test_it_is_killed_and_starts_again() -> None:
     async with endpoint(topics=["T"]) as ep:
         await ep.send("T", "before")
@@ -60,7 +59,6 @@ async def test_it_is_killed_and_starts_again() -> None:
         assert [each.body for each in await ep.receive("T", timeout=SECONDS)] == [b"before"]
 
 
-@pytest.mark.costly
 def test_asyncio_has_the_same_but_no_server_within_the_process() -> None:
     async def main() -> None:
         async with endpoint(topics=["T"]) as ep:

@@ -181,7 +181,6 @@ def test_threads_share_it(ep: Endpoint) -> None:
 # --- with endpoints of their own ---
 
 
-@pytest.mark.costly
 def test_a_restart_keeps_addresses_messages_and_clock(tmp_path: Path) -> None:
     with endpoint(topics={"T": 2}, store=tmp_path / "store", faults=["drop,topic=none"]) as ep:
         addresses = ep.namesrv, ep.broker, ep.http
@@ -209,7 +208,6 @@ def test_a_restart_keeps_addresses_messages_and_clock(tmp_path: Path) -> None:
         assert bodies(again.messages("T")) == [b"before", b"after a crash"]
 
 
-@pytest.mark.costly
 def test_accounts() -> None:
     accounts = [
         {"accessKey": "application", "secretKey": "12345678", "defaultTopicPerm": "DENY", "topicPerms": ["Mine=PUB"]}
@@ -224,7 +222,6 @@ def test_accounts() -> None:
         assert len(ep.receive("Other", timeout=1, count=2)) == 1
 
 
-@pytest.mark.costly
 def test_why_it_does_not_start_is_said() -> None:
     with pytest.raises(NotStarted, match=r"(?s)did not become ready.*nonsense: unknown key"):
         endpoint(settings={"nonsense": 1}).__enter__()
@@ -262,7 +259,6 @@ time.sleep(600)
 """
 
 
-@pytest.mark.costly
 def test_the_server_ends_with_the_process_even_if_that_is_killed() -> None:
     command = [sys.executable, "-c", KILLED, "0.2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as tests:

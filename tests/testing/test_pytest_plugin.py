@@ -117,7 +117,6 @@ async def test_it(rocketmq_trio):
     assert "1 passed" in run(tmp_path, source)
 
 
-@pytest.mark.costly
 def test_mistakes_are_said(tmp_path: Path) -> None:
     source = """
 import pytest
@@ -130,7 +129,6 @@ def test_it(rocketmq):
     assert "'key': expected KEY=VALUE" in run(tmp_path, source, "--rocketmq-set", "key")
 
 
-@pytest.mark.costly
 def test_a_run_without_endpoints_imports_next_to_nothing(tmp_path: Path) -> None:
     source = """
 import sys
@@ -143,7 +141,6 @@ def test_it():
     assert "1 passed" in run(tmp_path, source, "-p", "no:anyio", "-p", "no:trio", "-p", "no:xdist")
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("options", [(), ("-p", PLUGIN)])
 def test_an_installation_registers_it_once(tmp_path: Path, options: tuple[str, ...]) -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]

@@ -50,7 +50,6 @@ def test_bodies_that_become_too_large(sys_flag: int) -> None:
         decompress(compress(BODY), sys_flag, max_size=len(BODY) - 1)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("sys_flag", KINDS)
 def test_bombs_are_stopped(sys_flag: int) -> None:
     bomb = KINDS[sys_flag][1](bytes(64 << 20))

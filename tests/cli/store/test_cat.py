@@ -53,7 +53,6 @@ def test_every_field_of_every_message_of_apache(version: str, run: Command, requ
         )
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("version", ["golden_497", "golden_550"])
 def test_keys_lead_to_the_messages_that_apache_finds(
     version: str, run: Command, request: pytest.FixtureRequest
@@ -65,7 +64,6 @@ def test_keys_lead_to_the_messages_that_apache_finds(
         assert [found["physical_offset"] for found in ran.objects] == sorted(set(line["phyOffsetsNewestFirst"]))
 
 
-@pytest.mark.costly
 def test_conditions_are_all_kept(golden_497: Golden, run: Command) -> None:
     every = run("cat", golden_497.untouched, "--json").objects
     assert {found["topic"] for found in every}.isdisjoint({"SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC"})
@@ -123,7 +121,6 @@ def special(root: Path) -> None:
     store.close()
 
 
-@pytest.mark.costly
 def test_raw_bodies_are_what_the_producer_sent(tmp_path: Path) -> None:
     special(tmp_path)
     with start("cat", tmp_path, "--raw", "--id", "U0000001") as one:
@@ -262,7 +259,6 @@ def test_a_reader_that_goes_away_ends_it_quietly(golden_497: Golden) -> None:
     assert ran.returncode == 141
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("command", ["cat", "info", "ls", "verify"])
 def test_a_closed_output_is_one_line(command: str, golden_497: Golden) -> None:
     program = [sys.executable, "-m", "rocketwire", "store", command, str(golden_497.untouched)]

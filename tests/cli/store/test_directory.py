@@ -16,7 +16,6 @@ def run(capsys: pytest.CaptureFixture[str]) -> Command:
     return Command(capsys)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("arguments", COMMANDS)
 def test_the_commit_log_may_be_elsewhere(
     golden_497: Golden, tmp_path: Path, run: Command, arguments: list[str]

@@ -69,7 +69,6 @@ def test_a_mapping_is_dropped_by_forgetting_it(
     assert alive() is None
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("make", [LogTail, QueueTail])
 def test_a_mapping_goes_with_the_tail(make: Callable[[], LogTail | QueueTail]) -> None:
     tail = make()

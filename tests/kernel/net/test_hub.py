@@ -73,7 +73,6 @@ def test_a_frame_that_begins_where_another_ends_begins_then(hub: Any, session: S
     assert (session.channel.frame_started, session.channel.last_activity) == (2.0, 3.0)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("seed", range(4))
 def test_any_frames_in_any_pieces_are_what_the_twin_cuts(hub: Any, session: Session, seed: int) -> None:
     chosen = random.Random(seed)
@@ -224,7 +223,6 @@ def test_a_session_may_be_added_while_another_is_served(hub: Any, sessions: Call
     assert added[0].frames == [(0, b"h", b"new")]
 
 
-@pytest.mark.costly
 def test_nothing_stays_of_connections_that_are_gone(hub: Any, sessions: Callable[[], Session]) -> None:
     before = descriptors()
     gone = Session(hub)
@@ -239,7 +237,6 @@ def test_nothing_stays_of_connections_that_are_gone(hub: Any, sessions: Callable
     assert not descriptors() - before
 
 
-@pytest.mark.costly
 def test_a_closed_hub_reads_nothing_more(session: Session) -> None:
     assert kernel is not None
     before = descriptors()

@@ -105,7 +105,6 @@ def test_more_plans_than_a_table_holds(twins: Twins) -> None:
 # --- the object ---
 
 
-@pytest.mark.costly
 def test_it_keeps_nothing_alive(store: MessageStore) -> None:
     store.append([draft(1)])
     twins = Twins(store)
@@ -136,7 +135,6 @@ def leads_back(store: MessageStore, *, forgotten: bool) -> weakref.ref[Any]:
     return weakref.ref(leading_back)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_plans_that_lead_back_to_it_keep_nothing_alive(tmp_path: Path, forgotten: bool) -> None:
     store = numbered(tmp_path)

@@ -132,7 +132,6 @@ def what_it_asks_elsewhere(question: Question, name: str) -> str | None:
     )
 
 
-@pytest.mark.costly
 def test_what_apache_forgot_to_ask(control: Callable[[str | bytes], AccessControl]) -> None:
     guard = control(acl_cases.ACCOUNTS.read_bytes())
     asked_of = Counter[int]()
@@ -524,7 +523,6 @@ async def test_no_more_changes_wait_than_are_worth_it(control: Callable[[str | b
     guard.replace_addresses((), None, lambda _: None)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -46,7 +46,6 @@ def test_a_file_that_says_nothing_is_told_from_one_without_accounts(data: bytes)
             use(data)
 
 
-@pytest.mark.costly
 def test_a_file_that_is_too_large_is_not_read() -> None:
     data = ACCOUNT.encode().ljust(MOST_BYTES, b"\n")
     assert read(data).accounts

@@ -112,7 +112,6 @@ async def test_without_access_control_there_is_nothing_to_administer(broker: Cli
     assert code_and_remark(await broker.ask(code, {"accessKey": "account", "globalWhiteAddrs": "*"})) == refused
 
 
-@pytest.mark.costly
 async def test_who_may_not_is_refused_on_every_way(file: Path, tmp_path: Path, driver: str) -> None:
     assert driver
     async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)) as server:

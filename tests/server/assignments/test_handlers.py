@@ -47,7 +47,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-@pytest.mark.costly
 async def test_answers_are_those_of_apache(tmp_path: Path) -> None:
     async with serving(tmp_path / "store") as server:
         client = server.broker()
@@ -137,7 +136,6 @@ async def test_queues_that_nobody_may_read_are_not_assigned(server: Server, brok
     assert await assigned(broker, topic="W", messageModel="BROADCASTING") == []
 
 
-@pytest.mark.costly
 async def test_many_queues_are_told_in_parts(server: Server, broker: Client) -> None:
     await broker.create_topic("Many", 1000)
     await joined(server, "G", "c1", "Many")

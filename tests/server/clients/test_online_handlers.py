@@ -348,7 +348,6 @@ async def test_the_table_of_offsets_waits_for_the_members(server: Server, broker
     assert await broker.committed() == 3
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize(
     ("language", "asker", "as_list"),
     [

@@ -272,7 +272,6 @@ def test_complaints(
     assert [(each.levelno, each.message) for each in caplog.records] == [(level, "50 % of it")]
 
 
-@pytest.mark.costly
 def test_json_is_loaded_for_who_wants_it_only() -> None:
     code = "import sys; import rocketwire.server.run; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

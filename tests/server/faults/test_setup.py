@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.faults.faulty import FaultyDispatcher
 from rocketwire.server.faults.grammar import parse_rule
@@ -23,7 +21,6 @@ def test_without_a_word_of_faults_nothing_is_in_front() -> None:
     assert list(banner_lines(FaultKeys())) == []
 
 
-@pytest.mark.costly
 def test_the_rules_code_is_not_even_imported() -> None:
     code = "import sys, rocketwire.server.run; sys.exit('rocketwire.server.faults.faulty' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[3])

@@ -45,7 +45,6 @@ def names(number: int, count: int) -> MessageFilter:
     return selection._by_sql(_compile(" OR ".join(f"x{number * count + each:x}=1" for each in range(count))))
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize(
     ("make", "count"),
     [*((tags, count) for count in (1, 6, 20, 78, 308, 4000)), *((names, count) for count in (1, 10, 100))],

@@ -95,7 +95,6 @@ async def test_accepting_goes_on_after_an_error(monkeypatch: pytest.MonkeyPatch)
     assert errors == []
 
 
-@pytest.mark.costly
 async def test_a_stop_leaves_no_descriptor() -> None:
     before = descriptors()
     async with http_server() as port, await trio.open_tcp_stream("127.0.0.1", port) as stream:

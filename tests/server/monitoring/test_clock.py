@@ -126,7 +126,6 @@ async def test_timers(tmp_path: Path, seconds: int) -> None:
         assert sorted(await client.bodies()) == [b"before", b"due"]
 
 
-@pytest.mark.costly
 async def test_a_5x_clients_message_for_forty_days_ahead(tmp_path: Path) -> None:
     async with movable(tmp_path) as (server, client):
         await client.create_topic("later", 1, attributes="+message.type=DELAY")

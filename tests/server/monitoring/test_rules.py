@@ -45,7 +45,6 @@ async def known_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
     return known
 
 
-@pytest.mark.costly
 async def test_each_name_and_label_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = await known_labels(tmp_path, monkeypatch)
     for rule in rules():

@@ -240,7 +240,6 @@ async def test_turns_go_on_though_nothing_more_arrives(
     assert [far.recv(10) for far in fars] == [b"aaaaa"] * 3
 
 
-@pytest.mark.costly
 async def test_the_end_of_the_hub_leaves_no_descriptor(echo: Echo) -> None:
     before = descriptors()
     async with trio.open_nursery() as nursery:

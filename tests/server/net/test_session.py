@@ -255,7 +255,6 @@ async def test_a_client_that_never_reads_costs_a_bounded_amount(
     assert (await broker.send("T")).header.code == 0
 
 
-@pytest.mark.costly
 async def test_a_client_that_reads_late_gets_every_answer(
     sessions: list[Session], server: Server, broker: Client
 ) -> None:
@@ -288,7 +287,6 @@ async def test_sends_behind_large_answers_are_stored_once_these_are_read(server:
     assert [(answer.opaque, answer.code) for answer in answers] == [(each, 0) for each in range(4)]
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("receive_buffer", [None, 4096])
 async def test_a_thousand_answers_to_one_read_arrive_whole(
     server: Server, broker: Client, receive_buffer: int | None
@@ -307,7 +305,6 @@ async def test_a_thousand_answers_to_one_read_arrive_whole(
     assert (await client.send("T")).header.code == 0
 
 
-@pytest.mark.costly
 async def test_a_client_that_does_not_read_is_not_woken_until_it_does(
     sessions: list[Session], server: Server, broker: Client
 ) -> None:

@@ -20,8 +20,6 @@ from tests.server.harness import Clock, Server, records, serving, serving_topic
 from tests.server.pop import asking
 from tests.store.offline.support import damages
 
-pytestmark = pytest.mark.costly
-
 
 async def receive(server: Server, sdk: Sdk, topic: str, group: str) -> list[tuple[bytes, int]]:
     """Receive what comes within some seconds, and acknowledge it; bodies and attempts."""

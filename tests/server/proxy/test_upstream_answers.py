@@ -71,7 +71,6 @@ def check() -> Iterator[Check]:
         yield made
 
 
-@pytest.mark.costly
 @settings(max_examples=20)
 @given(options=st.integers(0, 3), answers=st.lists(ANSWERS, max_size=6), times=st.sampled_from([1, 4, 20]))
 def test_no_answer_ends_or_confuses_them(check: Check, options: int, answers: list[bytes], times: int) -> None:

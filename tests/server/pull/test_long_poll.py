@@ -394,7 +394,6 @@ async def test_a_closed_peers_pulls_are_dropped(poll: LongPoll, store: Store) ->
     assert kept.replies == [LATE]
 
 
-@pytest.mark.costly
 async def test_deadlines_of_answered_pulls_do_not_pile_up(poll: LongPoll, store: Store) -> None:
     waits = Pull(poll, FakePeer(), ("U", 0))
     store.put()

@@ -329,7 +329,6 @@ async def test_a_group_that_is_set_back_gets_all_again_once(front: Front) -> Non
         assert bodies(again) == bodies(received)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("pop", [False, True])
 @pytest.mark.parametrize("ordered", ["", "G"])
 async def test_a_handle_in_a_record_of_a_broker_is_not_believed(tmp_path: Path, ordered: str, *, pop: bool) -> None:

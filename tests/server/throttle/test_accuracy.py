@@ -91,7 +91,6 @@ def check(passed: Sequence[int]) -> None:
     assert sums[length] >= 10.8 * QUOTA, "the bucket was full"
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize(
     ("made", "each"),
     [(singles(JSON), 1), (singles(BINARY), 1), (batches, BATCH)],
@@ -104,7 +103,6 @@ async def test_sends(tmp_path: Path, made: Requests, each: int) -> None:
         check(await overload(server, client, made, lambda _: each, (ResponseCode.FLOW_CONTROL, SEND_REMARK)))
 
 
-@pytest.mark.costly
 async def test_receives(tmp_path: Path) -> None:
     async with serving(tmp_path / "store", group_quotas=f"G=-/{QUOTA}") as server:
         client = server.broker()
@@ -115,7 +113,6 @@ async def test_receives(tmp_path: Path) -> None:
         check(await overload(server, client, pulls, lambda answer: len(records(answer.body)), refusal))
 
 
-@pytest.mark.costly
 async def test_others_are_served_as_before(tmp_path: Path) -> None:
     """Those below their quota, and those without, while a neighbour sends and receives ten times too much."""
     quotas = f"T={QUOTA}/{QUOTA},below=100/100"

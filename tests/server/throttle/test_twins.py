@@ -52,7 +52,6 @@ def metrics(monkeypatch: pytest.MonkeyPatch) -> Metrics:
     return made
 
 
-@pytest.mark.costly
 @pytest.mark.usefixtures("driver")
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY], ids=["json", "binary"])
 @pytest.mark.parametrize("seed", range(2))

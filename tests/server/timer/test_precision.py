@@ -25,7 +25,6 @@ def due_by(delays: Sequence[int], passed: int) -> list[bytes]:
     return sorted(str(delay).encode() for delay in delays if delay + (delay % 10 == 9) <= passed)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("killed", [False, True])
 @pytest.mark.parametrize("precisions", [(1000, 100, 100), (100, 1000, 1000), (1000, 100, 500), (200, 1000, 100)])
 async def test_a_change_of_precision_delivers_nothing_early_or_twice(

@@ -61,7 +61,6 @@ async def test_messages_of_one_slot_come_each_at_its_time(timers: Timers) -> Non
 # --- cancelling ---
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("laps", range(5))
 @pytest.mark.parametrize("when", ["before", "after", "in the middle"])
 async def test_a_marker_cancels_however_often_its_message_rolled(tmp_path: Path, laps: int, when: str) -> None:
@@ -137,7 +136,6 @@ async def test_a_marker_of_another_time_cancels_nothing(timers: Timers) -> None:
 # --- rolling and stops ---
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("clean", [True, False])
 async def test_laps_go_on_over_a_stop(tmp_path: Path, clean: bool) -> None:
     """Apache issue 11156."""
@@ -350,7 +348,6 @@ async def test_a_clock_set_back_while_a_group_is_on_its_way(timers: Timers) -> N
 # --- work ---
 
 
-@pytest.mark.costly
 async def test_a_large_slot_is_delivered_in_groups_in_the_order_of_the_log(tmp_path: Path) -> None:
     timers = Timers(tmp_path, commit_log_file_size=4 << 20)
     clock = timers.clock

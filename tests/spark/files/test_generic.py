@@ -23,7 +23,6 @@ def unexpected(trouble: object) -> None:
     raise AssertionError(str(trouble))
 
 
-@pytest.mark.costly
 def test_a_store_on_a_web_server_is_read_in_ranges(golden: Golden) -> None:
     here = discover(str(golden.untouched))
     with serving(golden.untouched.parent) as web:
@@ -63,7 +62,6 @@ def test_names_are_quoted_and_sizes_asked_for(tmp_path: Path) -> None:
             remote.children(f"{web.url}/secret")
 
 
-@pytest.mark.costly
 def test_a_server_that_sends_whole_files_only_is_refused(tmp_path: Path) -> None:
     log = tmp_path / "commitlog" / f"{0:020d}"
     log.parent.mkdir()

@@ -45,7 +45,6 @@ def test_a_golden_store_has_the_rows_that_apache_reads(golden: Golden) -> None:
     check(root, read(root, columns="*", includeSystemTopics=True), lines)
 
 
-@pytest.mark.costly
 def test_without_consume_queues_and_with_they_are_the_same(golden: Golden, tmp_path: Path) -> None:
     root = golden.copy(tmp_path)
     # What a deleted topic left in the log, no queue leads to.

@@ -199,7 +199,6 @@ def test_damage_anywhere_in_a_queue_is_no_crash(
         )
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("entries", [range(160), range(96, 112), range(90, 103), range(192, 195), range(194, 199)])
 def test_holes_in_a_queue(tmp_path: Path, entries: range) -> None:
     """Files of the queue have 16 entries."""

@@ -51,7 +51,6 @@ def as_rows(found: Sequence[pa.RecordBatch]) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.costly
 @given(st.lists(records(), max_size=6), st.integers(0, 1 << 40), st.booleans())
 def test_every_column_of_any_record_is_as_store_cat_shows_it(
     fields: list[dict[str, Any]], base: int, decompressed: bool

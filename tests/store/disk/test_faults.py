@@ -230,7 +230,6 @@ while True:
 """
 
 
-@pytest.mark.costly
 def test_kill_9_under_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
     root = tmp_path / "store"
     acknowledged = 0

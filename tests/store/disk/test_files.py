@@ -156,7 +156,6 @@ def test_no_room_for_a_name_is_a_full_disk(monkeypatch: pytest.MonkeyPatch, tmp_
         Segment(str(tmp_path / "file"), 0, 4096, FileSystem(), scattered=False).create()
 
 
-@pytest.mark.costly
 def test_a_file_that_cannot_be_made_leaves_no_descriptor(tmp_path: Path) -> None:
     before = descriptors()
     with pytest.raises(OSError, match="Invalid argument"):
@@ -307,7 +306,6 @@ def mapped_queues(root: Path) -> int:
     return sum(f"{root}/consumequeue/" in line for line in Path("/proc/self/maps").read_text().splitlines())
 
 
-@pytest.mark.costly
 def test_many_queues_are_mapped_a_few_at_a_time(tmp_path: Path) -> None:
     settings = replace(small(tmp_path, commit_log_file_size=1 << 16), consume_queue_file_size=400)
     store = open_store(settings, files=FewMappings())

@@ -37,7 +37,6 @@ def test_a_read_that_comes_in_parts_is_whole(monkeypatch: pytest.MonkeyPatch, tm
         assert file.read(5, 50) == b"56789"
 
 
-@pytest.mark.costly
 def test_no_descriptor_is_left(tmp_path: Path) -> None:
     before = descriptors()
     with pytest.raises(FileNotFoundError):

@@ -24,7 +24,6 @@ def is_mapped(path: Path) -> bool:
     return str(path) in Path("/proc/self/maps").read_text()
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("size", [mmap.PAGESIZE, 3 * mmap.PAGESIZE, 20_000, 41])
 def test_it_is_the_file_and_no_descriptor(tmp_path: Path, size: int) -> None:
     path = tmp_path / "file"

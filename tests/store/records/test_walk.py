@@ -174,7 +174,6 @@ MIXED = [
 MIXED_LOG = written(MIXED) + BLANK
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("value", [0, 1, 0x7F, 0x80, 0xFF])
 def test_damage_at_any_byte_is_judged_alike(value: int) -> None:
     for at in range(len(MIXED_LOG)):

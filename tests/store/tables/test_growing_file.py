@@ -133,7 +133,6 @@ class Counting(FileSystem):
 # --- what it costs ---
 
 
-@pytest.mark.costly
 def test_an_addition_reads_and_writes_only_what_is_new_and_never_waits_for_the_disk(path: Path) -> None:
     apache(path, *(f"T{number}" for number in range(5000)))
     files = Counting()
@@ -174,7 +173,6 @@ def test_an_addition_costs_less_than_a_millisecond_however_many_topics_there_are
     assert max(some, many) < 3 * few + 0.0002
 
 
-@pytest.mark.costly
 def test_replacing_entries_again_and_again_does_not_make_the_file_large(path: Path) -> None:
     apache(path, *(f"T{number}" for number in range(100)))
     table = opened(path)
@@ -447,7 +445,6 @@ def test_after_a_kill_it_grows_on(path: Path) -> None:
     assert path.stat().st_mtime_ns == before
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("crash", [EVERYTHING, NOTHING, EVEN], ids=lambda crash: crash.name)
 def test_wherever_it_stops_the_file_is_whole(tmp_path: Path, crash: Any) -> None:
     (tmp_path / "life").mkdir()

@@ -73,7 +73,6 @@ UNIT_KEYS = [
 ]
 
 
-@pytest.mark.costly
 def test_the_golden_store_is_opened_as_it_is(
     golden_550: Golden, lines: dict[str, list[dict[str, Any]]], tmp_path: Path
 ) -> None:

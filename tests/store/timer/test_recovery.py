@@ -490,7 +490,6 @@ def test_a_full_disk_does_not_keep_a_stop_from_being_one(tmp_path: Path, caplog:
     assert timers.index.pending == 18
 
 
-@pytest.mark.costly
 def test_a_power_cut_in_the_middle_of_a_clean_stop_loses_nothing(tmp_path: Path) -> None:
     with mock.patch.object(TimerWheel, "slots", 1024):
         disk = CrashDisk(tmp_path / "0")

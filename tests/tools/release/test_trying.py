@@ -16,7 +16,6 @@ ROOT = Path(__file__).resolve().parents[3]
 KERNEL = "native" if find_spec("rocketwire._kernel") else "python"
 
 
-@pytest.mark.costly
 def test_a_program_is_tried_by_its_version_a_start_a_message_and_a_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,8 +4,6 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-import pytest
-
 from rocketwire.wire.facts import properties
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -23,7 +21,6 @@ def sources() -> list[Path]:
     return [path for path in others if "src/test" not in path.as_posix()]
 
 
-@pytest.mark.costly
 def test_no_name_is_spelled_in_many_files() -> None:
     names = sorted((each for each in properties.OWN_NAMES if "_" in each), key=len, reverse=True)
     spelled = re.compile(rf"""["'](?:\\x02|\\2)?({"|".join(names)})(?:["']|\\x01|\\1|\\u0001)""")

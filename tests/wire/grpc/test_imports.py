@@ -1,8 +1,6 @@
 import subprocess
 import sys
 
-import pytest
-
 _WITHOUT = (
     "authorization",
     "checks",
@@ -15,7 +13,6 @@ _WITHOUT = (
 )
 
 
-@pytest.mark.costly
 def test_what_has_no_message_does_not_load_protobuf() -> None:
     modules = ", ".join(f"rocketwire.wire.grpc.{name}" for name in _WITHOUT)
     script = f"import sys, {modules}; sys.exit('google.protobuf' in sys.modules)"

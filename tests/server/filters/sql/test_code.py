@@ -195,7 +195,6 @@ def test_conditions_within_conditions() -> None:
     assert "".join(letter(expression, message) for message in messages) == "TFN"
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("signs", [250, 3000, 3001])
 def test_a_chain_of_signs_is_no_nest(signs: int) -> None:
     assert letter("a = " + "- " * signs + "5", b"a\x015") == ("F" if signs % 2 else "T")

@@ -231,7 +231,6 @@ def test_dashes_that_begin_no_comment_are_counted() -> None:
         parse("a\n = " + "--" * (MOST_DASHES + 1) + "1")
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize(
     "expression",
     [

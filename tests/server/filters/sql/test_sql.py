@@ -27,7 +27,6 @@ def test_a_bad_expression_is_refused_each_time() -> None:
             compile_sql("a >")
 
 
-@pytest.mark.costly
 def test_the_grammar_is_loaded_when_the_first_expression_comes() -> None:
     program = "import sys, rocketwire.server.run; print('lark' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)

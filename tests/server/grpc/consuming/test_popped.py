@@ -107,7 +107,6 @@ def damage(root: Path, bodies: Sequence[bytes]) -> None:
     log.write_bytes(data)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("orderly", [False, True])
 async def test_a_damaged_message_is_a_dead_letter_and_holds_up_no_other(tmp_path: Path, *, orderly: bool) -> None:
     clock = Clock()

@@ -406,7 +406,6 @@ async def test_a_termination_gives_back_what_the_client_held(sdk: Sdk, server: S
     assert broker is not None
 
 
-@pytest.mark.costly
 async def test_a_handle_is_good_for_one_change(sdk: Sdk, server: Server) -> None:
     await sdk.call("SendMessage", send_request(message(b"x", "id1")))
     (got,) = await take(sdk)

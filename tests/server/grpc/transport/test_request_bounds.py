@@ -56,7 +56,6 @@ def is_refused(case: Case, found: Incoming) -> bool:
     return getattr(status, "code", None) == Code.PAYLOAD_TOO_LARGE and "callEntries=" in status.message  # type: ignore[union-attr]
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("kind", KINDS)
 async def test_the_largest_request_is_served_and_the_next_is_refused(kind: str, tmp_path: Path) -> None:
     async with listening(tmp_path, kind) as (_, address):
@@ -125,7 +124,6 @@ async def test_no_message_of_a_stream_is_read_while_its_answers_wait(tmp_path: P
             assert HIGH_WATER < counts[0].counted < HIGH_WATER + (1 << 20)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("kind", ["serve guarded", "proxy guarded"])
 @pytest.mark.parametrize("headers", [{}, signed("producer-account", "wrong"), signed("stranger")])
 async def test_a_request_without_an_account_is_not_read(kind: str, headers: dict[str, str], tmp_path: Path) -> None:

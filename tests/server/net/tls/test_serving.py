@@ -167,7 +167,6 @@ async def test_a_pull_that_waits_is_answered(server: Server, broker: Client) -> 
     assert bodies(await client.receive()) == [b"news"]
 
 
-@pytest.mark.costly
 async def test_long_frames_both_ways(tmp_path: Path) -> None:
     body = random.Random(8).randbytes(15 * MIB)
     settings: dict[str, Any] = {"mapped_file_size_commit_log": 64 * MIB, "max_message_size": 16 * MIB - 65536}
@@ -264,7 +263,6 @@ async def test_a_silent_client_is_closed_as_a_plain_one(
 # --- slow readers ---
 
 
-@pytest.mark.costly
 async def test_a_client_that_does_not_read_costs_a_bounded_amount(
     sessions: list[Session], server: Server, broker: Client
 ) -> None:
@@ -283,7 +281,6 @@ async def test_a_client_that_does_not_read_costs_a_bounded_amount(
     assert sessions[-1].unsent == 0
 
 
-@pytest.mark.costly
 async def test_one_that_never_reads_is_closed(server: Server, broker: Client, caplog: pytest.LogCaptureFixture) -> None:
     await broker.send("T", bytes(MIB))
     broker.close()

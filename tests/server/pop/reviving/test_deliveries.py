@@ -142,7 +142,6 @@ async def test_in_order_a_handle_stays_good(server: Server, filled: Client) -> N
     assert (await pop(filled, order=True)).messages == []
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("killed", [False, True])
 async def test_after_a_restart_or_a_kill_changed_handles_are_known(tmp_path: Path, *, killed: bool) -> None:
     clock = Clock()
@@ -159,7 +158,6 @@ async def test_after_a_restart_or_a_kill_changed_handles_are_known(tmp_path: Pat
         assert sorted(await pops(server, 15)) == [(b"x", 1), (b"y", 1)]
 
 
-@pytest.mark.costly
 async def test_without_an_index_the_latest_changes_are_known(tmp_path: Path) -> None:
     async with serving(tmp_path, message_index_enable=False) as server:
         broker = await fill(server)

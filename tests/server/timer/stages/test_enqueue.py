@@ -6,7 +6,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
-import pytest
 import trio
 import trio.testing
 
@@ -24,7 +23,6 @@ from tests.store.support import START, open_store, small
 DAY = 86_400_000
 
 
-@pytest.mark.costly
 async def test_nothing_waits_for_a_flood_of_sends_to_end(tmp_path: Path) -> None:
     timers = Timers(tmp_path, consume_queue_file_size=20 << 10)
     flood = [timer_draft(b"far", timers.clock.now + DAY, key=f"{number}") for number in range(1000)]

@@ -164,7 +164,6 @@ def test_every_field_is_what_apaches_decoder_reads(version: str, request: pytest
         assert hashlib.sha256(body).hexdigest() == line["bodySha256"]
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("version", ["golden_497", "golden_550"])
 def test_a_store_of_apache_is_searched_the_cheapest_way(version: str, request: pytest.FixtureRequest) -> None:
     golden: Golden = request.getfixturevalue(version)
@@ -313,7 +312,6 @@ def test_a_key_leads_to_no_message_of_a_removed_file_or_another_place(tmp_path: 
     assert (how, found, [trouble.reason for trouble in troubles]) == (SearchByKey, [], ["there is no record"])
 
 
-@pytest.mark.costly
 def test_many_queues_need_few_descriptors(tmp_path: Path) -> None:
     store = open_store(small(tmp_path, commit_log_file_size=1 << 16))
     store.append([draft(number, queue_id=number % 40) for number in range(300)])

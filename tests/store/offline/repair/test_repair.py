@@ -334,7 +334,6 @@ def test_what_is_behind_the_end_is_left_out(copied: Path, tmp_path: Path) -> Non
     assert not any((tmp_path / "new" / last.path).read_bytes()[last.stop :])
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("version", ["golden_497", "golden_550"])
 def test_apaches_stores(version: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     golden: Golden = request.getfixturevalue(version)

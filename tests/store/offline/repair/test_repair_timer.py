@@ -153,7 +153,6 @@ def test_the_timer_of_apache(golden_550: Golden, tmp_path: Path, lose: bool) -> 
     assert len(kept) == (4 if lose else 5)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("damage", ["record", "tail", "timerlog"])
 def test_the_timer_of_a_repaired_store_delivers_what_is_left(tmp_path: Path, damage: str) -> None:
     first = ServerTimers(tmp_path / "damaged")

@@ -136,7 +136,6 @@ def test_a_wrong_byte_of_the_index_is_found(whole: Path, data: st.DataObject, va
     assert all(each.path == "index" and "not indexed" in each.what for each in others)
 
 
-@pytest.mark.costly
 def test_an_entry_that_points_before_the_log_is_found(whole: Path) -> None:
     for item in (item for item in index_items(whole) if item.stop - item.start == ENTRY_SIZE):
         with flipped(whole / item.path, item.start + 4, 0x80):  # the sign of its physical offset
@@ -190,7 +189,6 @@ def test_the_checkpoint_is_not_ahead_of_the_log(whole: Path) -> None:
             assert (found.path, found.position) == ("checkpoint", at)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("version", ["golden_550"])
 def test_a_wrong_byte_of_the_timer_is_found(version: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     golden: Golden = request.getfixturevalue(version)
@@ -448,7 +446,6 @@ def test_a_lost_part_of_the_log_is_told_in_a_few_lines(tmp_path: Path) -> None:
     assert found.what.endswith(f"; the same up to entry of no record {int(found.what.split()[1]) + found.count - 1}")
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("step", [20, 40])
 def test_many_wrong_entries_of_a_queue_and_of_the_index_are_told_in_a_few_lines(tmp_path: Path, step: int) -> None:
     clock = Clock()

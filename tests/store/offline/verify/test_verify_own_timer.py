@@ -54,7 +54,6 @@ async def life(timers: Timers) -> None:
         assert waiting(root) == ["!never", "far", "later", "never"]
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("stop", ["clean", "kill"])
 def test_what_our_timer_writes_is_whole(stop: str, tmp_path: Path) -> None:
     timers = Timers(tmp_path, timer_roll_window=WINDOW)
@@ -70,7 +69,6 @@ def test_what_our_timer_writes_is_whole(stop: str, tmp_path: Path) -> None:
     assert summary.timer_units > 37
 
 
-@pytest.mark.costly
 def test_a_unit_that_leads_astray_is_found(tmp_path: Path) -> None:
     timers = Timers(tmp_path, timer_roll_window=WINDOW)
     trio.run(life, timers, clock=trio.testing.MockClock())
