@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 
@@ -15,24 +16,25 @@ ANSWER = b"HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhello"
 
 
 class Answering:
-    """A server that gives one answer, whatever it is asked."""
+    """A server that gives one answer to whatever request."""
 
     def __init__(self, answer: bytes) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._socket.getsockname()[1]}"
-        self.asked = b""
+        self.request = b""
         self._thread = threading.Thread(target=self._serve, args=(answer,))
         self._thread.start()
 
     def _serve(self, answer: bytes) -> None:
         connection, _ = self._socket.accept()
         with connection:
-            while not self.asked.endswith(b"drop"):
-                self.asked += connection.recv(65536)
-            for at in range(len(answer)):
-                connection.sendall(answer[at : at + 1])
-            connection.shutdown(socket.SHUT_WR)
-            connection.recv(1)
+            while not self.request.endswith(b"drop"):
+                self.request += connection.recv(65536)
+            with contextlib.suppress(OSError):  # the client closes as soon as it finds that this is no HTTP
+                for at in range(len(answer)):
+                    connection.sendall(answer[at : at + 1])
+                connection.shutdown(socket.SHUT_WR)
+                connection.recv(1)
 
     def close(self) -> None:
         self._thread.join(60)
@@ -47,7 +49,7 @@ def test_a_request_and_its_response() -> None:
     server = Answering(ANSWER)
     assert ask(server.address) == b"hello"
     server.close()
-    head, _, body = server.asked.partition(b"\r\n\r\n")
+    head, _, body = server.request.partition(b"\r\n\r\n")
     assert head.startswith(b"POST /faults?id=1 HTTP/1.1\r\n")
     assert f"Host: {server.address}".encode() in head
     assert (b"Content-Length: 4" in head, body) == (True, b"drop")
