@@ -49,10 +49,10 @@ def durations(results: Iterable[JUnitXml], least: float = RECORDED_SECONDS) -> d
             if function is not None:
                 times[function].append(float(case.time or 0))
     found: dict[str, dict[str, float]] = {}
-    for (path, function), each in sorted(times.items()):
+    for (path, name), each in sorted(times.items()):
         mean = sum(each) / len(each)
         if mean >= least:
-            found.setdefault(path, {})[function] = round(mean, 2)
+            found.setdefault(path, {})[name] = round(mean, 2)
     return found
 
 

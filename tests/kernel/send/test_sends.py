@@ -147,7 +147,6 @@ def test_records_entries_and_answers(rig: Rig) -> None:
     assert rig.sends.take() == ([], 0, 0, {}, 0, {})
 
 
-@pytest.mark.costly
 def test_a_record_has_the_checksum_of_its_body_whatever_its_length() -> None:
     bodies = [bytes(i * i * 7 + i * 31 & 0xFF for i in range(length)) for length in (*range(700), 9_999)]
     rig = Rig()
