@@ -292,7 +292,6 @@ def test_nothing_is_left_of_ten_endpoints() -> None:
     assert set(threading.enumerate()) == threads
 
 
-@pytest.mark.costly
 def test_what_is_there_while_one_runs_is_seen() -> None:
     from rocketwire.testing import endpoint
 

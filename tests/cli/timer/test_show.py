@@ -117,7 +117,6 @@ def mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     return Command(capsys, monkeypatch, "--store", tmp_path / "store", now=NOW + 600)
 
 
-@pytest.mark.costly
 def test_messages_that_roll_come_when_they_are_due(mixed: Command) -> None:
     found = ids(mixed("ls", "--json", "--limit", "0").objects)
     assert found == ["O0000", *(f"N{number:04d}" for number in range(0, 3000, 2)), "F0001", "F0003", "F0005"]
