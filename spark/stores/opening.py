@@ -117,6 +117,11 @@ def check_names(stores: Sequence[StoreSnapshot], options: ReadOptions) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise OptionInvalid(f"two stores have the broker {twice}", "Give each a name of its own by the option brokers")
+    if not _have_topics(stores, options):
+        _check_queues(stores, options, names)
+
+
+def _check_queues(stores: Sequence[StoreSnapshot], options: ReadOptions, names: list[str]) -> None:
     queues: dict[str, set[int]] = {}
     for store in stores:
         found = _queues_of(store)
@@ -133,6 +138,17 @@ def check_names(stores: Sequence[StoreSnapshot], options: ReadOptions) -> None:
     for asked in (options.starting_offsets, options.ending_offsets):
         if isinstance(asked, dict):
             _check_offsets(asked, queues, names)
+
+
+def _have_topics(stores: Sequence[StoreSnapshot], options: ReadOptions) -> bool:
+    """Whether options name nothing but topics with queues: then no topics.json is read, as requests cost time."""
+    if (
+        options.queues is not None
+        or isinstance(options.starting_offsets, dict)
+        or isinstance(options.ending_offsets, dict)
+    ):
+        return False
+    return all(any(topic in store.directory.topics for store in stores) for topic in options.topics)
 
 
 def _check_offsets(asked: RequestedOffsets, queues: dict[str, set[int]], brokers: list[str]) -> None:
