@@ -17,13 +17,14 @@ from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import GROUP
 from rocketwire.cli.table import TableColumn, print_table
+from rocketwire.remoting.admin.groups import consumer_connections
 from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.server.clients.consistency import SubscriptionDifference, Subscriptions, differences
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.online import ClientConnection as Client
-from rocketwire.wire.bodies.online import ConsumerConnection, ConsumerRunningInfo
+from rocketwire.wire.bodies.online import ConsumerRunningInfo
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode, version_name
-from rocketwire.wire.headers.online import GetConsumerConnectionListRequestHeader, GetConsumerRunningInfoRequestHeader
+from rocketwire.wire.headers.online import GetConsumerRunningInfoRequestHeader
 
 if TYPE_CHECKING:
     from rocketwire.remoting.cluster import BlockingCluster
@@ -66,24 +67,16 @@ def find_group(name: str, brokers: Iterable[BlockingConnection]) -> GroupMembers
     """
     members: dict[str, MemberQueues] = {}
     for broker in brokers:
-        for client in _clients(broker, name):
+        connected = consumer_connections(broker, name)
+        for client in () if connected is None else connected.connection_set:
             known = members.get(client.client_id)
             if known is None or known.subscriptions is None:
                 members[client.client_id] = _member(broker, name, client)
     if not members:
         return None
     ordered = tuple(members[client_id] for client_id in sorted(members))
-    told = [(each.client_id, each.subscriptions) for each in ordered if each.subscriptions is not None]
-    return GroupMembership(name=name, members=ordered, differences=differences(name, told))
-
-
-def _clients(broker: BlockingConnection, group: str) -> tuple[Client, ...]:
-    fields = GetConsumerConnectionListRequestHeader(consumer_group=group)
-    fine = (ResponseCode.SUCCESS, ResponseCode.CONSUMER_NOT_ONLINE)
-    answer = broker.ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, fields, fine=fine)
-    if answer.code != ResponseCode.SUCCESS:
-        return ()
-    return decode_body(ConsumerConnection, answer.body).connection_set
+    known_subscriptions = [(each.client_id, each.subscriptions) for each in ordered if each.subscriptions is not None]
+    return GroupMembership(name=name, members=ordered, differences=differences(name, known_subscriptions))
 
 
 def _member(broker: BlockingConnection, group: str, client: Client) -> MemberQueues:

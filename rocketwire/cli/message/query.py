@@ -85,30 +85,13 @@ def command(
 def _indexed(
     cluster: BlockingCluster, topic: str, key: str, times: tuple[int, int | None], limit: int, *, unique: bool
 ) -> Iterator[BrokerMessage]:
-    """What the brokers that have the topic find; the index knows keys by their hash only, so all are compared."""
+    """The messages that the brokers of the topic find in their index."""
     from rocketwire.cli.message.reading import BrokerMessage
-    from rocketwire.store.offline.read.selected import with_properties
-    from rocketwire.wire.facts.codes import RequestCode, ResponseCode
-    from rocketwire.wire.headers.query import QueryMessageRequestHeader
+    from rocketwire.cli.trace.query import indexed
     from rocketwire.wire.java import INT64_MAX
-    from rocketwire.wire.message import decode_record
 
     first, end = times
-    fields = QueryMessageRequestHeader(
-        topic=topic,
-        key=key,
-        max_num=limit,
-        begin_timestamp=first,
-        end_timestamp=INT64_MAX if end is None else end - 1,
-        unique_key_query=True if unique else None,
-    )
-    fine = (ResponseCode.SUCCESS, ResponseCode.QUERY_NOT_FOUND)
+    last = INT64_MAX if end is None else end - 1
     for broker, connection in cluster.brokers_of(topic).items():
-        body = connection.ask(RequestCode.QUERY_MESSAGE, fields, fine=fine).body
-        at = 0
-        while at < len(body):
-            size = int.from_bytes(body[at : at + 4], "big")
-            one = with_properties(decode_record(body, at), size)
-            if key == one.message_id if unique else key in one.keys:
-                yield BrokerMessage(broker, one)
-            at += size
+        for one in indexed(connection, topic, key, unique=unique, most=limit, first=first, last=last):
+            yield BrokerMessage(broker, one)

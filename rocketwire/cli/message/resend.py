@@ -117,21 +117,9 @@ def _first_client(cluster: BlockingCluster, found: BrokerMessage, group: str) ->
     Raises:
         Unsuccessful: none is connected to the message's broker.
     """
-    from rocketwire.remoting.errors import AccessDenied, Refused
-    from rocketwire.wire.bodies import decode_body
-    from rocketwire.wire.bodies.online import ConsumerConnection
-    from rocketwire.wire.facts.codes import RequestCode
-    from rocketwire.wire.headers.online import GetConsumerConnectionListRequestHeader
+    from rocketwire.remoting.admin.groups import consumer_connections
 
-    try:
-        answer = cluster.broker(found.broker).ask(
-            RequestCode.GET_CONSUMER_CONNECTION_LIST, GetConsumerConnectionListRequestHeader(consumer_group=group)
-        )
-    except AccessDenied:
-        raise
-    except Refused as refused:
-        raise CommandFailed(f"group {group}: no consumer is on line at broker {found.broker}") from refused
-    members = decode_body(ConsumerConnection, answer.body).connection_set
-    if not members:
+    connected = consumer_connections(cluster.broker(found.broker), group)
+    if connected is None:
         raise CommandFailed(f"group {group}: no consumer is on line at broker {found.broker}")
-    return min(member.client_id for member in members)
+    return min(member.client_id for member in connected.connection_set)

@@ -17,15 +17,7 @@ from rocketwire.cli.shown_message import body_of, json_object
 from rocketwire.cli.table import clean, print_facts
 from rocketwire.cli.terminal import raw_option
 from rocketwire.cli.times import shown
-from rocketwire.cli.trace.query import messages_of
-from rocketwire.remoting.errors import AccessDenied, Refused
-from rocketwire.store.offline.read.selected import with_properties
-from rocketwire.wire.errors import MessageIdInvalid
-from rocketwire.wire.facts.codes import RequestCode
-from rocketwire.wire.headers.query import ViewMessageRequestHeader
-from rocketwire.wire.hosts import decode_host
-from rocketwire.wire.message import decode_record
-from rocketwire.wire.message_id import parse_offset_message_id
+from rocketwire.cli.trace.query import messages_of, viewed
 
 if TYPE_CHECKING:
     from rocketwire.remoting.cluster import BlockingCluster
@@ -43,33 +35,14 @@ def found_by_id(cluster: BlockingCluster, message_id: str, topic: str | None) ->
         if stored:
             newest = max(stored, key=lambda each: each.found.message.store_timestamp)
             return BrokerMessage(newest.broker, newest.found)
-    found = _viewed(cluster, message_id)
+    found = viewed(cluster, message_id)
     if found is None:
         raise CommandFailed(
             f"{message_id}: no broker has such an offset message id; of a unique key --topic has to be named"
             if topic is None
             else f"{message_id}: there is no such message of {topic}"
         )
-    return found
-
-
-def _viewed(cluster: BlockingCluster, message_id: str) -> BrokerMessage | None:
-    """The message at the place that an offset message id names; None if the text is none, or nothing is there."""
-    try:
-        host, offset = parse_offset_message_id(message_id)
-        place = decode_host(host)
-    except MessageIdInvalid:
-        return None
-    for name, broker in cluster.all_brokers().items():
-        if broker.address == place:
-            try:
-                answer = broker.ask(RequestCode.VIEW_MESSAGE_BY_ID, ViewMessageRequestHeader(offset=offset))
-            except AccessDenied:
-                raise
-            except Refused:
-                continue
-            return BrokerMessage(name, with_properties(decode_record(answer.body), len(answer.body)))
-    return None
+    return BrokerMessage(found.broker, found.found)
 
 
 def print_message(found: BrokerMessage, report: Callable[[object], None]) -> None:

@@ -73,17 +73,23 @@ def messages_on(broker: BlockingConnection, topic: str, unique_key: str) -> Iter
     Raises:
         NotReached, Refused: the broker does not answer, or refuses.
     """
-    return _asked(broker, topic, unique_key, unique=True)
+    return indexed(broker, topic, unique_key, unique=True)
 
 
 def unique_key_of(cluster: BlockingCluster, message_id: str) -> str | None:
     """The id by which clients trace the message with this offset message id; None when there is no such message."""
+    found = viewed(cluster, message_id)
+    return None if found is None else found.found.message_id
+
+
+def viewed(cluster: BlockingCluster, message_id: str) -> TracedMessage | None:
+    """The message at the place that an offset message id names; None if the text is none, or nothing is there."""
     try:
         host, offset = parse_offset_message_id(message_id)
+        place = decode_host(host)
     except MessageIdInvalid:
         return None
-    place = decode_host(host)
-    for broker in cluster.all_brokers().values():
+    for name, broker in cluster.all_brokers().items():
         if broker.address == place:
             try:
                 answer = broker.ask(RequestCode.VIEW_MESSAGE_BY_ID, ViewMessageRequestHeader(offset=offset))
@@ -91,23 +97,36 @@ def unique_key_of(cluster: BlockingCluster, message_id: str) -> str | None:
                 raise
             except Refused:
                 continue
-            return with_properties(decode_record(answer.body), len(answer.body)).message_id
+            return TracedMessage(name, with_properties(decode_record(answer.body), len(answer.body)))
     return None
 
 
 def _indexed(cluster: BlockingCluster, topic: str, key: str, *, unique: bool) -> Iterator[TracedMessage]:
     for name, broker in cluster.brokers_of(topic).items():
-        for found in _asked(broker, topic, key, unique=unique):
+        for found in indexed(broker, topic, key, unique=unique):
             yield TracedMessage(name, found)
 
 
-def _asked(broker: BlockingConnection, topic: str, key: str, *, unique: bool) -> Iterator[SelectedMessage]:
+def indexed(
+    broker: BlockingConnection,
+    topic: str,
+    key: str,
+    *,
+    unique: bool,
+    most: int = _MOST,
+    first: int = 0,
+    last: int = _FOREVER,
+) -> Iterator[SelectedMessage]:
+    """The messages of a topic that the index of a broker has with a key, or a unique key, the newest up to `most`.
+
+    They were stored from `first` to `last`, ms since 1970.
+    """
     fields = QueryMessageRequestHeader(
         topic=topic,
         key=key,
-        max_num=_MOST,
-        begin_timestamp=0,
-        end_timestamp=_FOREVER,
+        max_num=most,
+        begin_timestamp=first,
+        end_timestamp=last,
         unique_key_query=True if unique else None,
     )
     fine = (ResponseCode.SUCCESS, ResponseCode.QUERY_NOT_FOUND)
