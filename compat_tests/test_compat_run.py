@@ -17,6 +17,7 @@ import pytest
 
 from compat_tests.endpoints import Rocketwire
 from compat_tests.readme import ROOT
+from compat_tests.waiting import wait_until
 from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
 from rocketwire.compat.brokers.processes import Process
@@ -63,8 +64,8 @@ def test_what_does_not_pass_comes_with_evidence(misbehaving: Rocketwire, tmp_pat
     folder = tmp_path / "report"
     scenarios = ["send.batch", "send.to-missing-queue", "push.tags", "query.missing-id"]
     options = ("--scenarios", ",".join(scenarios), "--jobs", "1", "--against", "apache-4.9.7", "--out", str(folder))
-    told = ran("--namesrv", misbehaving.namesrv, "--clients", "java-4.9.7", *options, expected=1)
-    assert "flaky" in told
+    printed = ran("--namesrv", misbehaving.namesrv, "--clients", "java-4.9.7", *options, expected=1)
+    assert "flaky" in printed
     every = found(folder)
     reference = {each["scenario"]: each["outcome"] for each in every if each["side"] == "reference"}
     assert reference == dict.fromkeys(scenarios, "pass")
@@ -84,10 +85,16 @@ def test_what_does_not_pass_comes_with_evidence(misbehaving: Rocketwire, tmp_pat
     assert left(misbehaving.namesrv) == []
 
 
-def test_ctrl_c_leaves_nothing_behind(endpoint: Endpoint, tmp_path: Path) -> None:
-    options = ["--namesrv", endpoint.namesrv, "--clients", "java-4.9.7", "--out", str(tmp_path / "report")]
+def started(*options: str) -> Process:
+    """A run whose first scenario has passed."""
     process = Process("compat", [*COMMAND, "run", *options], cwd=ROOT, env=os.environ)
     process.wait_for("pass ", within=180)
+    return process
+
+
+def test_ctrl_c_leaves_nothing_behind(endpoint: Endpoint, tmp_path: Path) -> None:
+    options = ["--namesrv", endpoint.namesrv, "--clients", "java-4.9.7", "--out", str(tmp_path / "report")]
+    process = started(*options)
     children = _children(process.pid)
     assert children
     assert left(endpoint.namesrv)
@@ -100,16 +107,12 @@ def test_ctrl_c_leaves_nothing_behind(endpoint: Endpoint, tmp_path: Path) -> Non
 def test_nothing_outlives_a_run_that_is_killed(endpoint: Endpoint, tmp_path: Path) -> None:
     """Apache's processes, their watchers, and the clients."""
     options = ["--namesrv", endpoint.namesrv, "--clients", "java-4.9.7", "--out", str(tmp_path / "report")]
-    process = Process("compat", [*COMMAND, "run", *options, "--against", "apache-4.9.7"], cwd=ROOT, env=os.environ)
-    process.wait_for("pass ", within=180)
+    process = started(*options, "--against", "apache-4.9.7")
     children = _children(process.pid)
     commands = b"\n".join(Path(f"/proc/{child}/cmdline").read_bytes() for child in children)
     assert all(each in commands for each in (b"NamesrvStartup", b"BrokerStartup", b"compat.Runner", b"watcher"))
     process.stop(signal.SIGKILL)
-    until = time.monotonic() + 60
-    while running := [child for child in children if _lives(child)]:
-        assert time.monotonic() < until, running
-        time.sleep(0.1)
+    wait_until(lambda: not any(map(_lives, children)))
 
 
 def _lives(pid: str) -> bool:
@@ -129,14 +132,14 @@ def _children(pid: int) -> list[str]:
     return found
 
 
-def test_who_is_not_there_is_told_at_once() -> None:
+def test_a_missing_endpoint_is_reported_at_once() -> None:
     began = time.monotonic()
-    told = ran("--namesrv", f"{LOOPBACK}:{free_ports()[0]}", "--clients", "java-4.9.7", expected=3)
-    assert "name server" in told
+    printed = ran("--namesrv", f"{LOOPBACK}:{free_ports()[0]}", "--clients", "java-4.9.7", expected=3)
+    assert "name server" in printed
     assert time.monotonic() - began < 120
 
 
-def test_wrong_use_is_told_in_one_line(endpoint: Endpoint) -> None:
+def test_wrong_use_is_reported_in_one_line(endpoint: Endpoint) -> None:
     address = ("--namesrv", endpoint.namesrv)
     assert "there is none; clients are java-4.4.0" in ran(*address, "--clients", "cobol", expected=2)
     assert "none matches" in ran(*address, "--scenarios", "send.sink", expected=2)

@@ -1,4 +1,4 @@
-"""The command lines of `mqadmin` that both endpoints are asked, as data.
+"""The command lines of `mqadmin` that run at both endpoints, as data.
 
 Theory: the commands run in this order on both endpoints, so each finds the state that those before it left. In a line,
 `{name}` is a value of the endpoint or of the prepared state (see `Scene`). A command that this endpoint answers in
@@ -45,8 +45,8 @@ def _of_5x(*lines: str, varies: str = "") -> tuple[Command, ...]:
     return tuple(Command(line=line, varies=varies, versions=("5.5.0",), broker="5.5.0") for line in lines)
 
 
-def _asking_351(*lines: str, varies: str = "") -> tuple[Command, ...]:
-    """Commands whose 5.5.0 tool asks for one topic's configuration."""
+def _by_tool(*lines: str, varies: str = "") -> tuple[Command, ...]:
+    """Commands whose 5.5.0 tool sends other requests: for one topic's configuration, and to reset at the broker."""
     return _commands(*lines, varies=varies, versions=("4.9.7",)) + _of_5x(*lines, varies=varies)
 
 
@@ -74,7 +74,7 @@ MAKING: Final = _commands(
 )
 _TOPICS: Final = (
     *_commands("topicList", "topicList -c", varies=_HALF),
-    *_asking_351("topicStatus -t {topic}", "topicStatus -t {topic}Cluster"),
+    *_by_tool("topicStatus -t {topic}", "topicStatus -t {topic}Cluster"),
     *_commands(
         "topicStatus -t {topic}Unknown",
         "topicRoute -t {topic}",
@@ -156,7 +156,7 @@ _GROUPS: Final = (
         "consumerStatus -g {group}Unknown",
     ),
     *_commands("consumerStatus -g {group}Live -i {client_id}", "consumerProgress", varies=_SOON),
-    *_asking_351("consumerProgress -g {group}Live", "consumerProgress -g {group}Live -s true", varies=_SOON),
+    *_by_tool("consumerProgress -g {group}Live", "consumerProgress -g {group}Live -s true", varies=_SOON),
     *_commands(
         "consumerProgress -g {group}",
         "consumerProgress -g {group}Unknown",
@@ -165,15 +165,20 @@ _GROUPS: Final = (
         "cloneGroupOffset -s {group} -d {group}Copy -t {topic} -o true",
         "cloneGroupOffset -s {group} -d {group}Copy -t {topic}",
         "consumerProgress -g {group}Copy",
-        "resetOffsetByTime -g {group} -t {topic} -s 0",
-        "consumerProgress -g {group}",
-        "resetOffsetByTime -g {group} -t {topic} -s now",
-        "resetOffsetByTime -g {group}Live -t {topic} -s 0",
-        "resetOffsetByTime -g {group}Unknown -t {topic} -s 0",
-        "skipAccumulatedMessage -g {group} -t {topic}",
-        "skipAccumulatedMessage -g {group}Live -t {topic} -f true",
-        "consumerProgress -g {group}",
     ),
+    *_by_tool("resetOffsetByTime -g {group} -t {topic} -s 0"),
+    *_commands("consumerProgress -g {group}"),
+    *_by_tool("resetOffsetByTime -g {group} -t {topic} -s now"),
+    *_commands("resetOffsetByTime -g {group}Live -t {topic} -s 0"),
+    *_commands("resetOffsetByTime -g {group}Unknown -t {topic} -s 0", versions=("4.9.7",)),
+    Command(
+        line="resetOffsetByTime -g {group}Unknown -t {topic} -s 0",
+        versions=("5.5.0",),
+        broker="5.5.0",
+        differs="a group that is not known is reset too",
+    ),
+    *_by_tool("skipAccumulatedMessage -g {group} -t {topic}"),
+    *_commands("skipAccumulatedMessage -g {group}Live -t {topic} -f true", "consumerProgress -g {group}"),
 )
 _NUMBERS: Final = r"-?\d+(\.\d+)?(E-?\d+)?"
 # What one broker prints and the other does not, and what is not there in a broker's first minute.

@@ -88,17 +88,7 @@ def large(*, clients: int = 8, bad: float = 0.06, evidence: int = 1, reference: 
                 outcome = Outcome.NOT_OFFERED if fine else Outcome.PASS
                 reason = results[-1].reason if fine else ""
                 attempts = () if fine else (Attempt(passed=True, seconds=1.1),)
-                results.append(
-                    Result(
-                        scenario=scenario.id,
-                        client=client.id,
-                        side=Side.REFERENCE,
-                        outcome=outcome,
-                        reason=reason,
-                        seconds=1.1,
-                        attempts=attempts,
-                    )
-                )
+                results.append(_made(scenario, client, outcome, reason, 1.1, attempts, (), Side.REFERENCE))
     return Results(
         started=STARTED,
         seconds=713.4,
@@ -168,11 +158,12 @@ def _made(
     seconds: float,
     attempts: tuple[Attempt, ...],
     differences: tuple[Difference, ...],
+    side: Side = Side.ENDPOINT,
 ) -> Result:
     return Result(
         scenario=scenario.id,
         client=client.id,
-        side=Side.ENDPOINT,
+        side=side,
         outcome=outcome,
         reason=reason,
         seconds=seconds,
