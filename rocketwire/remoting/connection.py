@@ -34,6 +34,20 @@ _AT_ONCE: Final = 64
 _UNWATCHED: Final = contextlib.nullcontext()
 
 
+def connected_socket(what: str, address: Address, timeout: float, tls: ssl.SSLContext | None) -> socket.socket:
+    """A socket that is connected to an address within so many seconds, and encrypted with `tls`.
+
+    Raises:
+        NotReached: there is none; `what` names the peer.
+    """
+    try:
+        connected = socket.create_connection((address.host, address.port), timeout)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connected if tls is None else tls.wrap_socket(connected, server_hostname=address.host)
+    except (OSError, UnicodeError) as error:
+        raise NotReached(what, f"cannot be reached: {reason(error)}") from error
+
+
 class BlockingConnection:
     """A connection; `what` names the peer in errors, as `broker` or `name server`.
 
@@ -59,14 +73,8 @@ class BlockingConnection:
         self._waiting = f"waiting for an answer of {self.what}"
         self._session = ClientSession(credentials=credentials)
         self._answers: dict[int, Response | None] = {}  # of all requests whose answer is wanted
-        try:
-            with during(f"connecting to {self.what}"):
-                self._socket = socket.create_connection((address.host, address.port), timeout)
-                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if tls is not None:
-                    self._socket = tls.wrap_socket(self._socket, server_hostname=address.host)
-        except (OSError, UnicodeError) as error:
-            raise NotReached(self.what, f"cannot be reached: {reason(error)}") from error
+        with during(f"connecting to {self.what}"):
+            self._socket = connected_socket(self.what, address, timeout, tls)
 
     def __enter__(self) -> Self:
         """Close it at the end of a `with`."""

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from typing import Final, NamedTuple
 
-from rocketwire.remoting.errors import NotReached
+from rocketwire.remoting.connection import connected_socket
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.errors import WireError
@@ -37,13 +37,7 @@ class ReplayConnection:
     """
 
     def __init__(self, address: Address, *, timeout: float, tls: ssl.SSLContext | None) -> None:
-        try:
-            self._socket = socket.create_connection((address.host, address.port), timeout)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if tls is not None:
-                self._socket = tls.wrap_socket(self._socket, server_hostname=address.host)
-        except (OSError, UnicodeError) as error:
-            raise NotReached(str(address), f"cannot be reached: {getattr(error, 'strerror', None) or error}") from error
+        self._socket = connected_socket(str(address), address, timeout, tls)
         self._encrypted = tls is not None
         self._timeout = timeout
         self._reader = FrameReader()

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import click
 
-from rocketwire.cli.output import count_of, json_line, json_option
-from rocketwire.cli.table import TableColumn, print_table
+from rocketwire.cli.output import count_of, json_option
+from rocketwire.cli.table import TableColumn, print_rows
 
 _EPILOG: Final = """\
 \b
@@ -25,34 +25,30 @@ Examples:
 @json_option
 def command(*, what: str | None, as_json: bool) -> int:
     """Print the scenarios, one a line, or the features or clients."""
+    columns: tuple[TableColumn, ...]
     rows = {"features": _features, "clients": _clients}.get(what or "", _scenarios)()
-    if as_json:
-        for row in rows:
-            json_line(row)
-        return 0
-
     if what == "clients":
         columns = (
-            TableColumn("CLIENT"),
-            TableColumn("NAME", least=12),
-            TableColumn("WHERE", least=6),
-            TableColumn("HERE", least=20),
+            TableColumn("CLIENT", of="id"),
+            TableColumn("NAME", of="name", least=12),
+            TableColumn("WHERE", of=lambda row: ", ".join(row["where"]), least=6),
+            TableColumn("HERE", of=_here, least=20),
         )
-        print_table(columns, ((row["id"], row["name"], ", ".join(row["where"]), _here(row)) for row in rows))
     elif what == "features":
-        table = (TableColumn("FEATURE"), TableColumn("NAME", least=12), TableColumn("SCENARIOS", right=True))
-        print_table(table, ((row["id"], row["name"], str(row["scenarios"])) for row in rows))
-    else:
-        needs = TableColumn("NEEDS", least=10, spare=1)
-        print_table(
-            (
-                TableColumn("SCENARIO", least=20),
-                TableColumn("LIMIT", right=True),
-                needs,
-                TableColumn("PROVES", least=30),
-            ),
-            ((row["id"], f"{row['limit']:.0f} s", ", ".join(row["needs"]), row["proves"]) for row in rows),
+        columns = (
+            TableColumn("FEATURE", of="id"),
+            TableColumn("NAME", of="name", least=12),
+            TableColumn("SCENARIOS", of="scenarios", right=True),
         )
+    else:
+        columns = (
+            TableColumn("SCENARIO", of="id", least=20),
+            TableColumn("LIMIT", of=lambda row: f"{row['limit']:.0f} s", right=True),
+            TableColumn("NEEDS", of=lambda row: ", ".join(row["needs"]), least=10, spare=1),
+            TableColumn("PROVES", of="proves", least=30),
+        )
+    print_rows(rows, columns, as_json=as_json)
+    if what is None and not as_json:
         print(count_of(len(rows), "scenario"))
     return 0
 

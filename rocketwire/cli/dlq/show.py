@@ -12,7 +12,7 @@ from rocketwire.cli.online import ClusterAccess, online_command
 from rocketwire.cli.output import CountedWarnings, json_line, number, warn, warn_empty
 from rocketwire.cli.parameter_types import GROUP
 from rocketwire.cli.shown_message import body_of, json_object
-from rocketwire.cli.table import TableColumn, print_table
+from rocketwire.cli.table import TableColumn, print_rows, print_table
 from rocketwire.cli.times import shown
 
 if TYPE_CHECKING:
@@ -41,11 +41,14 @@ def list_command(endpoint: ClusterAccess, *, empty_too: bool, as_json: bool) -> 
         topics = [topic for topic in cluster.topics() if topic.startswith(DEAD_LETTER_PREFIX)]
         found = [_dead_letters(endpoint, topic) for topic in topics]
     found = [each for each in found if each.messages or empty_too]
-    if as_json:
-        for each in found:
-            json_line(asdict(each))
-    elif found:
-        _print_list(found)
+    columns = (
+        TableColumn("GROUP", of="group", least=12),
+        TableColumn("MESSAGES", of=lambda row: number(row["messages"]), right=True),
+        TableColumn("NOT RESENT", of=lambda row: number(row["not_resent"]), right=True, spare=1),
+        TableColumn("OLDEST (UTC)", of=lambda row: shown(row["oldest"]), time=True, least=16),
+        TableColumn("NEWEST (UTC)", of=lambda row: shown(row["newest"]), time=True, least=16),
+    )
+    print_rows([asdict(each) for each in found], columns, as_json=as_json)
     if not found:
         warn_empty("dead letters")
     return 0 if found else INCOMPLETE
@@ -89,21 +92,6 @@ def _dead_letters(endpoint: ClusterAccess, topic: str) -> DeadLetters:
                         times.append(found.message.store_timestamp)
     group = topic.removeprefix(DEAD_LETTER_PREFIX)
     return DeadLetters(group, topic, messages, not_resent, min(times, default=None), max(times, default=None))
-
-
-def _print_list(found: list[DeadLetters]) -> None:
-    columns = (
-        TableColumn("GROUP", least=12),
-        TableColumn("MESSAGES", right=True),
-        TableColumn("NOT RESENT", right=True, spare=1),
-        TableColumn("OLDEST (UTC)", time=True, least=16),
-        TableColumn("NEWEST (UTC)", time=True, least=16),
-    )
-    rows = (
-        (each.group, number(each.messages), number(each.not_resent), shown(each.oldest), shown(each.newest))
-        for each in found
-    )
-    print_table(columns, rows)
 
 
 _LAST: Final = 10
