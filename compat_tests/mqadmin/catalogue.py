@@ -54,8 +54,11 @@ def _by_tool(*lines: str, varies: str = "") -> tuple[Command, ...]:
 _TABLES: Final = r"(?<=/dataVersion/counter = )\d+|(?<=Ordered/order = )\w+"
 # Made at the first check of transactions.
 _HALF: Final = r"^(DefaultCluster )?RMQ_SYS_TRANS_HALF_TOPIC"
-# The retry queue's first commit, a rate, a client's statistics, and how a consumer that has left ended.
-_SOON: Final = r"^%RETRY%.*|^mqadmin\dLive \d+ OFFLINE.*|(?<= CLUSTERING )\d+|Consume TPS: [\d.]+|(\d+\.\d\d ){5}"
+# The retry queue's first commit, a rate, a client's statistics, and how soon a consumer that has left is gone.
+_SOON: Final = (
+    r"^%RETRY%.*|^mqadmin\dLive \d+ OFFLINE.*|(?<=Fetch )\d .+"
+    r"|(?<= CLUSTERING )\d+|Consume TPS: [\d.]+|(\d+\.\d\d ){5}"
+)
 
 # The producers inside of tools that ran before: one that has left is listed until the broker has seen it go.
 _TOOLS: Final = r"^producer group \(CLIENT_INNER_PRODUCER\).*"
