@@ -190,7 +190,7 @@ class DelayDelivery:
         offset, entries = self._store.queue_entries(names.SCHEDULE_TOPIC, level - 1, wanted, most)
         if offset != wanted:
             log.error(
-                "delay level %(delay_level)d: goes on at offset %(offset)d, for there is none %(wanted_offset)d",
+                "delay level %(delay_level)d: continues at offset %(offset)d, because %(wanted_offset)d does not exist",
                 {"delay_level": level, "offset": offset, "wanted_offset": wanted},
             )
             self._progress.advance(level, offset)

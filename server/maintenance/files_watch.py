@@ -82,7 +82,7 @@ class MissingFilesWatch:
         if text is not None and text != self._refusal:
             log.error("%(reason)s; messages are refused", {"reason": text})
         elif text is None and self._refusal is not None:
-            log.info("the store's files are there again, messages are taken")
+            log.info("the store's files exist again, messages are taken")
         self._refusal = text
 
     async def _tell_others(self, refusal: StoreError | None) -> None:
@@ -95,7 +95,7 @@ class MissingFilesWatch:
             if not error.replaced and await self._run_sync(self._store.path_exists, path):
                 del met[path]
                 if path in self._logged:
-                    log.info("%(file)s is there again", {"file": path})
+                    log.info("%(file)s exists again", {"file": path})
                     self._logged.remove(path)
 
     async def _write_tables(self) -> None:

@@ -80,7 +80,7 @@ class PullPlan(NamedTuple):
 
 
 class KernelPulls:
-    """The kernel's `PopEmulation` of one broker.
+    """The kernel's `Pulls` of one broker.
 
     Attributes:
         native: The kernel's object, to which the hub offers frames.

@@ -37,7 +37,7 @@ Examples:
 @store_directory
 @json_option
 def command(directory: str, commitlog: str | None, *, as_json: bool) -> int:
-    """Tell what a store directory is and what is in it. Times are UTC."""
+    """Describe a store directory and its contents. Times are UTC."""
     from rocketwire.store.offline.plan.overview import overview
 
     store = opened(directory, commitlog)

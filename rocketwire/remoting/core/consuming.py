@@ -172,7 +172,7 @@ class PushConsumerCore:
     def _rebalance_topic(self, topic: str) -> Operation[bool]:
         """Take this member's queues of a topic, and give up others; false: try again soon.
 
-        The route is requested anew: members that share out different queues leave some to nobody,
+        The route is requested again: members that share out different queues leave some to nobody,
         and have others twice.
         """
         self.client.expire_route(topic)

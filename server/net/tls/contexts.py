@@ -125,7 +125,7 @@ class TlsContexts:
         try:
             self._context = await self._run_sync(load_context, self._settings)
         except TlsInvalid as error:
-            log.warning("TLS goes on with the former certificate: %(reason)s", {"reason": error})
+            log.warning("TLS keeps the former certificate: %(reason)s", {"reason": error})
         else:
             log.info("TLS: the certificate in %(file)s is loaded again", {"file": self._settings.cert_path})
 

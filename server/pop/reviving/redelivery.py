@@ -72,7 +72,7 @@ class Redelivery:
     ) -> None:
         self.counts = PopCounts()
         self.losses = LossLog(log, logging.WARNING)
-        self.faults = JobFaults("messages that were popped come again later")
+        self.faults = JobFaults("popped messages are redelivered later")
         self._store = state.store
         self._storing = state.storing
         self._offsets = state.offsets
@@ -209,7 +209,7 @@ class Redelivery:
         point = pending.point
         self.counts.lost += 1
         queue = f"queue {point.queue_id} of topic {point.topic}"
-        self.losses.add(f"group {point.group}: message {offset} of {queue} does not come again")
+        self.losses.add(f"group {point.group}: message {offset} of {queue} is not redelivered")
         del pending.unacked[offset]
 
     def _message(self, topic: str, queue_id: int, offset: int, before: int) -> StoredMessage | None:

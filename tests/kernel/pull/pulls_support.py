@@ -1,4 +1,4 @@
-"""What tests of `PopEmulation` share: requests, and the kernel beside its twin over one store."""
+"""What tests of `Pulls` share: requests, and the kernel beside its twin over one store."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Asking(NamedTuple):
 
 
 class Twins:
-    """The kernel's `PopEmulation` over a store, and the same asked of Python."""
+    """The kernel's `Pulls` over a store, and the same asked of Python."""
 
     def __init__(self, store: MessageStore, limits: FetchLimits = LIMITS) -> None:
         clock = Clock()
@@ -111,7 +111,7 @@ class Twins:
         self.pulls = self.kernel_pulls()
 
     def kernel_pulls(self, **changes: Any) -> Any:
-        """A `PopEmulation` over the store, with some arguments changed."""
+        """A `Pulls` over the store, with some arguments changed."""
         arguments: dict[str, Any] = {
             "plan": self._plan,
             "plan_offset": self._plan_offset,

@@ -117,7 +117,7 @@ def test_it_keeps_nothing_alive(store: MessageStore) -> None:
 
 
 def leads_back(store: MessageStore, *, forgotten: bool) -> weakref.ref[Any]:
-    """A `PopEmulation` whose plans lead to it: what it asks, which goes when it does."""
+    """A `Pulls` whose plans lead to it: what it asks, which goes when it does."""
     twins = Twins(store)
     plan = twins._plan
 

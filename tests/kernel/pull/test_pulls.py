@@ -1,4 +1,4 @@
-"""`PopEmulation` against its twin: what it answers is what the store's own reading gives; the rest is Python's."""
+"""`Pulls` against its twin: what it answers is what the store's own reading gives; the rest is Python's."""
 
 from __future__ import annotations
 

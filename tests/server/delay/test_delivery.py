@@ -196,7 +196,7 @@ def test_an_offset_outside_the_queue_is_put_right(
     delays.reopen()
     delays.pass_time(1000)
     assert delays.delivered() == expected
-    assert ("goes on at offset" in caplog.text) is (written in {-5, 9})
+    assert ("continues at offset" in caplog.text) is (written in {-5, 9})
     delays.send(b"later", 1)
     delays.pass_time(1000)
     assert delays.delivered() == [*expected, b"later"]

@@ -104,7 +104,7 @@ async def test_a_refusal_is_told_once_and_its_end(
     assert said(caplog) == [f"ERROR /s {GONE}; messages are refused"]
     store.refusal, store.missing = None, set()
     await seconds(5)
-    assert said(caplog) == ["INFO the store's files are there again, messages are taken"]
+    assert said(caplog) == ["INFO the store's files exist again, messages are taken"]
     assert store.missing_files == {}
     nursery.cancel_scope.cancel()
 
@@ -119,9 +119,9 @@ async def test_what_was_over_before_the_look_is_told(
     await seconds(2)
     assert said(caplog) == [
         f"ERROR /s/commitlog {GONE}; messages are refused",
-        "INFO the store's files are there again, messages are taken",
+        "INFO the store's files exist again, messages are taken",
         f"ERROR /s/consumequeue/T/0 {GONE}",
-        "INFO /s/consumequeue/T/0 is there again",
+        "INFO /s/consumequeue/T/0 exists again",
     ]
     nursery.cancel_scope.cancel()
 
@@ -138,7 +138,7 @@ async def test_what_requests_meet_is_told_once(
     assert said(caplog) == [f"ERROR /s/index {GONE}"]
     store.missing = set()
     await seconds(2)
-    assert said(caplog) == ["INFO /s/index is there again"]
+    assert said(caplog) == ["INFO /s/index exists again"]
     replaced = StoreGone("/s/consumequeue/T/0/0", replaced=True)
     for _ in range(5):
         store.on_store_error(replaced)

@@ -238,8 +238,8 @@ async def test_while_certificate_and_key_do_not_fit_the_former_ones_are_used(
     assert [
         record.getMessage().partition(": ")[0] for record in caplog.records if record.levelno >= logging.WARNING
     ] == [
-        "TLS goes on with the former certificate",
-        "TLS goes on with the former certificate",
+        "TLS keeps the former certificate",
+        "TLS keeps the former certificate",
     ]
 
 

@@ -134,7 +134,7 @@ async def test_one_that_can_never_be_stored_is_given_up(
     monkeypatch.setattr(filled_room.storing, "append", too_large)
     with caplog.at_level(logging.WARNING):
         await pass_ms(filled_room, 600)
-    assert "message 1 of queue 0 of topic T does not come again" in caplog.text
+    assert "message 1 of queue 0 of topic T is not redelivered" in caplog.text
     assert (reviver(filled_room).pending, reviver(filled_room).counts.lost) == (0, 1)
 
 
