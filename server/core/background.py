@@ -2,18 +2,16 @@
 
 Back-checks, messages that are overdue, expiry and the like may pile up in any number. Each such task gives its work to
 the one `BackgroundBudget` of the broker, as a generator that yields after each small piece. The budget runs one slice
-at a time, whichever tasks have work. While requests come, all slices together take `SHARE` of the event loop's time,
-and besides what the loop would have waited in, up to `MOST_SHARE`; while none come, they take all of it.
-
-How busy requests keep the loop is measured, not declared: by the count of requests served, whatever way they came in,
-and by the time that the loop spends waiting for its sockets.
+at a time, whichever tasks have work. While requests come, all slices together take `SHARE` of the event loop's time;
+while none come, they take all of it. Whether requests come is seen by the count of those served, whatever way they came
+in.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import Final, TypeVar
 
 import trio
@@ -21,11 +19,9 @@ import trio
 T = TypeVar("T")
 
 SHARE: Final = 0.2
-"""The part of the loop's time that background work may take while requests keep the loop busy."""
-MOST_SHARE: Final = 0.5
-"""The part that it may take while requests come and leave the loop idle for most of the time: then the rest between two
-slices is as long as a slice, enough to serve a request that arrived meanwhile in all of its steps."""
-BUSY_SLICE_SECONDS: Final = 0.000_15
+"""The part of the loop's time that background work may take while requests come, even if they leave the loop idle. The
+rest after a slice is four times as long: enough to serve a request in all of its steps, which waits for one slice."""
+BUSY_SLICE_SECONDS: Final = 0.000_1
 """How long a slice is while requests come: less than the time that a client waits for its answer anyway."""
 QUIET_SLICE_SECONDS: Final = 0.002
 """How long a slice is while none come: the first request waits for it."""
@@ -33,25 +29,6 @@ _QUIET_SECONDS: Final = 0.02
 """After this time without a request the loop is quiet."""
 OVERDUE_MS: Final = 1000
 """A delivery that is later than this is background work. Before, it is what requests asked for, and is done in time."""
-_SMOOTHING: Final = 0.1
-"""How much of the estimate of the idle time each new measurement replaces."""
-
-
-class IdleTime(trio.abc.Instrument):
-    """Measures how long the event loop waits for its sockets, in seconds by `now`."""
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        self.seconds = 0.0
-        self._now = now
-        self._began = math.inf
-
-    def before_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - trio's interface
-        """Note when a wait begins."""
-        self._began = self._now()
-
-    def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - trio's interface
-        """Add the wait that ended."""
-        self.seconds += max(0.0, self._now() - self._began)
 
 
 class BackgroundBudget:
@@ -80,11 +57,6 @@ class BackgroundBudget:
         self._seen = requests()
         self._quiet_from = -math.inf
         self._rests_until = -math.inf
-        self._tasks = 0
-        self._idle = IdleTime(now)
-        #: The part of the time that the loop was idle lately, and what it is measured from.
-        self._idle_part = 0.0
-        self._measured: tuple[float, float] | None = None
 
     def is_busy(self) -> bool:
         """Whether requests came just now, so that slices are short: pieces of work should be small then."""
@@ -100,7 +72,7 @@ class BackgroundBudget:
         Raises:
             Exception: what the generator raises.
         """
-        with contextlib.closing(steps), self._measuring():
+        with contextlib.closing(steps):
             while True:
                 async with self._turn:
                     await self._rest()
@@ -137,36 +109,11 @@ class BackgroundBudget:
     def _note_slice(self, began: float) -> None:
         """Decide how long the rest is that follows a slice which ends now."""
         now = self.now()
-        self._measure(now)
         self._quiet_from += now - began  # no request could be served meanwhile
         if not self.is_busy():
             self._rests_until = now
             return
-        share = min(MOST_SHARE, SHARE + self._idle_part)
-        self._rests_until = now + (now - began) * (1 / share - 1)
-
-    def _measure(self, now: float) -> None:
-        """Update the part of the time that the loop is idle, from the end of the slice before."""
-        if self._measured is not None:
-            since, idle = self._measured
-            if now > since:
-                part = (self._idle.seconds - idle) / (now - since)
-                self._idle_part += _SMOOTHING * (part - self._idle_part)
-        self._measured = now, self._idle.seconds
-
-    @contextlib.contextmanager
-    def _measuring(self) -> Iterator[None]:
-        """Measure idle time while there is background work: it costs a little in each pass of the loop."""
-        self._tasks += 1
-        if self._tasks == 1:
-            trio.lowlevel.add_instrument(self._idle)
-        try:
-            yield
-        finally:
-            self._tasks -= 1
-            if not self._tasks:
-                trio.lowlevel.remove_instrument(self._idle)
-                self._measured = None
+        self._rests_until = now + (now - began) * (1 / SHARE - 1)
 
 
 def as_steps(steps: Iterable[None]) -> Generator[None, None, None]:

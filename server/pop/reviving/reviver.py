@@ -31,7 +31,7 @@ _OVERDUE_GROUP: Final = 64
 _SMALL_GROUP: Final = 8
 #: Most records that are read together, and while requests come.
 _READ_AT_ONCE: Final = 64
-_READ_IN_A_SLICE: Final = 8
+_READ_IN_A_SLICE: Final = 4
 #: Records of one queue that were not read yet; the timer delivers them in groups.
 _MANY_BEHIND: Final = 4096
 #: A redelivery in time is so late, for it waits for all that the timer delivers.
