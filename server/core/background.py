@@ -60,8 +60,12 @@ class BackgroundBudget:
 
     def is_busy(self) -> bool:
         """Whether requests came just now, so that slices are short: pieces of work should be small then."""
-        self._look(self.now())
-        return self.now() < self._quiet_from
+        now = self.now()
+        count = self._requests()
+        if count != self._seen:
+            self._seen = count
+            self._quiet_from = now + _QUIET_SECONDS
+        return now < self._quiet_from
 
     async def carry_out(self, steps: Generator[None, None, T]) -> T:
         """Run a generator to its end in slices; return its value.
@@ -100,20 +104,11 @@ class BackgroundBudget:
         while (left := self._rests_until - self.now()) > 0:
             await self._sleep(left)
 
-    def _look(self, now: float) -> None:
-        count = self._requests()
-        if count != self._seen:
-            self._seen = count
-            self._quiet_from = now + _QUIET_SECONDS
-
     def _note_slice(self, began: float) -> None:
         """Decide how long the rest is that follows a slice which ends now."""
         now = self.now()
         self._quiet_from += now - began  # no request could be served meanwhile
-        if not self.is_busy():
-            self._rests_until = now
-            return
-        self._rests_until = now + (now - began) * (1 / SHARE - 1)
+        self._rests_until = now + (now - began) * (1 / SHARE - 1) if self.is_busy() else now
 
 
 def as_steps(steps: Iterable[None]) -> Generator[None, None, None]:
