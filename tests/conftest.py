@@ -26,7 +26,7 @@ _MEMORY_BYTES: Final = 4 << 30
 """What must be free there: containers often have 64 MiB."""
 
 _DURATIONS: Final = Path(__file__).with_name("durations.json")
-"""Seconds by file and function of what takes 0.02 s or more; written by `python -m tools.durations`."""
+"""Seconds by file and function of the unit tests that take long; written by `python -m tools.durations`."""
 _UNTRACED_SECONDS: Final = 0.1
 """Coverage is measured without tests that take so long: tracing doubles that, and the others cover what is wanted."""
 _COVERED_WHOLE: Final = ("tests/wire/", "tests/store/layout/")

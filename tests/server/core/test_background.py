@@ -17,7 +17,7 @@ from rocketwire.server.core.background import (
 from tests.server.busy_loop import BusyLoop
 from tests.server.harness import mock_clock
 
-PIECE = 0.000_02
+PIECE = 0.000_05
 
 
 async def test_one_piece_is_called_and_its_error_raised() -> None:

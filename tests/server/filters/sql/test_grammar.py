@@ -245,7 +245,7 @@ def test_dashes_that_begin_no_comment_are_counted() -> None:
 )
 def test_others_wait_shortly_for_the_most_costly_expression(expression: str) -> None:
     parse("a = 1")  # makes the parser
-    seconds = min(_seconds_of(expression) for _ in range(5))  # a collection of garbage may be in one
+    seconds = min(_seconds_of(expression) for _ in range(5))  # others and the collector disturb some
     assert within(seconds, 0.05)
 
 
