@@ -70,7 +70,7 @@ class AsyncChannel:
     ) -> None:
         self._state = ChannelState(peer, settings)
         self._stream = stream
-        self._sending = anyio.Lock()
+        self._sending = anyio.Lock(fast_acquire=True)
         self._timeout = settings.timeout
         self._on_request = on_request
         self.own_host = own_host

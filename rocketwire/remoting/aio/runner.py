@@ -204,7 +204,10 @@ class AsyncRunner:
 
     async def _channel(self, peer: RemoteServer) -> AsyncChannel:
         """The connection to a peer, made if there is none."""
-        async with self._connecting.setdefault(peer.address, anyio.Lock()):
+        channel = self._channels.get(peer.address)
+        if channel is not None and channel.is_open:
+            return channel
+        async with self._connecting.setdefault(peer.address, anyio.Lock(fast_acquire=True)):
             channel = self._channels.get(peer.address)
             if channel is None or not channel.is_open:
                 if self._tasks is None:
