@@ -159,7 +159,7 @@ def _register(name_server: str, body: bytes) -> tuple[int, Frame]:
         body_crc32=body_crc(body),
     )
     with Caller(name_server) as client:
-        answer = client.ask(RequestCode.REGISTER_BROKER, encode_ext(header), body)
+        answer = client.request(RequestCode.REGISTER_BROKER, encode_ext(header), body)
     assert answer.header.code == ResponseCode.SUCCESS, answer
     return 1, answer
 

@@ -15,15 +15,15 @@ from typing import Final, Self
 
 from rocketwire.compat.brokers.endpoint import Apache, Endpoint, running
 from rocketwire.wire.facts.codes import FLAG_RESPONSE
-from tests.server.header_bases import ACCOUNTS, accounts_asked, all_asked
+from tests.server.header_bases import ACCOUNTS, examine_all, examine_with_accounts
 from tests.server.header_variants import (
-    Examining,
+    Examination,
     Outcomes,
-    Question,
-    Told,
+    ServerAnswer,
+    ServerRequest,
     answer_of_client,
     packed,
-    taken_apart,
+    parse_frame,
     unpacked,
 )
 from tests.wire.golden import HEADER_VARIANTS
@@ -46,20 +46,20 @@ class _Connection:
         self._stream.close()
         self._socket.close()
 
-    def ask(self, question: Question) -> Told:
+    def ask(self, question: ServerRequest) -> ServerAnswer:
         try:
             self._socket.sendall(question.frame)
             while True:
-                opaque, flag, told = taken_apart(self._received())
+                opaque, flag, told = parse_frame(self._received())
                 if not flag & FLAG_RESPONSE:
                     answer = answer_of_client(opaque, flag, told)
                     self._socket.sendall(answer or b"")
                 elif opaque == question.opaque:
                     return told
         except TimeoutError:
-            return Told(None)
+            return ServerAnswer(None)
         except ConnectionError:
-            return Told(None, closed=True)
+            return ServerAnswer(None, closed=True)
 
     def _received(self) -> bytes:
         head = self._stream.read(4)
@@ -75,7 +75,7 @@ class _Asked:
         self._addresses = {True: endpoint.broker, False: endpoint.namesrv}
         self._connections: dict[bool, _Connection] = {}
 
-    def run(self, script: Examining) -> None:
+    def run(self, script: Examination) -> None:
         with contextlib.suppress(StopIteration), contextlib.ExitStack() as stack:
             question = next(script)
             while True:
@@ -93,12 +93,12 @@ def _outcomes(folder: Path) -> Outcomes:
     """The answers of new Apache brokers to all variants: one without access control, and one with it."""
     outcomes = Outcomes()
     with running(Apache(folder / "open")) as endpoint:
-        _Asked(endpoint).run(all_asked(outcomes))
+        _Asked(endpoint).run(examine_all(outcomes))
     conf = folder / "guarded" / "home" / "conf"
     conf.mkdir(parents=True)
     (conf / "plain_acl.yml").write_text(ACCOUNTS, "utf-8")
     with running(Apache(folder / "guarded", settings={"aclEnable": "true"})) as endpoint:
-        _Asked(endpoint).run(accounts_asked(outcomes))
+        _Asked(endpoint).run(examine_with_accounts(outcomes))
     return outcomes
 
 

@@ -92,7 +92,7 @@ class Endpoint:
     def has(self, count: int) -> bool:
         """Whether so many messages are in the topic."""
         with Caller(self._process.broker) as caller:
-            ends = [caller.ask(30, {"topic": TOPIC, "queueId": str(queue)}) for queue in range(QUEUES)]
+            ends = [caller.request(30, {"topic": TOPIC, "queueId": str(queue)}) for queue in range(QUEUES)]
         return sum(int((end.header.ext or {})["offset"]) for end in ends) >= count
 
     def kill(self) -> None:

@@ -347,7 +347,7 @@ def test_a_program_starts_it_on_free_ports(tmp_path: Path) -> None:
             assert json.loads(file.read_text()) == told
             assert (told["pid"], told["store"]) == (started.pid, str(tmp_path / "s"))
             with Caller(told["namesrv"]) as name_server, Caller(told["broker"]) as broker:
-                assert told["broker"].encode() in bytes(name_server.ask(RequestCode.GET_BROKER_CLUSTER_INFO).body)
+                assert told["broker"].encode() in bytes(name_server.request(RequestCode.GET_BROKER_CLUSTER_INFO).body)
                 broker.create_topic("T")
             with urlopen(f"http://{told['http']}/readyz", timeout=60) as answer:
                 assert answer.status == 200

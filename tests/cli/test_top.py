@@ -43,9 +43,9 @@ def endpoint(tmp_path: Path) -> Iterator[Addresses]:
             caller.send("Quiet", b"x")
             for queue_id, offset in ((0, 3), (1, 2)):
                 fields = {"consumerGroup": "G", "topic": "Busy", "queueId": str(queue_id), "commitOffset": str(offset)}
-                assert caller.ask(RequestCode.UPDATE_CONSUMER_OFFSET, fields).header.code == 0
+                assert caller.request(RequestCode.UPDATE_CONSUMER_OFFSET, fields).header.code == 0
             group = b'{"groupName": "G", "retryMaxTimes": 16}'
-            assert caller.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=group).header.code == 0
+            assert caller.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=group).header.code == 0
         yield addresses
 
 

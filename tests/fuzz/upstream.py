@@ -134,13 +134,13 @@ class Lied:
         self._upstream.options = 0
         await _pass(_LATE_SECONDS, steps=3)
         with contextlib.closing(Client(self._proxy.standing.listened)) as names:
-            answer = await names.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+            answer = await names.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
             assert answer.header.code == 0
             assert str(self._port.port).encode() in bytes(answer.body)
         with contextlib.closing(Client(self._port)) as broker:
             assert (await broker.send("T")).header.code == 0
         with contextlib.closing(self._server.broker()) as client:
-            assert (await client.ask(RequestCode.GET_BROKER_CONFIG)).header.code == 0
+            assert (await client.request(RequestCode.GET_BROKER_CONFIG)).header.code == 0
 
     async def _ask_by_remoting(self) -> None:
         with contextlib.closing(Client(self._proxy.standing.listened)) as names:

@@ -295,7 +295,7 @@ class Client:
         header = Header(code=code, opaque=opaque, flag=flag, version=version, ext=ext)
         return encode_frame(header, body, serialize_type)
 
-    async def ask(self, code: int, ext: dict[str, str] | None = None, body: bytes = b"", **options: Any) -> Frame:
+    async def request(self, code: int, ext: dict[str, str] | None = None, body: bytes = b"", **options: Any) -> Frame:
         """Send a request and wait for its answer; one-way requests of the server are put aside in `pushes`."""
         opaque = next(self._opaques)
         await self.write(self.frame(code, ext, body, opaque=opaque, **options))
@@ -303,9 +303,13 @@ class Client:
         assert answer.header.opaque == opaque
         return answer
 
-    async def tell(self, code: int, ext: dict[str, str] | None = None, body: bytes = b"", **options: Any) -> None:
+    async def send_oneway(
+        self, code: int, ext: dict[str, str] | None = None, body: bytes = b"", **options: Any
+    ) -> None:
         """Send a one-way request."""
         await self.write(self.frame(code, ext, body, flag=FLAG_ONEWAY, **options))
+
+    ask, tell = request, send_oneway  # until all tests use the new names
 
     async def receive(self) -> Frame:
         """The next answer."""
@@ -371,19 +375,19 @@ class Client:
 
     async def create_topic(self, topic: str, queues: int = 1, *, perm: int = 6, **changes: Any) -> None:
         """Create a topic."""
-        answer = await self.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(topic, queues, perm=perm, **changes))
+        answer = await self.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(topic, queues, perm=perm, **changes))
         assert answer.header.code == 0, answer.header.remark
 
     async def send(self, topic: str, body: bytes = b"body", **changes: Any) -> Frame:
         """Send one message by SEND_MESSAGE_V2; `tags`, `keys` and the header's fields may be given."""
         serialize_type = changes.pop("serialize_type", JSON)
-        return await self.ask(
+        return await self.request(
             RequestCode.SEND_MESSAGE_V2, send_ext(topic, **changes), body, serialize_type=serialize_type
         )
 
     async def pull(self, topic: str, offset: int = 0, **changes: Any) -> Frame:
         """Pull without waiting, with a subscription in the request."""
-        return await self.ask(RequestCode.PULL_MESSAGE, pull_ext(topic, offset, **changes))
+        return await self.request(RequestCode.PULL_MESSAGE, pull_ext(topic, offset, **changes))
 
     async def hold(self, topic: str, offset: int = 0, *, seconds: float = 15, **changes: Any) -> None:
         """Send a pull that may be held, and do not wait for its answer."""
@@ -395,17 +399,17 @@ class Client:
 
     async def heartbeat(self, client_id: str, *consumers: ConsumerData, producers: Sequence[str] = ()) -> Frame:
         """Send a heartbeat."""
-        return await self.ask(RequestCode.HEART_BEAT, body=heartbeat(client_id, *consumers, producers=producers))
+        return await self.request(RequestCode.HEART_BEAT, body=heartbeat(client_id, *consumers, producers=producers))
 
     async def commit(self, offset: int, topic: str = "T", *, group: str = "G", queue_id: int = 0) -> None:
         """Commit an offset of a group."""
         ext = {"consumerGroup": group, "topic": topic, "queueId": str(queue_id), "commitOffset": str(offset)}
-        assert (await self.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext)).header.code == 0
+        assert (await self.request(RequestCode.UPDATE_CONSUMER_OFFSET, ext)).header.code == 0
 
     async def committed(self, topic: str = "T", *, group: str = "G", queue_id: int = 0) -> int | None:
         """The offset that a group has committed; None: none."""
         ext = {"consumerGroup": group, "topic": topic, "queueId": str(queue_id), "setZeroIfNotFound": "false"}
-        found = (await self.ask(RequestCode.QUERY_CONSUMER_OFFSET, ext)).header.ext or {}
+        found = (await self.request(RequestCode.QUERY_CONSUMER_OFFSET, ext)).header.ext or {}
         return int(found["offset"]) if "offset" in found else None
 
     async def bodies(self, topic: str = "T", offset: int = 0, **changes: Any) -> list[bytes]:
@@ -415,7 +419,7 @@ class Client:
     async def set_config(self, **values: object) -> Frame:
         """Change the broker's configuration (25); names are Apache's."""
         text = "".join(f"{name}={value}\n" for name, value in values.items())
-        return await self.ask(RequestCode.UPDATE_BROKER_CONFIG, body=text.encode())
+        return await self.request(RequestCode.UPDATE_BROKER_CONFIG, body=text.encode())
 
 
 def topic_ext(topic: str, queues: int = 1, *, perm: int = 6, **changes: Any) -> dict[str, str]:

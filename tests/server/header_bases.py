@@ -29,13 +29,13 @@ from rocketwire.wire.properties import decode_properties
 from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, SecretKey, signed_content
 from tests.server.header_variants import (
     Base,
-    Examining,
+    Examination,
     Ext,
     Outcomes,
-    Question,
     Raw,
     Scene,
-    Told,
+    ServerAnswer,
+    ServerRequest,
     answer_fields,
     by_label,
     examined,
@@ -93,10 +93,10 @@ def _short(fields: Mapping[str, str]) -> dict[str, str]:
     return {_SHORT[name]: value for name, value in fields.items()}
 
 
-def stored(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, dict[str, str]]:
+def stored(scene: Scene, ext: Ext, told: ServerAnswer) -> Generator[ServerRequest, ServerAnswer, dict[str, str]]:
     """What a send left in the store, and what its answer says."""
     first = told.ext["msgId"].partition(",")[0]
-    viewed = yield from scene.ask(Code.VIEW_MESSAGE_BY_ID, {"offset": str(int(first[-16:], 16))})
+    viewed = yield from scene.request(Code.VIEW_MESSAGE_BY_ID, {"offset": str(int(first[-16:], 16))})
     assert viewed.code == 0, viewed
     record = decode_record(viewed.body)
     asked = text_of(ext, "topic", "b")
@@ -116,21 +116,21 @@ def stored(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, dict
     }
 
 
-def _options(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, dict[str, str]]:
+def _options(scene: Scene, ext: Ext, told: ServerAnswer) -> Generator[ServerRequest, ServerAnswer, dict[str, str]]:
     """What a topic was made with."""
-    answer = yield from scene.ask(Code.GET_ALL_TOPIC_CONFIG, {})
+    answer = yield from scene.request(Code.GET_ALL_TOPIC_CONFIG, {})
     config = msgspec.json.decode(answer.body)["topicConfigTable"].get(text_of(ext, "topic"), {})
     return {name: str(value) for name, value in config.items() if name != "topicName"}
 
 
-def _committed(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, dict[str, str]]:
+def _committed(scene: Scene, ext: Ext, told: ServerAnswer) -> Generator[ServerRequest, ServerAnswer, dict[str, str]]:
     """The offset that the group has after it committed one."""
     asked = {"consumerGroup": GROUP, "topic": TOPIC, "queueId": "2"}
-    answer = yield from scene.ask(Code.QUERY_CONSUMER_OFFSET, asked)
+    answer = yield from scene.request(Code.QUERY_CONSUMER_OFFSET, asked)
     return {"offset": answer.ext.get("offset", str(answer.code))}
 
 
-def _has_body(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, dict[str, str]]:
+def _has_body(scene: Scene, ext: Ext, told: ServerAnswer) -> Generator[ServerRequest, ServerAnswer, dict[str, str]]:
     """The same, and how long the body is."""
     fields = yield from answer_fields(scene, ext, told)
     return {**fields, "body": str(len(told.body))}
@@ -362,7 +362,7 @@ GUARDED: Final = by_label(
 """What is asked of a broker that has access control."""
 
 
-def with_accounts(scene: Scene) -> Examining:
+def with_accounts(scene: Scene) -> Examination:
     """Set the scene of `GUARDED` on a broker that has the administrator's account alone."""
     scene.sign = _signed
     for number in range(1, _ACCOUNTS):
@@ -376,7 +376,7 @@ def _signed(ext: Ext, body: bytes) -> Ext:
     return {**named, SIGNATURE: SecretKey(_SECRET).sign(signed_content(texts), body).decode()}
 
 
-def prepared(scene: Scene) -> Examining:
+def prepared(scene: Scene) -> Examination:
     """Set the scene on a server that has none."""
     made = {"topic": TOPIC, "defaultTopic": "TBW102", "perm": "6", "order": "false"}
     made |= {"readQueueNums": str(_QUEUES), "writeQueueNums": str(_QUEUES)}
@@ -404,7 +404,7 @@ def prepared(scene: Scene) -> Examining:
     yield from _until_done(scene, Code.QUERY_MESSAGE, seen)
 
 
-def joined(scene: Scene) -> Examining:
+def joined(scene: Scene) -> Examination:
     """Have the connection's client join its groups."""
     heartbeat = HeartbeatData(
         client_id=CLIENT,
@@ -421,19 +421,19 @@ def joined(scene: Scene) -> Examining:
     yield from _until_done(scene, Code.HEART_BEAT, None, encode_body(heartbeat))
 
 
-def _place(sent: Told) -> str:
+def _place(sent: ServerAnswer) -> str:
     return str(int(sent.ext["msgId"][-16:], 16))
 
 
 def _until_done(scene: Scene, code: int, ext: Ext | None, body: bytes = b"", **options: Any) -> Any:
     for _ in range(_TRIES):
-        told = yield from scene.ask(code, ext, body, **options)
+        told = yield from scene.request(code, ext, body, **options)
         if told.code == 0:
             return told
     raise AssertionError((code, told))
 
 
-NOT_ASKED: Final[Mapping[int, str]] = {
+NOT_SENT: Final[Mapping[int, str]] = {
     Code.LITE_PULL_MESSAGE: "4.9.7 does not know it",
     Code.RECALL_MESSAGE: "4.9.7 does not know it",
     Code.VIEW_BROKER_STATS_DATA: "its answer depends on what was stored before; both fields are plain texts",
@@ -457,14 +457,14 @@ NOT_ASKED: Final[Mapping[int, str]] = {
 }
 
 
-def all_asked(outcomes: Outcomes) -> Examining:
+def examine_all(outcomes: Outcomes) -> Examination:
     """Ask servers that were never asked before all variants of `BASES`."""
     scene = Scene()
     yield from prepared(scene)
     yield from examined(scene, BASES, outcomes, again=joined)
 
 
-def accounts_asked(outcomes: Outcomes) -> Examining:
+def examine_with_accounts(outcomes: Outcomes) -> Examination:
     """Ask a broker that has `ACCOUNTS` all variants of `GUARDED`."""
     scene = Scene()
     yield from with_accounts(scene)

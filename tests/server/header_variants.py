@@ -53,7 +53,7 @@ def text_of(ext: Ext, *names: str) -> str | None:
     return value.text if isinstance(value, Raw) else value
 
 
-class Question(NamedTuple):
+class ServerRequest(NamedTuple):
     """A request: to which of the servers, under which opaque, and its bytes."""
 
     to_broker: bool
@@ -61,7 +61,7 @@ class Question(NamedTuple):
     frame: bytes
 
 
-class Told(NamedTuple):
+class ServerAnswer(NamedTuple):
     """What came back; `code` is None when nothing did, and `closed` when the connection ended."""
 
     code: int | None
@@ -71,8 +71,8 @@ class Told(NamedTuple):
     closed: bool = False
 
 
-Examining: TypeAlias = Generator[Question, Told, None]
-Asking: TypeAlias = Generator[Question, Told, Told]
+Examination: TypeAlias = Generator[ServerRequest, ServerAnswer, None]
+Exchange: TypeAlias = Generator[ServerRequest, ServerAnswer, ServerAnswer]
 Outcomes: TypeAlias = dict[str, dict[str, dict[str, str]]]
 """By request, field and variant."""
 
@@ -110,15 +110,15 @@ def _entry(name: str, value: str | Raw) -> bytes:
     return struct.pack(">h", len(key)) + key + struct.pack(">i", len(data)) + data
 
 
-def taken_apart(data: bytes) -> tuple[int, int, Told]:
+def parse_frame(data: bytes) -> tuple[int, int, ServerAnswer]:
     """The opaque, the flag and the rest of a frame, which is whole, without its length."""
     (word,) = struct.unpack_from(">I", data)
     end = 4 + (word & 0xFFFFFF)
     header = decode_header(data[4:end], word >> 24)
-    return header.opaque, header.flag, Told(header.code, header.remark or "", header.ext or {}, data[end:])
+    return header.opaque, header.flag, ServerAnswer(header.code, header.remark or "", header.ext or {}, data[end:])
 
 
-def answer_of_client(opaque: int, flag: int, asked: Told) -> bytes | None:
+def answer_of_client(opaque: int, flag: int, asked: ServerAnswer) -> bytes | None:
     """What a client answers when the server asks it; None: that was one-way."""
     assert not flag & FLAG_RESPONSE
     if flag & FLAG_ONEWAY:
@@ -141,21 +141,23 @@ class Scene:
         self.made += 1
         return f"{name}{self.made}"
 
-    def ask(
+    def request(
         self, code: int, ext: Ext | Raw | None, body: bytes = b"", *, to_broker: bool = True, serialisation: int = JSON
-    ) -> Asking:
+    ) -> Exchange:
         """Put one question."""
         self.opaque += 1
         if isinstance(ext, Mapping):
             ext = self.sign(ext, body)
         frame = framed(code, ext, body, opaque=self.opaque, serialisation=serialisation)
-        return (yield Question(to_broker, self.opaque, frame))
+        return (yield ServerRequest(to_broker, self.opaque, frame))
 
 
-Effect: TypeAlias = "Callable[[Scene, Ext, Told], Generator[Question, Told, dict[str, str]]]"
+Effect: TypeAlias = "Callable[[Scene, Ext, ServerAnswer], Generator[ServerRequest, ServerAnswer, dict[str, str]]]"
 
 
-def answer_fields(_scene: Scene, _ext: Ext, told: Told) -> Generator[Question, Told, dict[str, str]]:
+def answer_fields(
+    _scene: Scene, _ext: Ext, told: ServerAnswer
+) -> Generator[ServerRequest, ServerAnswer, dict[str, str]]:
     """What an answer of success says."""
     yield from ()  # there is nothing to ask
     return {name: value for name, value in told.ext.items() if name not in VOLATILE}
@@ -316,8 +318,8 @@ def _values(hint: Any, right: str | None) -> Mapping[str, str | Raw]:
 
 
 def examined(
-    scene: Scene, bases: Mapping[str, Base], outcomes: Outcomes, *, again: Callable[[Scene], Examining]
-) -> Examining:
+    scene: Scene, bases: Mapping[str, Base], outcomes: Outcomes, *, again: Callable[[Scene], Examination]
+) -> Examination:
     """Ask a server all variants of the requests and note the outcomes under their labels.
 
     `again` is what a new connection begins with, after one that ended or fell silent.
@@ -351,8 +353,8 @@ def _merged(found: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 def _effect_of(
     scene: Scene, base: Base, ext: Ext | Raw | None, serialisation: int
-) -> Generator[Question, Told, dict[str, str] | str]:
-    told = yield from scene.ask(base.code, ext, base.body, to_broker=base.to_broker, serialisation=serialisation)
+) -> Generator[ServerRequest, ServerAnswer, dict[str, str] | str]:
+    told = yield from scene.request(base.code, ext, base.body, to_broker=base.to_broker, serialisation=serialisation)
     if told.closed:
         return "closed"
     if told.code is None:

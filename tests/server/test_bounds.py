@@ -54,17 +54,17 @@ def locked(answer: Frame) -> list[Any]:
 
 async def test_a_queue_that_is_named_twice_is_counted_and_answered_once(server: Server, broker: Client) -> None:
     empty = {"topic": "", "brokerName": "", "queueId": 0}
-    assert locked(await broker.ask(LOCK, body=locks("{}"))) == [empty]
-    assert locked(await broker.ask(LOCK, body=locks(*["{}"] * (MAX_JSON_ENTRIES - 3)))) == [empty]
-    assert (await broker.ask(UNLOCK, body=locks(*["{}"] * (MAX_JSON_ENTRIES - 3)))).header.code == 0
-    assert locked(await broker.ask(LOCK, body=locks("{}", client="d"))) == [empty]
+    assert locked(await broker.request(LOCK, body=locks("{}"))) == [empty]
+    assert locked(await broker.request(LOCK, body=locks(*["{}"] * (MAX_JSON_ENTRIES - 3)))) == [empty]
+    assert (await broker.request(UNLOCK, body=locks(*["{}"] * (MAX_JSON_ENTRIES - 3)))).header.code == 0
+    assert locked(await broker.request(LOCK, body=locks("{}", client="d"))) == [empty]
 
 
 @pytest.mark.parametrize("code", [LOCK, UNLOCK, RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP])
 async def test_one_entry_more_is_refused(broker: Client, code: int) -> None:
-    answer = await broker.ask(code, body=locks(*["{}"] * (MAX_JSON_ENTRIES - 2)))
+    answer = await broker.request(code, body=locks(*["{}"] * (MAX_JSON_ENTRIES - 2)))
     assert code_and_remark(answer) == busy("bodyEntries", MAX_JSON_ENTRIES)
-    answer = await broker.ask(code, body=locks(*["{}"] * 1_000_000))
+    answer = await broker.request(code, body=locks(*["{}"] * 1_000_000))
     assert code_and_remark(answer) == busy("bodyEntries", MAX_JSON_ENTRIES)
 
 
@@ -72,8 +72,8 @@ async def test_a_body_that_is_nested_too_deep_is_refused(broker: Client) -> None
     def nested(depth: int) -> bytes:
         return b'{"mqSet":[],"a":' + b"[" * depth + b"]" * depth + b"}"
 
-    assert (await broker.ask(LOCK, body=nested(MAX_JSON_DEPTH - 1))).header.code == 0
-    answer = await broker.ask(LOCK, body=nested(MAX_JSON_DEPTH))
+    assert (await broker.request(LOCK, body=nested(MAX_JSON_DEPTH - 1))).header.code == 0
+    answer = await broker.request(LOCK, body=nested(MAX_JSON_DEPTH))
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert "nested too deep" in str(answer.header.remark)
 
@@ -85,11 +85,11 @@ async def test_a_header_with_too_many_fields_is_refused(server: Server, kind: in
     client = server.broker() if which == "broker" else server.name_server()
     ext = {f"f{number}": "" for number in range(MAX_HEADER_FIELDS + 8)}
     for _ in range(2):  # the connection stays
-        answer = await client.ask(code, ext, serialize_type=kind)
+        answer = await client.request(code, ext, serialize_type=kind)
         assert code_and_remark(answer) == busy("headerFields", MAX_HEADER_FIELDS)
-    answer = await client.ask(code, {"a": "x" * MAX_HEADER_BYTES}, serialize_type=kind)
+    answer = await client.request(code, {"a": "x" * MAX_HEADER_BYTES}, serialize_type=kind)
     assert code_and_remark(answer) == busy("headerBytes", MAX_HEADER_BYTES)
-    await client.tell(code, ext, serialize_type=kind)
+    await client.send_oneway(code, ext, serialize_type=kind)
     await client.write(client.frame(code, ext, flag=FLAG_RESPONSE, serialize_type=kind))
     assert await client.arrived() == []
 
@@ -100,7 +100,7 @@ async def test_a_send_with_too_many_fields_is_stored_by_nobody(broker: Client) -
     await broker.write(b"".join(frames))
     # What is refused is answered at once, before what is stored.
     assert [answer.header.code for answer in await broker.arrived()] == [ResponseCode.SYSTEM_BUSY, 0, 0]
-    answer = await broker.ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
+    answer = await broker.request(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
     assert answer.header.ext == {"offset": "2"}
 
 
@@ -122,30 +122,30 @@ async def test_what_is_asked_behind_a_long_request_is_answered_behind_it(server:
 
 async def test_a_long_request_is_carried_out_though_its_connection_closes(server: Server, broker: Client) -> None:
     many = [f'{{"queueId":{number}}}' for number in range(5000)]
-    assert len(locked(await broker.ask(LOCK, body=locks(*many)))) == 5000
+    assert len(locked(await broker.request(LOCK, body=locks(*many)))) == 5000
     leaving = server.broker()
-    await leaving.tell(UNLOCK, body=locks(*many))
+    await leaving.send_oneway(UNLOCK, body=locks(*many))
     leaving.close()
     await settle()
-    assert len(locked(await broker.ask(LOCK, body=locks(*many, client="other")))) == 5000
+    assert len(locked(await broker.request(LOCK, body=locks(*many, client="other")))) == 5000
 
 
 async def test_a_heartbeat_has_so_many_groups(broker: Client) -> None:
     def producers(count: int) -> bytes:
         return heartbeat("c", producers=[f"P{number}" for number in range(count)])
 
-    assert (await broker.ask(RequestCode.HEART_BEAT, body=producers(heartbeats.MOST_GROUPS))).header.code == 0
-    answer = await broker.ask(RequestCode.HEART_BEAT, body=producers(heartbeats.MOST_GROUPS + 1))
+    assert (await broker.request(RequestCode.HEART_BEAT, body=producers(heartbeats.MOST_GROUPS))).header.code == 0
+    answer = await broker.request(RequestCode.HEART_BEAT, body=producers(heartbeats.MOST_GROUPS + 1))
     assert code_and_remark(answer) == busy("heartbeatGroups", heartbeats.MOST_GROUPS)
 
 
 async def test_a_heartbeat_of_a_connection_that_is_gone_leaves_no_member(server: Server, broker: Client) -> None:
     consumers = [consumer(f"G{number}", subscription("T")) for number in range(200)]
     leaving = server.broker()
-    await leaving.tell(RequestCode.HEART_BEAT, body=heartbeat("c", *consumers))
+    await leaving.send_oneway(RequestCode.HEART_BEAT, body=heartbeat("c", *consumers))
     leaving.close()
     await settle()
-    answer = await broker.ask(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G1"})
+    answer = await broker.request(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G1"})
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
 
 
@@ -154,10 +154,10 @@ async def test_a_heartbeat_has_an_entry_for_each_16_bytes_that_it_may_have(broke
     def body(entries: int) -> bytes:
         return json.dumps({"x": [0] * (entries - 1)}).encode()
 
-    assert (await broker.ask(code, body=body(16_384))).header.code == 0
-    answer = await broker.ask(code, body=body(16_385))
+    assert (await broker.request(code, body=body(16_384))).header.code == 0
+    answer = await broker.request(code, body=body(16_385))
     assert code_and_remark(answer) == busy("bodyEntries", 16_384)
-    answer = await broker.ask(code, body=b'{"x":"' + b"x" * (256 << 10) + b'"}')
+    answer = await broker.request(code, body=b'{"x":"' + b"x" * (256 << 10) + b'"}')
     assert code_and_remark(answer) == busy("maxHeartbeatBytes", 256 << 10)
 
 
@@ -166,28 +166,28 @@ async def test_a_pull_brings_so_many_tags(broker: Client) -> None:
         return pull_ext("T", subscription="||".join(map(str, range(count))))
 
     await broker.heartbeat("c", consumer("G", subscription("T")))
-    answer = await broker.ask(RequestCode.PULL_MESSAGE, tags(MOST_ITEMS))
+    answer = await broker.request(RequestCode.PULL_MESSAGE, tags(MOST_ITEMS))
     assert answer.header.code == ResponseCode.PULL_NOT_FOUND
-    answer = await broker.ask(RequestCode.PULL_MESSAGE, tags(MOST_ITEMS + 1))
+    answer = await broker.request(RequestCode.PULL_MESSAGE, tags(MOST_ITEMS + 1))
     assert code_and_remark(answer) == busy("headerItems", MOST_ITEMS)
 
 
 async def test_a_change_of_the_configuration_is_short(broker: Client) -> None:
-    answer = await broker.ask(RequestCode.UPDATE_BROKER_CONFIG, body=b"#" * (admin.MOST_CONFIG + 1))
+    answer = await broker.request(RequestCode.UPDATE_BROKER_CONFIG, body=b"#" * (admin.MOST_CONFIG + 1))
     assert code_and_remark(answer) == busy("configBytes", admin.MOST_CONFIG)
 
 
 async def test_a_remark_does_not_repeat_all_that_was_asked(broker: Client) -> None:
-    answer = await broker.ask(RequestCode.GET_TOPIC_STATS_INFO, {"topic": "x" * 500_000})
+    answer = await broker.request(RequestCode.GET_TOPIC_STATS_INFO, {"topic": "x" * 500_000})
     assert answer.header.code == ResponseCode.TOPIC_NOT_EXIST
     assert len(str(answer.header.remark)) == 16 * 1024
 
 
 @pytest.mark.parametrize("code", [RequestCode.SEND_BATCH_MESSAGE, RequestCode.SEND_MESSAGE_V2])
 async def test_a_batch_has_so_many_messages(broker: Client, code: int) -> None:
-    answer = await broker.ask(code, send_ext("T", batch=True), batch_body([b"x"] * MOST_MESSAGES))
+    answer = await broker.request(code, send_ext("T", batch=True), batch_body([b"x"] * MOST_MESSAGES))
     assert answer.header.code == 0, answer.header.remark
-    answer = await broker.ask(code, send_ext("T", batch=True), batch_body([b"x"] * (MOST_MESSAGES + 1)))
+    answer = await broker.request(code, send_ext("T", batch=True), batch_body([b"x"] * (MOST_MESSAGES + 1)))
     assert code_and_remark(answer) == busy("batchMessages", MOST_MESSAGES)
 
 
@@ -197,16 +197,16 @@ async def test_a_batch_has_so_many_properties(broker: Client) -> None:
         return b"".join(batch_body([b"x"], text) for text in each)
 
     code = RequestCode.SEND_BATCH_MESSAGE
-    answer = await broker.ask(code, send_ext("T", batch=True), batch(MOST_PROPERTIES))
+    answer = await broker.request(code, send_ext("T", batch=True), batch(MOST_PROPERTIES))
     assert answer.header.code == 0, answer.header.remark
-    answer = await broker.ask(code, send_ext("T", batch=True), batch(MOST_PROPERTIES + 1))
+    answer = await broker.request(code, send_ext("T", batch=True), batch(MOST_PROPERTIES + 1))
     assert code_and_remark(answer) == busy("batchProperties", MOST_PROPERTIES)
 
 
 @pytest.mark.parametrize("long", ["key", "topic"])
 async def test_what_no_message_can_have_is_not_looked_for(broker: Client, long: str) -> None:
     ext = {"topic": "T", "key": "k", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": "1", long: "x" * 500_000}
-    answer = await broker.ask(RequestCode.QUERY_MESSAGE, ext)
+    answer = await broker.request(RequestCode.QUERY_MESSAGE, ext)
     assert answer.header.code == ResponseCode.QUERY_NOT_FOUND
 
 
@@ -228,13 +228,13 @@ def registration(table: str, servers: str = '"f"') -> bytes:
 async def test_a_broker_of_many_topics_is_registered(name_server: Client) -> None:
     body = registration(topics(27_000, ',"attributes":{"+message.type":"FIFO"}'))
     assert body.count(b",") > MAX_JSON_ENTRIES
-    answer = await name_server.ask(RequestCode.REGISTER_BROKER, REGISTRATION, body)
+    answer = await name_server.request(RequestCode.REGISTER_BROKER, REGISTRATION, body)
     assert answer.header.code == 0, answer.header.remark
-    got = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "t26999"})
+    got = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "t26999"})
     route = json.loads(bytes(got.body))
     assert route["queueDatas"][0]["readQueueNums"] == 8
     assert route["filterServerTable"] == {"a:1": ["f"]}
-    version = await name_server.ask(RequestCode.QUERY_DATA_VERSION, REGISTRATION, b'{"counter":7}')
+    version = await name_server.request(RequestCode.QUERY_DATA_VERSION, REGISTRATION, b'{"counter":7}')
     assert version.header.ext == {"changed": "false"}
 
 
@@ -242,43 +242,43 @@ async def test_a_broker_of_many_topics_is_registered(name_server: Client) -> Non
     "table", [topics(20_000) + ',"x":7', topics(20_000) + ',"x":{"perm":[]}', topics(20_000) + ',"x":{,}']
 )
 async def test_a_registration_of_many_topics_that_no_broker_writes(name_server: Client, table: str) -> None:
-    answer = await name_server.ask(RequestCode.REGISTER_BROKER, REGISTRATION, registration(table))
+    answer = await name_server.request(RequestCode.REGISTER_BROKER, REGISTRATION, registration(table))
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
 
 
 async def test_what_a_broker_of_many_topics_tells_besides_is_not_read(name_server: Client) -> None:
     members = ",".join(f'"m{number}":1' for number in range(200_000))
     body = registration(f'"T":{{"perm":6,"topicName":"T","writeQueueNums":3,{members}}}')
-    assert (await name_server.ask(RequestCode.REGISTER_BROKER, REGISTRATION, body)).header.code == 0
-    got = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+    assert (await name_server.request(RequestCode.REGISTER_BROKER, REGISTRATION, body)).header.code == 0
+    got = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
     assert json.loads(bytes(got.body))["queueDatas"][-1]["writeQueueNums"] == 3
 
 
 async def test_a_registration_that_is_too_long_is_refused_unread(name_server: Client) -> None:
     body = bytes((4 << 20) + 1)
-    answer = await name_server.ask(RequestCode.REGISTER_BROKER, {**REGISTRATION, "bodyCrc32": "1"}, body)
+    answer = await name_server.request(RequestCode.REGISTER_BROKER, {**REGISTRATION, "bodyCrc32": "1"}, body)
     assert code_and_remark(answer) == busy("maxRegistrationBytes", 4 << 20)
     filters = b"\0\0\0\2{}\0\0\0\0" + len(many := b"[" + b"1," * 200_000 + b"1]").to_bytes(4) + many
     compressed = {**REGISTRATION, "compressed": "true"}
-    answer = await name_server.ask(RequestCode.REGISTER_BROKER, compressed, zlib.compress(filters))
+    answer = await name_server.request(RequestCode.REGISTER_BROKER, compressed, zlib.compress(filters))
     assert code_and_remark(answer) == busy("bodyEntries", MAX_JSON_ENTRIES)
 
 
 async def test_a_broker_tells_little_of_itself(name_server: Client) -> None:
     server = ",".join(['"' + "x" * 100 + '"'] * 200)
-    answer = await name_server.ask(RequestCode.REGISTER_BROKER, REGISTRATION, registration("", server))
+    answer = await name_server.request(RequestCode.REGISTER_BROKER, REGISTRATION, registration("", server))
     assert code_and_remark(answer) == busy("brokerText", routes.MOST_TEXT)
     name = "x" * (routes.MOST_TOPIC_NAME + 1)
-    answer = await name_server.ask(RequestCode.REGISTER_BROKER, REGISTRATION, registration(f'"{name}":{{}}'))
+    answer = await name_server.request(RequestCode.REGISTER_BROKER, REGISTRATION, registration(f'"{name}":{{}}'))
     assert code_and_remark(answer) == busy("topicName", routes.MOST_TOPIC_NAME)
 
 
 async def test_a_registration_whose_connection_is_gone_leaves_nothing(server: Server, name_server: Client) -> None:
     leaving = server.name_server()
-    await leaving.tell(RequestCode.REGISTER_BROKER, REGISTRATION, registration(topics(20_000)))
+    await leaving.send_oneway(RequestCode.REGISTER_BROKER, REGISTRATION, registration(topics(20_000)))
     leaving.close()
     await settle()
-    got = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "t1"})
+    got = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "t1"})
     assert got.header.code == ResponseCode.TOPIC_NOT_EXIST
 
 
@@ -303,22 +303,22 @@ async def status(server: Server, broker: Client, *bodies: bytes) -> Frame:
     return await broker.receive()
 
 
-def told(count: int) -> bytes:
+def status_body(count: int) -> bytes:
     rows = ",".join(f'{{"brokerName":"b","queueId":{number},"topic":"T"}}:5' for number in range(count))
     return f'{{"messageQueueTable":{{{rows}}}}}'.encode()
 
 
 async def test_a_long_answer_of_a_client_is_taken(server: Server, broker: Client) -> None:
-    answer = await status(server, broker, told(3000), told(2))
+    answer = await status(server, broker, status_body(3000), status_body(2))
     assert answer.header.code == 0
     assert bytes(answer.body).count(b'"topic"') == 3002
 
 
 @pytest.mark.parametrize(
-    "body", [told(30_000), b'{"messageQueueTable":{' + b'"a":1,' * 200_000 + b'"a":1}}', b"[" * 99_999]
+    "body", [status_body(30_000), b'{"messageQueueTable":{' + b'"a":1,' * 200_000 + b'"a":1}}', b"[" * 99_999]
 )
 async def test_an_answer_of_a_client_with_too_many_entries_is_none(server: Server, broker: Client, body: bytes) -> None:
-    answer = await status(server, broker, body, told(2))
+    answer = await status(server, broker, body, status_body(2))
     assert answer.header.code == 0
     assert bytes(answer.body).count(b'"topic"') == 2
 
@@ -328,5 +328,5 @@ async def test_more_than_an_answer_holds_is_not_told(
 ) -> None:
     monkeypatch.setattr(client_questions, "MAX_ANSWER_BYTES", 100)
     monkeypatch.setattr("rocketwire.server.core.long_tasks.MAX_ANSWER_BYTES", 100)
-    answer = await status(server, broker, told(5), told(5))
+    answer = await status(server, broker, status_body(5), status_body(5))
     assert code_and_remark(answer) == busy("answerBytes", 100)

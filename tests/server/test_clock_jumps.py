@@ -27,7 +27,7 @@ pytestmark = pytest.mark.parametrize("jump", JUMPS)
 
 
 async def members(client: Client) -> list[str]:
-    answer = await client.ask(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G"})
+    answer = await client.request(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G"})
     found: list[str] = json.loads(bytes(answer.body))["consumerIdList"] if answer.header.code == 0 else []
     return found
 
@@ -38,7 +38,7 @@ async def test_a_group_keeps_its_members(server: Server, broker: Client, jump: i
     for _ in range(11):
         await server.pass_time(10)
         assert await members(broker) == ["one"]
-        answer = await broker.ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, {"producerGroup": "P"})
+        answer = await broker.request(RequestCode.GET_PRODUCER_CONNECTION_LIST, {"producerGroup": "P"})
         assert answer.header.code == 0
     await server.pass_time(30)
     assert await members(broker) == []
@@ -47,7 +47,7 @@ async def test_a_group_keeps_its_members(server: Server, broker: Client, jump: i
 async def lock(client: Client, client_id: str) -> list[Any]:
     queue = MessageQueue(topic="T", broker_name="broker-a", queue_id=0)
     body = encode_body(LockBatchRequestBody(client_id=client_id, consumer_group="G", mq_set=(queue,)))
-    answer = await client.ask(RequestCode.LOCK_BATCH_MQ, body=body)
+    answer = await client.request(RequestCode.LOCK_BATCH_MQ, body=body)
     held: list[Any] = json.loads(bytes(answer.body))["lockOKMQSet"]
     return held
 
@@ -69,17 +69,17 @@ async def test_a_broker_stays_registered(server: Server, name_server: Client, ju
     body = RegisterBrokerBody(topic_config_serialize_wrapper=wrapper, filter_server_list=())
     data = encode_registration(body, compressed=False)
     ext |= {"compressed": "false", "bodyCrc32": str(zlib.crc32(data) & 0x7FFFFFFF)}
-    answer = await name_server.ask(RequestCode.REGISTER_BROKER, ext, data)
+    answer = await name_server.request(RequestCode.REGISTER_BROKER, ext, data)
     assert answer.header.code == 0, answer.header.remark
     server.clock.now += jump
     for _ in range(11):
         await server.pass_time(10)
-        assert (await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "A"})).header.code == 0
+        assert (await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "A"})).header.code == 0
     await server.pass_time(30)
-    answer = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "A"})
+    answer = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "A"})
     assert answer.header.code == ResponseCode.TOPIC_NOT_EXIST
     # The broker of this process goes on registering.
-    assert (await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "TBW102"})).header.code == 0
+    assert (await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "TBW102"})).header.code == 0
 
 
 @pytest.mark.usefixtures("driver")
@@ -156,5 +156,5 @@ async def test_the_messages_a_group_gets_in_a_second_are_counted_right(
         await server.pass_time(10)
     server.clock.now += jump
     ext = {"consumerGroup": "G", "topic": "T"}
-    answer = await broker.ask(RequestCode.GET_CONSUME_STATS, ext)
+    answer = await broker.request(RequestCode.GET_CONSUME_STATS, ext)
     assert b'"consumeTps":0.1' in bytes(answer.body)

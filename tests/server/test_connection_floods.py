@@ -42,13 +42,13 @@ def check_others_wait_shortly(pid: int, address: str, flooded: str, kind: str) -
     with Caller(address) as caller, Caller(address) as first:
         first.write(PREFACE)
         assert first.sock.recv(1)  # what such clients need is imported with the first of them, which takes 0.2 s
-        caller.ask(UNKNOWN)
+        caller.request(UNKNOWN)
         port = flooded.rpartition(":")[2]
         flood = [sys.executable, "-m", "tests.server.connection_flood", port, str(RATE), str(SECONDS), kind]
         with subprocess.Popen(flood, cwd=ROOT, stdout=subprocess.PIPE, text=True) as flooding:
             while flooding.poll() is None:
                 before = work_of(pid)
-                assert caller.ask(UNKNOWN).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+                assert caller.request(UNKNOWN).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
                 work.append(work_of(pid) - before)
                 most_descriptors = max(most_descriptors, open_files(pid))
                 time.sleep(0.005)
@@ -59,7 +59,7 @@ def check_others_wait_shortly(pid: int, address: str, flooded: str, kind: str) -
     assert most_descriptors < 2500
     assert anonymous(pid) - memory < 30 * MIB
     with Caller(flooded) as later:  # and who comes afterwards is served
-        assert later.ask(UNKNOWN).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+        assert later.request(UNKNOWN).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
 @pytest.mark.slow

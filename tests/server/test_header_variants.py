@@ -13,14 +13,14 @@ import pytest
 from rocketwire.server.registry import FAMILIES
 from rocketwire.wire.frame import Frame
 from tests.server.harness import Client, Server, serving
-from tests.server.header_bases import ACCOUNTS, BASES, CLUSTER, GUARDED, NOT_ASKED, accounts_asked, all_asked
+from tests.server.header_bases import ACCOUNTS, BASES, CLUSTER, GUARDED, NOT_SENT, examine_all, examine_with_accounts
 from tests.server.header_differences import DIFFERENCES
 from tests.server.header_variants import (
     SERIALISATIONS,
-    Examining,
+    Examination,
     Outcomes,
-    Question,
-    Told,
+    ServerAnswer,
+    ServerRequest,
     answer_of_client,
     packed,
     unpacked,
@@ -56,7 +56,7 @@ def listed(places: set[Place]) -> set[Place]:
     }
 
 
-async def put(server: Server, script: Examining) -> None:
+async def put(server: Server, script: Examination) -> None:
     """Put a script's questions to a server."""
     connections: dict[bool, Client] = {}
     question = next(script)
@@ -65,7 +65,7 @@ async def put(server: Server, script: Examining) -> None:
         if client is None:
             client = server.broker() if question.to_broker else server.name_server()
             connections[question.to_broker] = client
-        told = await ask(client, question)
+        told = await exchange(client, question)
         if told.code is None:
             del connections[question.to_broker]
         try:
@@ -74,7 +74,7 @@ async def put(server: Server, script: Examining) -> None:
             return
 
 
-async def ask(client: Client, question: Question) -> Told:
+async def exchange(client: Client, question: ServerRequest) -> ServerAnswer:
     """What came back once the server has come to rest; its own questions are answered meanwhile."""
     await client.write(question.frame)
     while True:
@@ -82,18 +82,18 @@ async def ask(client: Client, question: Question) -> Told:
         if answers:
             (answer,) = answers
             assert answer.header.opaque == question.opaque
-            return told_by(answer)
+            return answer_of(answer)
         pushes, client.pushes = client.pushes, []
         if not pushes:
-            return Told(None, closed=not await client.is_open())
+            return ServerAnswer(None, closed=not await client.is_open())
         for push in pushes:
-            data = answer_of_client(push.header.opaque, push.header.flag, told_by(push))
+            data = answer_of_client(push.header.opaque, push.header.flag, answer_of(push))
             await client.write(data or b"")
 
 
-def told_by(frame: Frame) -> Told:
+def answer_of(frame: Frame) -> ServerAnswer:
     header = frame.header
-    return Told(header.code, header.remark or "", header.ext or {}, bytes(frame.body))
+    return ServerAnswer(header.code, header.remark or "", header.ext or {}, bytes(frame.body))
 
 
 @pytest.mark.usefixtures("driver")
@@ -101,11 +101,11 @@ async def test_malformed_headers_are_taken_as_apaches_servers_take_them(tmp_path
     found = Outcomes()
     # As Apache's defaults are.
     async with serving(tmp_path / "store", broker_cluster_name=CLUSTER, enable_property_filter=False) as server:
-        await put(server, all_asked(found))
+        await put(server, examine_all(found))
     file = tmp_path / "accounts.yml"
     file.write_text(ACCOUNTS)
     async with serving(tmp_path / "guarded", acl_enable=True, acl_file=str(file)) as server:
-        await put(server, accounts_asked(found))
+        await put(server, examine_with_accounts(found))
     ours, apaches = by_place(found), by_place(unpacked(HEADER_VARIANTS.read_text("utf-8")))
     places = {*ours, *apaches}
     different = {place for place in places if ours.get(place) != apaches.get(place)}
@@ -117,8 +117,8 @@ async def test_malformed_headers_are_taken_as_apaches_servers_take_them(tmp_path
 def test_every_header_is_asked_about() -> None:
     with_fields = {int(route.code) for routes in FAMILIES.values() for route in routes if route.header is not None}
     asked = {int(base.code) for base in (*BASES.values(), *GUARDED.values())}
-    assert with_fields == asked | set(NOT_ASKED)
-    assert asked.isdisjoint(NOT_ASKED)
+    assert with_fields == asked | set(NOT_SENT)
+    assert asked.isdisjoint(NOT_SENT)
 
 
 def test_outcomes_are_kept_whole() -> None:

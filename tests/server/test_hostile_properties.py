@@ -162,7 +162,7 @@ async def test_a_peek_does_not_show_a_stored_handle(tmp_path: Path) -> None:
         broker = server.broker()
         await make(broker)
         ext = {"topic": "T", "queueId": "-1", "maxMsgNums": "9", "consumerGroup": "G"}
-        found = records((await broker.ask(RequestCode.PEEK_MESSAGE, ext)).body)
+        found = records((await broker.request(RequestCode.PEEK_MESSAGE, ext)).body)
         assert [each.body for each in found] == [b"plain0", b"stored0", b"plain1"]
         assert found[1].properties == text_of({"a": "1", "b": "2"}).encode()
 
@@ -179,10 +179,10 @@ async def test_a_handle_that_a_producer_sends_is_not_stored(
         text = text_of({POP_CK: "x", "a": "1", "POP_CKX": "2"})
         for code, short in ((RequestCode.SEND_MESSAGE, False), (V2, True)):
             ext = send_ext("T", short=short, properties=text)
-            assert (await broker.ask(code, ext, b"one")).header.code == 0
+            assert (await broker.request(code, ext, b"one")).header.code == 0
         for inner, outer in ((text, ""), ("b\x011", text), (text, text)):
             ext = send_ext("T", properties=outer, batch=True)
-            answer = await broker.ask(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"1", b"2"], inner))
+            answer = await broker.request(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"1", b"2"], inner))
             assert answer.header.code == 0, answer.header.remark
         for more in ({names.DELAY: "1"}, {names.TIMER_DELIVER_MS: str(NOW + 2000)}):
             assert (await broker.send("T", b"later", properties=text_of({POP_CK: "x", **more}))).header.code == 0
@@ -201,7 +201,7 @@ async def test_a_message_that_says_that_it_is_a_batch_is_refused(broker: Client)
     assert (await broker.send("T", properties=text)).header.code == 13
     for inner, outer in (("", text), (text, "")):
         ext = send_ext("T", properties=outer, batch=True)
-        answer = await broker.ask(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"1"], inner))
+        answer = await broker.request(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"1"], inner))
         assert answer.header.code == 13
 
 
@@ -243,14 +243,14 @@ async def send(server: Server, broker: Client, name: bytes, properties: Mapping[
         if (await broker.send("T", kind + name, properties=each)).header.code == 0:
             taken.add(kind + name)
     items = encode_batch([BatchItem(flag=0, body=b"batch" + name, properties=text.encode() + b"\x02b\x01\xff")])
-    answer = await broker.ask(RequestCode.SEND_BATCH_MESSAGE, send_ext("T", properties="", batch=True), items)
+    answer = await broker.request(RequestCode.SEND_BATCH_MESSAGE, send_ext("T", properties="", batch=True), items)
     if answer.header.code == 0:
         taken.add(b"batch" + name)
     taken |= await commit(broker, b"half" + name, text)
     fields = QueryMessageRequestHeader(
         topic="T", key=f"key{name.decode()}", max_num=32, begin_timestamp=0, end_timestamp=1 << 62
     )
-    assert (await broker.ask(RequestCode.QUERY_MESSAGE, encode_ext(fields))).header.code in {0, 22}
+    assert (await broker.request(RequestCode.QUERY_MESSAGE, encode_ext(fields))).header.code in {0, 22}
     return taken
 
 
@@ -269,7 +269,7 @@ async def commit(broker: Client, body: bytes, text: str) -> set[bytes]:
         msg_id="",
         transaction_id="",
     )
-    ended = await broker.ask(RequestCode.END_TRANSACTION, encode_ext(fields))
+    ended = await broker.request(RequestCode.END_TRANSACTION, encode_ext(fields))
     return set() if ended.header.code else {body}
 
 
@@ -283,7 +283,7 @@ async def send_all_back(server: Server, broker: Client, expected: set[bytes]) ->
             fields = ConsumerSendMsgBackRequestHeader(
                 offset=each.physical_offset, group="S", delay_level=level, origin_topic="T", max_reconsume_times=16
             )
-            answer = await broker.ask(RequestCode.CONSUMER_SEND_MSG_BACK, encode_ext(fields))
+            answer = await broker.request(RequestCode.CONSUMER_SEND_MSG_BACK, encode_ext(fields))
             assert answer.header.code == 0, (each.properties, answer.header.remark)
         await server.pass_time(3, step=0.5)
     assert {each.body for each in await pulled(broker, "%DLQ%S")} == expected

@@ -102,7 +102,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
 def join(member: Caller, client_id: str, group: str) -> None:
     """Have a client in a group."""
     body = heartbeat(client_id, consumer(group, subscription("Wide")))
-    answer = member.ask(RequestCode.HEART_BEAT, body=body)
+    answer = member.request(RequestCode.HEART_BEAT, body=body)
     while not answer.header.is_response:  # it is told that it joined
         answer = member.receive()
     assert answer.header.code == 0
@@ -115,7 +115,7 @@ def others_wait(
     asked: tuple[int, dict[str, str]] = (RequestCode.GET_KV_CONFIG, {"namespace": "N", "key": "k"})
     if address == server.broker:
         asked = (RequestCode.GET_MAX_OFFSET, {"topic": "Wide", "queueId": "0"})
-    return work_for_others(server.pid, address, lambda caller: caller.ask(*asked), pause=pause)
+    return work_for_others(server.pid, address, lambda caller: caller.request(*asked), pause=pause)
 
 
 def wait_for(server: Process, address: str, request: bytes) -> float:

@@ -193,7 +193,7 @@ class Rig:
         ]
         self._routes = {route.code: (route, family.services) for family in families for route in family.routes}
 
-    def ask(self, code: RequestCode, ext: dict[str, str], body: bytes = b"") -> Reply:
+    def request(self, code: RequestCode, ext: dict[str, str], body: bytes = b"") -> Reply:
         """What a handler answers at once."""
         route, services = self._routes[code]
         assert route.header is not None
@@ -210,13 +210,13 @@ class Rig:
         return reply
 
     def send(self, body: bytes, **values: Any) -> dict[str, str]:
-        reply = self.ask(RequestCode.SEND_MESSAGE_V2, send_ext("T", **values), body)
+        reply = self.request(RequestCode.SEND_MESSAGE_V2, send_ext("T", **values), body)
         assert reply.code == ResponseCode.SUCCESS, reply.remark
         return reply.header(1).ext or {}
 
     def pull(self, topic: str = "T", **values: Any) -> list[bytes]:
         """The bodies that a pull finds."""
-        reply = self.ask(RequestCode.PULL_MESSAGE, pull_ext(topic, sys_flag=4, **values))
+        reply = self.request(RequestCode.PULL_MESSAGE, pull_ext(topic, sys_flag=4, **values))
         return [message.body for message in records(b"".join(reply.body))]
 
 
@@ -231,19 +231,19 @@ async def test_sends_are_pulled_looked_up_and_counted(rig: Rig) -> None:
     assert rig.pull() == [b"0", b"1", b"2", b"3"]
     assert rig.pull(subscription="b") == [b"1", b"3"]
     queue = {"topic": "T", "queueId": "0"}
-    assert rig.ask(RequestCode.GET_MAX_OFFSET, queue).fields == GetMaxOffsetResponseHeader(offset=4)
-    assert rig.ask(RequestCode.GET_MIN_OFFSET, queue).fields == GetMinOffsetResponseHeader(offset=0)
-    viewed = rig.ask(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(int(places[2]["msgId"][16:], 16))})
+    assert rig.request(RequestCode.GET_MAX_OFFSET, queue).fields == GetMaxOffsetResponseHeader(offset=4)
+    assert rig.request(RequestCode.GET_MIN_OFFSET, queue).fields == GetMinOffsetResponseHeader(offset=0)
+    viewed = rig.request(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(int(places[2]["msgId"][16:], 16))})
     assert [message.body for message in records(b"".join(viewed.body))] == [b"2"]
     asked = {"topic": "T", "key": "k3", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(rig.clock() + 1)}
-    found = rig.ask(RequestCode.QUERY_MESSAGE, asked)
+    found = rig.request(RequestCode.QUERY_MESSAGE, asked)
     assert [message.body for message in records(b"".join(found.body))] == [b"3"]
 
 
 async def test_a_message_given_back_comes_again_when_its_delay_is_over(rig: Rig) -> None:
     place = rig.send(b"again")
     given = {"offset": str(int(place["msgId"][16:], 16)), "group": "G", "delayLevel": "2", "maxReconsumeTimes": "16"}
-    assert rig.ask(RequestCode.CONSUMER_SEND_MSG_BACK, given).code == ResponseCode.SUCCESS
+    assert rig.request(RequestCode.CONSUMER_SEND_MSG_BACK, given).code == ResponseCode.SUCCESS
     for _ in rig.delays._settling:
         pass
     rig.delays.deliver()
@@ -259,6 +259,6 @@ async def test_a_transaction_is_seen_once_it_is_committed(rig: Rig, decision: in
     sent = rig.send(b"half", properties=text, sys_flag=int(SysFlag.TRANSACTION_PREPARED))
     assert rig.pull() == []
     ended = end_ext(sent, decision)
-    assert rig.ask(RequestCode.END_TRANSACTION, ended).code == ResponseCode.SUCCESS
+    assert rig.request(RequestCode.END_TRANSACTION, ended).code == ResponseCode.SUCCESS
     assert rig.pull() == ([b"half"] if decision == SysFlag.TRANSACTION_COMMIT else [])
     assert rig.transactions.state.undecided_count == 0

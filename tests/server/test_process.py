@@ -116,8 +116,10 @@ def test_neither_a_clock_that_is_set_nor_a_standstill_makes_it_forget_anybody(tm
 
         def remembered() -> tuple[int, int]:
             """The answers' codes to who asks for the group's members, and for a route to the broker."""
-            members = client.ask(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G"})
-            return members.header.code, name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"}).header.code
+            members = client.request(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G"})
+            return members.header.code, name_server.request(
+                RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"}
+            ).header.code
 
         client.create_topic("T")
         heart_beat = member.frame(RequestCode.HEART_BEAT, body=heartbeat("one", consumer("G", subscription("T"))))
@@ -128,7 +130,7 @@ def test_neither_a_clock_that_is_set_nor_a_standstill_makes_it_forget_anybody(tm
             (tmp_path / "new").write_text(str(jump))
             (tmp_path / "new").replace(ahead)  # it is read all the time
             assert client.send("T").header.code == 0
-            (message,) = records(client.ask(RequestCode.PULL_MESSAGE, pull_ext("T", len(stored))).body)
+            (message,) = records(client.request(RequestCode.PULL_MESSAGE, pull_ext("T", len(stored))).body)
             stored.append(message.store_timestamp)
             until = time.monotonic() + EXPIRY_SECONDS / 3
             while time.monotonic() < until:

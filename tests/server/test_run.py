@@ -151,13 +151,13 @@ async def test_ipv6(tmp_path: Path) -> None:
         message_id = sent.header.ext["msgId"]
         assert len(message_id) == 56
         assert message_id.startswith("0" * 31 + f"1{server.advertised.port:08X}")
-        view = await client.ask(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(int(message_id[40:], 16))})
+        view = await client.request(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(int(message_id[40:], 16))})
         (message,) = records(view.body)
         assert message.body == b"six"
         assert message.born_host == ("::1", client.sock.getsockname()[1])
         assert message.store_host == ("::1", server.advertised.port)
         assert message.sys_flag == 0x30
-        route = await server.name_server().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+        route = await server.name_server().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
         assert f'"[::1]:{server.advertised.port}"'.encode() in bytes(route.body)
         refused_send = await client.send("T", queue_id=9)
         assert refused_send.header.remark is not None
@@ -183,7 +183,7 @@ async def test_clients_are_told_the_advertised_address(tmp_path: Path, host: str
         client = server.broker()
         await client.create_topic("T")
         assert str(server.advertised) == f"{shown}:443"
-        route = await server.name_server().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+        route = await server.name_server().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
         assert f'"{shown}:443"'.encode() in bytes(route.body)
         sent = await client.send("T")
         assert sent.header.ext is not None
@@ -201,7 +201,7 @@ def run_and(config: ServerConfig, number: signal.Signals) -> int:
         def answers() -> bool:  # be it that it lets nobody in
             try:
                 with Caller(str(config.broker.address)) as client:
-                    client.ask(RequestCode.GET_ALL_TOPIC_CONFIG)
+                    client.request(RequestCode.GET_ALL_TOPIC_CONFIG)
             except OSError:
                 return False
             return True

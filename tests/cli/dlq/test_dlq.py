@@ -34,13 +34,13 @@ def endpoint(tmp_path: Path) -> Iterator[Addresses]:
         with Caller(str(addresses.broker)) as caller:
             caller.create_topic("T", 2)
             group = b'{"groupName": "G", "retryMaxTimes": 16}'
-            assert caller.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=group).header.code == 0
+            assert caller.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=group).header.code == 0
             for number in range(LETTERS):
                 text = f"UNIQ_KEY\x01U{number:07d}\x02TAGS\x01t\x02KEYS\x01k{number}\x02own\x01{number}"
                 answer = caller.send("T", b"body %d" % number, queue_id=number % 2, properties=text)
                 _, offset = parse_offset_message_id((answer.header.ext or {})["msgId"])
                 fields = ConsumerSendMsgBackRequestHeader(offset=offset, group="G", delay_level=-1, origin_topic="T")
-                assert caller.ask(RequestCode.CONSUMER_SEND_MSG_BACK, encode_ext(fields)).header.code == 0
+                assert caller.request(RequestCode.CONSUMER_SEND_MSG_BACK, encode_ext(fields)).header.code == 0
         yield addresses
 
 
@@ -153,10 +153,10 @@ def test_a_question_comes_first(run: Rocketwire, monkeypatch: pytest.MonkeyPatch
 
 def test_a_topic_that_is_gone_stops_it_without_loss(run: Rocketwire, endpoint: Addresses) -> None:
     with Caller(str(endpoint.broker)) as caller:
-        assert caller.ask(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": "T"}).header.code == 0
+        assert caller.request(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": "T"}).header.code == 0
         fields = {"topic": "T"}
         with Caller(str(endpoint.name_server)) as names:
-            names.ask(RequestCode.DELETE_TOPIC_IN_NAMESRV, fields)
+            names.request(RequestCode.DELETE_TOPIC_IN_NAMESRV, fields)
     ran = run("dlq", "resend", "G", "--all", "--yes")
     assert (ran.code, ran.out) == (1, "")
     assert "topic T: the name server" in ran.err

@@ -96,7 +96,9 @@ class Consumer(threading.Thread):
         self._caller = Caller(broker)
         self._result = result
         self.asked: list[dict[str, str]] = []
-        answer = self._caller.ask(RequestCode.HEART_BEAT, body=heartbeat("client-1", consumer("G", subscription("T"))))
+        answer = self._caller.request(
+            RequestCode.HEART_BEAT, body=heartbeat("client-1", consumer("G", subscription("T")))
+        )
         while not answer.header.is_response:  # it is told first that the members have changed
             answer = self._caller.receive()
         assert answer.header.code == 0

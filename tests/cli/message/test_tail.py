@@ -88,7 +88,7 @@ def test_filters(tail: Callable[..., Ran]) -> None:
 def committed(endpoint: Addresses, group: str, queue_id: int) -> str | None:
     fields = {"consumerGroup": group, "topic": "T", "queueId": str(queue_id), "setZeroIfNotFound": "false"}
     with Caller(str(endpoint.broker)) as caller:
-        answer = caller.ask(QUERY_CONSUMER_OFFSET, fields)
+        answer = caller.request(QUERY_CONSUMER_OFFSET, fields)
     return (answer.header.ext or {}).get("offset")
 
 
@@ -141,7 +141,7 @@ def test_new_messages_and_new_queues_are_followed(endpoint: Addresses) -> None:
             caller.send("F", b"second")
             found = run.object()
             assert (found["body"], found["queue_offset"], found["broker"]) == ("second", 1, "broker-a")
-            assert caller.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("F", 2)).header.code == 0
+            assert caller.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("F", 2)).header.code == 0
             caller.send("F", b"elsewhere", queue_id=1)
             found = run.object()
             assert (found["body"], found["queue_id"]) == ("elsewhere", 1)

@@ -77,7 +77,7 @@ def control(tmp_path: Path, metrics: Metrics) -> Callable[[str | bytes], AccessC
     return make
 
 
-def asked(
+def refusal_of(
     control: AccessControl,
     question: Question,
     who: Who,
@@ -109,10 +109,10 @@ def test_every_answer_is_that_of_a_4_9_7_broker(
         if differs(question):
             continue
         for name, who in acl_cases.WHO.items():
-            assert asked(guard, question, who, serialize_type) == refused.get(name), (question, name)
+            assert refusal_of(guard, question, who, serialize_type) == refused.get(name), (question, name)
 
 
-def what_it_asks_elsewhere(question: Question, name: str) -> str | None:
+def refusal_of_similar_request(question: Question, name: str) -> str | None:
     """What Apache refuses an account where it asks what it should ask here."""
     recorded = acl_cases.recorded()
     topic = question.fields.get("topic", question.fields.get("b", ""))
@@ -140,28 +140,28 @@ def test_what_apache_forgot_to_ask(control: Callable[[str | bytes], AccessContro
             continue
         asked_of[question.code] += 1
         for name, who in acl_cases.WHO.items():
-            assert asked(guard, question, who) == what_it_asks_elsewhere(question, name), (question, name)
+            assert refusal_of(guard, question, who) == refusal_of_similar_request(question, name), (question, name)
     assert set(asked_of) == {10, 310, 12, BATCH, *REPLIES, *(ADMINS_ONLY & set(acl_cases.OTHER_CODES))}
     for code in (*ADMINISTRATION, *ADMINS_ONLY):
         question = Question(code, {"x": "1"})
         words = f"Need admin permission for request code={code}, but accessKey=open-key-1 is not"
-        assert asked(guard, question, acl_cases.WHO["open-key-1"]) == f"{acl_cases.REFUSED}: {words}"
-        assert asked(guard, question, acl_cases.WHO["admin-perms-key"]) is None
+        assert refusal_of(guard, question, acl_cases.WHO["open-key-1"]) == f"{acl_cases.REFUSED}: {words}"
+        assert refusal_of(guard, question, acl_cases.WHO["admin-perms-key"]) is None
 
 
 def test_refusals_are_counted_by_reason(control: Callable[[str | bytes], AccessControl], metrics: Metrics) -> None:
     guard = control(ACCOUNTS)
     who = Who("account", SECRET)
-    asked(guard, Question(12, {"topic": "T"}), Who(None))
-    asked(guard, Question(12, {"topic": "T"}), Who("stranger", SECRET))
-    asked(guard, Question(12, {"topic": "T"}), Who("account", "wrong"))
-    asked(guard, Question(17, {"topic": "T"}), who)
-    asked(guard, Question(12, {"topic": "T"}), who)
-    asked(guard, Question(28, {"topic": "T"}), who)
+    refusal_of(guard, Question(12, {"topic": "T"}), Who(None))
+    refusal_of(guard, Question(12, {"topic": "T"}), Who("stranger", SECRET))
+    refusal_of(guard, Question(12, {"topic": "T"}), Who("account", "wrong"))
+    refusal_of(guard, Question(17, {"topic": "T"}), who)
+    refusal_of(guard, Question(12, {"topic": "T"}), who)
+    refusal_of(guard, Question(28, {"topic": "T"}), who)
     heartbeat, here = Question(34, {}, '{"clientID":"a"}'), FakePeer()
-    assert asked(guard, heartbeat, who, peer=here) is None
+    assert refusal_of(guard, heartbeat, who, peer=here) is None
     assert (
-        asked(guard, heartbeat, Who("another", SECRET))
+        refusal_of(guard, heartbeat, Who("another", SECRET))
         == f"{acl_cases.REFUSED}: client id a belongs to another account"
     )
     assert metrics.acl_refused == {
@@ -182,9 +182,9 @@ def test_a_request_without_fields_and_a_heartbeat_that_cannot_be_read(
     with pytest.raises(AccessRefused, match="No accessKey is configured"):
         guard.admit(FakePeer(), Header(code=12, opaque=1), memoryview(b""))
     with pytest.raises(BodyInvalid):
-        asked(guard, Question(34, {"x": "1"}, "nothing"), Who("account", SECRET))
+        refusal_of(guard, Question(34, {"x": "1"}, "nothing"), Who("account", SECRET))
     assert "Check signature failed" in (
-        asked(guard, Question(34, {"x": "1"}, "nothing"), Who("account", "wrong")) or ""
+        refusal_of(guard, Question(34, {"x": "1"}, "nothing"), Who("account", "wrong")) or ""
     )
 
 
@@ -193,9 +193,9 @@ def test_a_heartbeat_that_is_refused_for_its_length_is_not_read(tmp_path: Path) 
     path.write_text(ACCOUNT)
     guard = opened(path, longest_heartbeat=6)
     with pytest.raises(LimitExceeded, match="maxHeartbeatBytes=6"):
-        asked(guard, Question(34, {"x": "1"}, "nothing"), Who("account", SECRET))
+        refusal_of(guard, Question(34, {"x": "1"}, "nothing"), Who("account", SECRET))
     assert "Check signature failed" in (
-        asked(guard, Question(34, {"x": "1"}, "nothing"), Who("account", "wrong")) or ""
+        refusal_of(guard, Question(34, {"x": "1"}, "nothing"), Who("account", "wrong")) or ""
     )
 
 
@@ -208,7 +208,7 @@ def test_addresses_that_need_no_account(
 ) -> None:
     guard = control("globalWhiteRemoteAddresses: [10.1.2.*, '2001:db8::1']\n" + ACCOUNT)
     for _ in range(2):  # the second time it is known
-        assert (asked(guard, Question(17, {"topic": "T"}), Who(None), peer=FakePeer(remote)) is None) is passes
+        assert (refusal_of(guard, Question(17, {"topic": "T"}), Who(None), peer=FakePeer(remote)) is None) is passes
 
 
 def test_an_address_of_an_account_needs_no_signature_but_the_name(
@@ -216,9 +216,9 @@ def test_an_address_of_an_account_needs_no_signature_but_the_name(
 ) -> None:
     guard = control(ACCOUNT + "  whiteRemoteAddress: 10.1.2.3\n")
     unsigned = Who("account", "wrong")
-    assert asked(guard, Question(17, {"topic": "T"}), unsigned, peer=FakePeer("10.1.2.3:1")) is None
-    assert asked(guard, Question(17, {"topic": "T"}), Who(None), peer=FakePeer("10.1.2.3:1")) is not None
-    assert asked(guard, Question(17, {"topic": "T"}), unsigned, peer=FakePeer("10.1.2.4:1")) is not None
+    assert refusal_of(guard, Question(17, {"topic": "T"}), unsigned, peer=FakePeer("10.1.2.3:1")) is None
+    assert refusal_of(guard, Question(17, {"topic": "T"}), Who(None), peer=FakePeer("10.1.2.3:1")) is not None
+    assert refusal_of(guard, Question(17, {"topic": "T"}), unsigned, peer=FakePeer("10.1.2.4:1")) is not None
 
 
 def test_addresses_are_not_remembered_without_end(
@@ -227,13 +227,13 @@ def test_addresses_are_not_remembered_without_end(
     monkeypatch.setattr("rocketwire.server.acl.control._MOST_ADDRESSES", 3)
     guard = control("globalWhiteRemoteAddresses: [10.0.0.*]\n")
     for number in range(10):
-        assert asked(guard, Question(12, {}), Who(None), peer=FakePeer(f"10.0.0.{number}:1")) is None
+        assert refusal_of(guard, Question(12, {}), Who(None), peer=FakePeer(f"10.0.0.{number}:1")) is None
     assert len(guard._clients) <= 3
 
 
 def heard(guard: AccessControl, peer: FakePeer, account: str = "account", secret: str = SECRET) -> bool:
     """Whether a producer of an account may know messages of T."""
-    assert asked(guard, Question(34, {"x": "1"}, '{"clientID":"c"}'), Who(account, secret), peer=peer) is None
+    assert refusal_of(guard, Question(34, {"x": "1"}, '{"clientID":"c"}'), Who(account, secret), peer=peer) is None
     return guard.may_receive_as_producer(peer, "T")
 
 
@@ -252,7 +252,7 @@ def test_traces_need_no_permission(
 ) -> None:
     """Clients of cloud services send theirs to a topic that is named after the broker's region."""
     guard = control(ACCOUNT)
-    found = asked(guard, Question(code, {field: topic}, ""), Who("account", SECRET))
+    found = refusal_of(guard, Question(code, {field: topic}, ""), Who("account", SECRET))
     assert (found or "").endswith(f"No default permission for topic:{topic}" if refused else "")
     assert bool(found) is refused
 
@@ -263,7 +263,7 @@ def test_reading_the_traces_of_a_region_needs_permission(
 ) -> None:
     guard = control(ACCOUNT)
     question = Question(code, {"topic": "rmq_sys_TRACE_DATA_here"}, "")
-    assert asked(guard, question, Who("account", SECRET)) is not None
+    assert refusal_of(guard, question, Who("account", SECRET)) is not None
 
 
 async def test_a_producer_may_know_what_its_account_may_send(control: Callable[[str | bytes], AccessControl]) -> None:
@@ -297,7 +297,7 @@ def test_a_missing_file_is_made_and_lets_nobody_in(tmp_path: Path, caplog: pytes
     assert mode(str(path)) == 0o600
     assert "lets nobody in" in caplog.text
     assert guard.version == DataVersion(counter=0, timestamp=1000)
-    assert "No acl config for account" in (asked(guard, Question(12, {}), Who("account", SECRET)) or "")
+    assert "No acl config for account" in (refusal_of(guard, Question(12, {}), Who("account", SECRET)) or "")
 
 
 def test_a_file_that_cannot_be_used_is_named_with_its_key(
@@ -331,12 +331,12 @@ async def test_a_changed_file_is_taken(
     await guard.reload_if_changed(run_inline)
     assert caplog.text == ""
     text = f"globalWhiteRemoteAddresses: [10.0.0.1]\naccounts:\n- accessKey: another\n  secretKey: {SECRET}\n  odd: 1\n"
-    assert asked(guard, question, Who(None), peer=FakePeer("10.0.0.1:1")) is not None
+    assert refusal_of(guard, question, Who(None), peer=FakePeer("10.0.0.1:1")) is not None
     later(Path(guard.path), text + "dataVersion: [{counter: 3, timestamp: 4}]\n")
     await guard.reload_if_changed(run_inline)
-    assert asked(guard, question, Who("another", SECRET)) is None
-    assert asked(guard, question, Who("account", SECRET)) is not None
-    assert asked(guard, question, Who(None), peer=FakePeer("10.0.0.1:1")) is None
+    assert refusal_of(guard, question, Who("another", SECRET)) is None
+    assert refusal_of(guard, question, Who("account", SECRET)) is not None
+    assert refusal_of(guard, question, Who(None), peer=FakePeer("10.0.0.1:1")) is None
     assert guard.version == DataVersion(counter=3, timestamp=4)
     assert "was read again: 1 accounts" in caplog.text
     later(Path(guard.path), text, at=3)
@@ -352,13 +352,13 @@ async def test_a_bad_change_leaves_the_accounts_as_they_are(
     later(Path(guard.path), text)
     for _ in range(2):
         await guard.reload_if_changed(run_inline)
-    assert asked(guard, Question(14, {}), Who("account", SECRET)) is None
+    assert refusal_of(guard, Question(14, {}), Who("account", SECRET)) is None
     assert [record.levelname for record in caplog.records] == ["WARNING"]  # once
     assert "the former accounts stay" in caplog.text
     remove(guard.path)
     await guard.reload_if_changed(run_inline)
     assert "it does not exist; the former accounts stay" in caplog.text
-    assert asked(guard, Question(14, {}), Who("account", SECRET)) is None
+    assert refusal_of(guard, Question(14, {}), Who("account", SECRET)) is None
 
 
 async def test_a_file_that_cannot_be_read_is_told_of(
@@ -431,19 +431,19 @@ async def test_accounts_are_made_changed_and_deleted(control: Callable[[str | by
     question = Question(12, {"topic": "T"})
     new = Who("newcomer", "new-secret")
     assert await update(guard, topic_perms=("T=SUB",)) is None
-    assert asked(guard, question, new) is None
+    assert refusal_of(guard, question, new) is None
     assert guard.version == DataVersion(counter=1, timestamp=1000)
     assert await update(guard, topic_perms=("T=PUB",)) is None
-    assert asked(guard, question, new) is not None
+    assert refusal_of(guard, question, new) is not None
     assert [each.access_key for each in guard.config().plain_access_configs] == ["account", "newcomer"]
     assert await delete(guard, "newcomer") is None
-    assert "No acl config" in (asked(guard, question, new) or "")
+    assert "No acl config" in (refusal_of(guard, question, new) or "")
     assert [each.access_key for each in guard.config().plain_access_configs] == ["account"]
     assert await replace(guard, ("127.0.0.1",), None) is None
-    assert asked(guard, question, Who(None)) is None
+    assert refusal_of(guard, question, Who(None)) is None
     assert await replace(guard, (), guard.path) is None
     assert await replace(guard, (), "") is None
-    assert asked(guard, question, Who(None)) is not None
+    assert refusal_of(guard, question, Who(None)) is not None
     assert guard.version.counter == 6
     assert mode(guard.path) == mode(guard.path + ".bak") == 0o600
 
@@ -489,7 +489,7 @@ async def test_a_look_that_takes_long_brings_no_deleted_account_back(
             mock_clock().jump(CHECK_SECONDS)
         nursery.cancel_scope.cancel()
     assert told == [None]
-    assert "No acl config" in (asked(guard, Question(14, {}), Who("account", SECRET)) or "")
+    assert "No acl config" in (refusal_of(guard, Question(14, {}), Who("account", SECRET)) or "")
 
 
 async def test_changes_are_made_where_they_do_not_hold_up_clients(
@@ -567,7 +567,7 @@ async def test_a_file_that_is_gone_or_spoilt_takes_no_changes(
     assert isinstance(await update(guard), AccountNotUpdated)
     assert isinstance(await delete(guard, "account"), AccountNotDeleted)
     assert isinstance(await replace(guard, (), None), AddressesNotUpdated)
-    assert asked(guard, Question(14, {}), Who("account", SECRET)) is None
+    assert refusal_of(guard, Question(14, {}), Who("account", SECRET)) is None
     assert [each.access_key for each in guard.config().plain_access_configs] == ["account"]  # those in force
 
 
@@ -582,11 +582,11 @@ async def test_a_file_that_cannot_be_written_takes_no_changes(
 async def test_a_link_is_followed_again_each_time(tmp_path: Path) -> None:
     link_accounts(tmp_path)
     guard = opened(tmp_path / "link.yml")
-    assert asked(guard, Question(14, {}), Who("first-account", SECRET)) is None
+    assert refusal_of(guard, Question(14, {}), Who("first-account", SECRET)) is None
     swap_link(tmp_path)
     await guard.reload_if_changed(run_inline)
-    assert asked(guard, Question(14, {}), Who("second-account", SECRET)) is None
-    assert asked(guard, Question(14, {}), Who("first-account", SECRET)) is not None
+    assert refusal_of(guard, Question(14, {}), Who("second-account", SECRET)) is None
+    assert refusal_of(guard, Question(14, {}), Who("first-account", SECRET)) is not None
     assert await delete(guard, "second-account") is None
     assert is_link(tmp_path / "link.yml")
     assert "second-account" not in read_text(str(tmp_path / "second.yml"))
@@ -638,7 +638,7 @@ async def test_secrets_are_never_told(
         for code in (10, 12, 17, 34, 50, 54, 310):
             body = "{}" if code == 34 else ""
             everything.append(
-                str(asked(guard, Question(code, {"topic": "T", "b": "T", "secretKey": SECRET}, body), who))
+                str(refusal_of(guard, Question(code, {"topic": "T", "b": "T", "secretKey": SECRET}, body), who))
             )
     config = PlainAccessConfig(access_key="newcomer", secret_key="new-secret")
     assert await update(guard) is None

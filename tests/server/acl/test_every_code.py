@@ -361,12 +361,17 @@ def unserved(code: int, words: str) -> list[Request]:
     return [Request(ext, words)]
 
 
-async def ask(client: Client, account: str, code: int, ext: dict[str, str], body: bytes = b"", **options: int) -> Frame:
-    return await client.ask(code, signed(account, ext, body), body, **options)
+async def signed_request(
+    client: Client, account: str, code: int, ext: dict[str, str], body: bytes = b"", **options: int
+) -> Frame:
+    return await client.request(code, signed(account, ext, body), body, **options)
+
+
+ask = signed_request  # until all tests use the new name
 
 
 async def done(client: Client, account: str, code: int, ext: dict[str, str], body: bytes = b"") -> Frame:
-    answer = await ask(client, account, code, ext, body)
+    answer = await signed_request(client, account, code, ext, body)
     assert answer.header.code == 0, (code, answer.header.remark)
     return answer
 
@@ -382,7 +387,7 @@ async def stored(client: Client, topic: str, **properties: str) -> int:
 
 
 async def last_place(client: Client, topic: str) -> int:
-    answer = await ask(client, ADMIN, 11, pull_ext(topic, consumer_group="A"))
+    answer = await signed_request(client, ADMIN, 11, pull_ext(topic, consumer_group="A"))
     return records(bytes(answer.body))[-1].physical_offset
 
 
@@ -406,7 +411,7 @@ async def hidden(folder: Path) -> AsyncIterator[tuple[Server, Client, Places]]:
             await done(owner, OWNER, 36, {"offset": str(at), "group": "hidden", "delayLevel": level})
         await done(owner, OWNER, 310, send_ext(RETRY, producer_group="CLIENT_INNER_PRODUCER", reconsume_times=1), PROOF)
         reply = send_ext(REPLIES, properties=properties_text(REPLY_TO_CLIENT="gone"))
-        await ask(owner, OWNER, 325, reply, PROOF)
+        await signed_request(owner, OWNER, 325, reply, PROOF)
         lock = LockBatchRequestBody(
             consumer_group="hidden",
             client_id="owner",
@@ -446,7 +451,7 @@ async def state(client: Client) -> list[bytes]:
     """All that an administrator can see of the broker, as far as requests may change it."""
     answers = [await done(client, ADMIN, code, {"x": "1"}) for code in (21, 26, 201, 54)]
     topics = ("Hidden", RETRY, DEAD, HALF, SCHEDULE, TIMER, REPLIES, "RMQ_SYS_TRANS_OP_HALF_TOPIC", REVIVE)
-    answers += [await ask(client, ADMIN, 202, {"topic": topic}) for topic in topics]
+    answers += [await signed_request(client, ADMIN, 202, {"topic": topic}) for topic in topics]
     answers += [await done(client, ADMIN, code, {"consumerGroup": "hidden"}) for code in (203, 208, 38)]
     answers.append(await done(client, ADMIN, 204, {"producerGroup": "owners"}))
     return [bytes(answer.body) for answer in answers]
@@ -471,7 +476,7 @@ async def test_each_code_that_is_served_is_asked(tmp_path: Path) -> None:
         assert {code for code in EVERY_CODE if requests(code, places, server)} >= served
 
 
-async def ask_every_code(
+async def send_every_code(
     connect: Callable[[], Client],
     unserved_words: Callable[[int], str],
     server: Server,
@@ -496,7 +501,7 @@ async def ask_every_code(
             continue  # it has 16 bits for the code
         for asked in requests(code, places, server) or unserved(code, unserved_words(code)):
             client = connect()
-            answer = await ask(client, OTHER, code, asked.ext, asked.body, serialize_type=serialize_type)
+            answer = await signed_request(client, OTHER, code, asked.ext, asked.body, serialize_type=serialize_type)
             check_refused(code, asked, answer)
             client.close()
         assert await state(owner) == before, code
@@ -507,16 +512,16 @@ async def ask_every_code(
 @pytest.mark.parametrize("serialize_type", [SerializeType.JSON, SerializeType.ROCKETMQ])
 async def test_no_code_gives_or_changes_what_is_anothers(tmp_path: Path, serialize_type: int) -> None:
     async with hidden(tmp_path) as (server, owner, places):
-        await ask_every_code(server.broker, lambda _: "not supported", server, owner, places, serialize_type)
+        await send_every_code(server.broker, lambda _: "not supported", server, owner, places, serialize_type)
 
 
 async def test_what_the_owner_may_ask_of_the_same(tmp_path: Path) -> None:
     """So the refusals above are of the account, and not of the requests."""
     async with hidden(tmp_path) as (_, owner, places):
-        await what_the_owner_may_ask(owner, places)
+        await check_owner_access(owner, places)
 
 
-async def what_the_owner_may_ask(owner: Client, places: Places) -> None:
+async def check_owner_access(owner: Client, places: Places) -> None:
     """Ask as the owner what nobody else may."""
     for at in (places.topic, places.retry, places.dead, places.half, places.delayed, places.timed):
         answer = await done(owner, OWNER, 33, {"offset": str(at)})
@@ -565,7 +570,7 @@ async def test_a_topic_that_holds_others_messages_is_read_by_who_is_named_for_it
         client = server.broker()
 
         async def refused(code: int, ext: dict[str, str]) -> str | None:
-            return (await ask(client, OTHER, code, ext)).header.remark
+            return (await signed_request(client, OTHER, code, ext)).header.remark
 
         assert await refused(30, {"topic": "Own", "queueId": "0"}) is None
         assert await refused(11, pull_ext(TIMER, consumer_group="G")) == "FOUND"
@@ -597,7 +602,7 @@ async def test_a_query_finds_no_message_of_another_topic_with_the_same_hash(tmp_
         answer = await done(server.broker(), OTHER, 12, asked)
         assert [message.body for message in records(bytes(answer.body))] == [b"mine"]
         asked["key"] = of_same_hash("Own", "Hidden#U")
-        answer = await ask(server.broker(), OTHER, 12, asked)
+        answer = await signed_request(server.broker(), OTHER, 12, asked)
         assert (answer.header.code, answer.body) == (22, b"")
 
 
@@ -665,7 +670,7 @@ async def test_nobody_locks_or_unlocks_queues_under_the_client_id_of_another_acc
         body = encode_body(LockBatchRequestBody(consumer_group="hidden", client_id="owner", mq_set=(queue,)))
         assert b"Hidden" in bytes((await done(owner, OWNER, 41, {}, body)).body)
         for code in (42, 41):
-            answer = await ask(thief, OTHER, code, {}, body)
+            answer = await signed_request(thief, OTHER, code, {}, body)
             assert answer.header.remark == f"{REFUSED}client id owner belongs to another account"
         own = encode_body(LockBatchRequestBody(consumer_group="hidden", client_id="thief", mq_set=(queue,)))
         assert b"Hidden" not in bytes((await done(thief, OTHER, 41, {}, own)).body)

@@ -48,23 +48,23 @@ def write(file: Path, text: str) -> None:
     file.write_text(text)
 
 
-async def asked(client: Client, code: int, **ext: str) -> Frame:
-    return await client.ask(code, signed(ext))
+async def signed_request(client: Client, code: int, **ext: str) -> Frame:
+    return await client.request(code, signed(ext))
 
 
 async def test_accounts_are_administered(file: Path, tmp_path: Path) -> None:
     async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)) as server:
         client = server.broker()
         new = {"accessKey": "newcomer", "secretKey": "new-secret", "topicPerms": "T=PUB,U=SUB,", "admin": "true"}
-        assert code_and_remark(await asked(client, UPDATE, **new)) == (0, None)
-        version = await asked(client, VERSION)
+        assert code_and_remark(await signed_request(client, UPDATE, **new)) == (0, None)
+        version = await signed_request(client, VERSION)
         told = {"counter": 1, "timestamp": server.clock.now}
         ext = version.header.ext
         assert ext is not None
         assert (json.loads(ext["version"]), json.loads(ext["allAclFileVersion"])) == (told, {str(file): told})
         assert (ext["brokerName"], ext["clusterName"]) == ("broker-a", "C")
         assert ext["brokerAddr"] == str(server.advertised)
-        config = await asked(client, CONFIG)
+        config = await signed_request(client, CONFIG)
         assert config.header.ext == {}
         found = json.loads(bytes(config.body))
         assert found["globalWhiteAddrs"] == []
@@ -74,10 +74,10 @@ async def test_accounts_are_administered(file: Path, tmp_path: Path) -> None:
             "admin": True,
             "topicPerms": ["T=PUB", "U=SUB"],
         }
-        assert code_and_remark(await asked(client, DELETE, accessKey="newcomer")) == (0, None)
+        assert code_and_remark(await signed_request(client, DELETE, accessKey="newcomer")) == (0, None)
         addresses = {"globalWhiteAddrs": "127.0.0.1,::1", "aclFileFullPath": str(file)}
-        assert code_and_remark(await asked(client, ADDRESSES, **addresses)) == (0, None)
-        assert (await client.ask(CONFIG)).header.code == 0  # needs no account now
+        assert code_and_remark(await signed_request(client, ADDRESSES, **addresses)) == (0, None)
+        assert (await client.request(CONFIG)).header.code == 0  # needs no account now
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ async def test_what_is_refused(
     file: Path, tmp_path: Path, code: int, ext: dict[str, str], answer: int, words: str
 ) -> None:
     async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)) as server:
-        found, remark = code_and_remark(await asked(server.broker(), code, **ext))
+        found, remark = code_and_remark(await signed_request(server.broker(), code, **ext))
     assert (found, (remark or "")[: len(words)]) == (answer, words)
     assert text_of(file) == ACCOUNTS
 
@@ -103,13 +103,13 @@ async def test_commas_alone_are_no_permission(file: Path, tmp_path: Path) -> Non
     async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)) as server:
         client = server.broker()
         new = {"accessKey": "newcomer", "secretKey": "new-secret", "topicPerms": ",,"}
-        assert (await asked(client, UPDATE, **new)).header.code == 0
+        assert (await signed_request(client, UPDATE, **new)).header.code == 0
 
 
 @pytest.mark.parametrize("code", [UPDATE, DELETE, VERSION, ADDRESSES, CONFIG])
 async def test_without_access_control_there_is_nothing_to_administer(broker: Client, code: int) -> None:
     refused = (ResponseCode.SYSTEM_ERROR, "access control is off: aclEnable is false")
-    assert code_and_remark(await broker.ask(code, {"accessKey": "account", "globalWhiteAddrs": "*"})) == refused
+    assert code_and_remark(await broker.request(code, {"accessKey": "account", "globalWhiteAddrs": "*"})) == refused
 
 
 async def test_who_may_not_is_refused_on_every_way(file: Path, tmp_path: Path, driver: str) -> None:
@@ -134,7 +134,7 @@ async def test_who_may_not_is_refused_on_every_way(file: Path, tmp_path: Path, d
         ]
         await client.write(send("Closed", flag=2))  # one-way: nobody waits for the answer
         assert await client.arrived() == []
-        route = await server.name_server().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Open"})
+        route = await server.name_server().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Open"})
         assert route.header.code == 0  # the name server is open, as Apache's
 
 
@@ -159,10 +159,10 @@ async def test_no_send_goes_by_under_another_code(file: Path, tmp_path: Path, dr
 async def test_the_file_is_looked_at_while_the_server_runs(file: Path, tmp_path: Path) -> None:
     async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)) as server:
         client = server.broker()
-        assert (await asked(client, VERSION)).header.code == 0
+        assert (await signed_request(client, VERSION)).header.code == 0
         write(file, "accounts: []\n")
         await server.pass_time(0.6, step=0.6)
-        assert "No acl config" in ((await asked(client, VERSION)).header.remark or "")
+        assert "No acl config" in ((await signed_request(client, VERSION)).header.remark or "")
 
 
 async def test_a_bad_file_ends_the_start(file: Path, tmp_path: Path) -> None:

@@ -20,11 +20,11 @@ from tests.server.acl.test_every_code import (
     PROOF,
     REFUSED,
     REPLIES,
-    ask,
     done,
     hidden,
     place_of,
     signed,
+    signed_request,
 )
 from tests.server.harness import NOW, consumer, heartbeat, properties_text, pull_ext, records, send_ext, subscription
 
@@ -42,7 +42,7 @@ async def test_no_member_of_a_group_gets_the_signature_of_who_asks_it(tmp_path: 
         await member.arrived()
         question = next(frame for frame in member.pushes if frame.header.code == code)
         told = question.header.ext or {}
-        replayed = await member.ask(54, {name: value for name, value in told.items() if name != "brokerName"})
+        replayed = await member.request(54, {name: value for name, value in told.items() if name != "brokerName"})
         assert replayed.header.remark == f"{REFUSED}No accessKey is configured"
         assert {name: told.get(name) for name in ext} == ext
         assert {"AccessKey", "Signature"}.isdisjoint(told)
@@ -90,7 +90,7 @@ async def test_what_waits_gives_nothing_once_the_permission_is_withdrawn(
         await done(server.broker(), OWNER, 310, send_ext("Hidden"), PROOF)
         assert [bytes(frame.body) for frame in await owner.arrived()] == []
         assert [(frame.header.code, frame.header.remark) for frame in ended] == [end]
-        assert (await ask(owner, OWNER, code, waiting)).header.remark == REFUSED + NO_TOPIC
+        assert (await signed_request(owner, OWNER, code, waiting)).header.remark == REFUSED + NO_TOPIC
 
 
 async def test_who_may_read_topics_by_default_reads_no_replies_of_others(tmp_path: Path) -> None:
@@ -107,15 +107,19 @@ async def test_who_may_read_topics_by_default_reads_no_replies_of_others(tmp_pat
             file.write_text(f"accounts:\n{readers}  topicPerms: [{perms}]\n")
             os.utime(file, (len(perms), 1))
             await server.pass_time(1)
-            answer = await ask(client, OTHER, 11, pull_ext(REPLIES, consumer_group="G"))
+            answer = await signed_request(client, OTHER, 11, pull_ext(REPLIES, consumer_group="G"))
             assert answer.header.remark == remark
             named = remark == "FOUND"
             assert (PROOF in bytes(answer.body)) is named
-            assert ((await ask(client, OTHER, 33, {"offset": str(places.replies)})).header.code == 0) is named
-            assert ((await ask(client, OTHER, 12, query)).header.remark != remark) is named
+            assert (
+                (await signed_request(client, OTHER, 33, {"offset": str(places.replies)})).header.code == 0
+            ) is named
+            assert ((await signed_request(client, OTHER, 12, query)).header.remark != remark) is named
             # Anybody may answer.
             reply = send_ext(REPLIES, properties=properties_text(REPLY_TO_CLIENT="gone"))
-            assert "channel of <gone> not found" in ((await ask(client, OTHER, 325, reply)).header.remark or "")
+            assert "channel of <gone> not found" in (
+                (await signed_request(client, OTHER, 325, reply)).header.remark or ""
+            )
 
 
 async def test_nobody_cancels_a_message_of_anothers_topic_by_its_unique_key(tmp_path: Path) -> None:
@@ -126,7 +130,7 @@ async def test_nobody_cancels_a_message_of_anothers_topic_by_its_unique_key(tmp_
         await done(thief, OTHER, 370, {"topic": "Own", "recallHandle": recalled})
         for more in ({}, {"REAL_TOPIC": "Hidden"}):
             marker = properties_text(TIMER_DELIVER_MS=at, TIMER_DEL_UNIQKEY="TIMED", UNIQ_KEY="M", **more)
-            await ask(thief, OTHER, 310, send_ext("Own", properties=marker), b"x")
+            await signed_request(thief, OTHER, 310, send_ext("Own", properties=marker), b"x")
         await server.pass_time(70)
         found = records((await done(owner, OWNER, 11, pull_ext("Hidden", consumer_group="hidden"))).body)
         assert [b"UNIQ_KEY\x01TIMED" in message.properties for message in found].count(True) == 1

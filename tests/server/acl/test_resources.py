@@ -30,7 +30,7 @@ MESSAGE_ID = "7F0000010000000A0000000000000007"
 END = {"producerGroup": "P", "tranStateTableOffset": "0", "commitOrRollback": "8", "msgId": "m"}
 
 
-def asked(code: int, ext: dict[str, str], body: bytes = b"") -> NeededPermissions:
+def permissions_of(code: int, ext: dict[str, str], body: bytes = b"") -> NeededPermissions:
     def owner_at(offset: int) -> str:
         return f"at {offset}" if offset >= 0 else "%RETRY%G"
 
@@ -98,7 +98,7 @@ def asked(code: int, ext: dict[str, str], body: bytes = b"") -> NeededPermission
     ],
 )
 def test_what_requests_need(code: int, ext: dict[str, str], permission: int, resources: tuple[str, ...]) -> None:
-    assert asked(code, ext) == (permission, resources)
+    assert permissions_of(code, ext) == (permission, resources)
 
 
 FOR_EVERY_ACCOUNT = {28, 46}
@@ -106,10 +106,10 @@ ACKS = b'{"acks":[{"c":"G","t":"T"},{"c":"G","t":"%RETRY%G_U"}]}'
 
 
 def test_acknowledgements_of_several_messages_need_all_their_groups_and_topics() -> None:
-    assert asked(200151, {}, ACKS) == (SUB, ("T", "%RETRY%G", "U"))
-    assert asked(200151, {}, b"") == (SUB, ())
+    assert permissions_of(200151, {}, ACKS) == (SUB, ("T", "%RETRY%G", "U"))
+    assert permissions_of(200151, {}, b"") == (SUB, ())
     with pytest.raises(BodyInvalid):
-        asked(200151, {}, b"nothing")
+        permissions_of(200151, {}, b"nothing")
 
 
 def test_each_request_that_is_served_needs_something_or_is_known_to_need_nothing() -> None:
@@ -119,34 +119,34 @@ def test_each_request_that_is_served_needs_something_or_is_known_to_need_nothing
     for routes in BROKER_FAMILIES.values():
         for route in routes:
             own = ACKS if route.code == RequestCode.BATCH_ACK_MESSAGE else body
-            open_to_all = route.code not in ADMIN_CODES and not asked(route.code, ext, own).resources
+            open_to_all = route.code not in ADMIN_CODES and not permissions_of(route.code, ext, own).resources
             assert open_to_all == (route.code in FOR_EVERY_ACCOUNT), route.code
 
 
 def test_a_client_that_asks_for_its_queues_needs_what_it_needs_to_read_them() -> None:
     body = encode_body(QueryAssignmentRequestBody(topic="T", consumer_group="G", client_id="c"))
-    assert asked(400, {}, body) == (SUB, ("T", "%RETRY%G"))
+    assert permissions_of(400, {}, body) == (SUB, ("T", "%RETRY%G"))
     with pytest.raises(LimitExceeded, match="assignmentBytes"):
-        asked(400, {}, b" " * 8193)
+        permissions_of(400, {}, b" " * 8193)
 
 
 @pytest.mark.parametrize("code", [41, 42])
 def test_locks_need_their_group(code: int) -> None:
     body = encode_body(LockBatchRequestBody(consumer_group="G", client_id="c"))
-    assert asked(code, {}, body) == (SUB, ("%RETRY%G",))
-    assert asked(code, {}, b"{}") == (SUB, ("%RETRY%",))
+    assert permissions_of(code, {}, body) == (SUB, ("%RETRY%G",))
+    assert permissions_of(code, {}, b"{}") == (SUB, ("%RETRY%",))
     with pytest.raises(BodyInvalid):
-        asked(code, {}, b"nothing")
+        permissions_of(code, {}, b"nothing")
 
 
 def test_a_heartbeat_needs_all_its_groups_and_topics() -> None:
     body = heartbeat(
         "c", consumer("G", subscription("T"), subscription("U")), consumer("H", subscription("T")), producers=["P"]
     )
-    assert asked(34, {}, body) == (SUB, ("%RETRY%G", "T", "U", "%RETRY%H"))
-    assert asked(34, {}, heartbeat("c", producers=["P"])) == (SUB, ())
+    assert permissions_of(34, {}, body) == (SUB, ("%RETRY%G", "T", "U", "%RETRY%H"))
+    assert permissions_of(34, {}, heartbeat("c", producers=["P"])) == (SUB, ())
     with pytest.raises(BodyInvalid):
-        asked(34, {}, b"nothing")
+        permissions_of(34, {}, b"nothing")
 
 
 def test_how_they_are_shown() -> None:

@@ -11,12 +11,12 @@ from tests.server.harness import Client, code_and_remark, consumer, subscription
 
 
 async def clone(client: Client, **changes: str) -> None:
-    answer = await client.ask(RequestCode.CLONE_GROUP_OFFSET, {"srcGroup": "G", "destGroup": "Copy", **changes})
+    answer = await client.request(RequestCode.CLONE_GROUP_OFFSET, {"srcGroup": "G", "destGroup": "Copy", **changes})
     assert code_and_remark(answer) == (0, None)
 
 
-async def told(client: Client, code: int, **ext: str) -> Any:
-    answer = await client.ask(code, ext)
+async def decoded_answer(client: Client, code: int, **ext: str) -> Any:
+    answer = await client.request(code, ext)
     assert code_and_remark(answer) == (0, None)
     return loads(bytes(answer.body))
 
@@ -64,7 +64,9 @@ async def test_the_slowest_group(filled: Client) -> None:
     ask = {"topic": "T", "compareGroup": "G"}
 
     async def offsets(**changes: str) -> Any:
-        return (await told(filled, RequestCode.QUERY_CORRECTION_OFFSET, **ask, **changes))["correctionOffsets"]
+        return (await decoded_answer(filled, RequestCode.QUERY_CORRECTION_OFFSET, **ask, **changes))[
+            "correctionOffsets"
+        ]
 
     assert await offsets() == {0: 1, 1: 1}
     assert await offsets(filterGroups="Slow,Other") == {0: 2, 1: 1}
@@ -74,14 +76,14 @@ async def test_the_slowest_group(filled: Client) -> None:
 
 
 async def test_the_topics_of_a_group(filled: Client) -> None:
-    found = await told(filled, RequestCode.QUERY_TOPICS_BY_CONSUMER, group="G")
+    found = await decoded_answer(filled, RequestCode.QUERY_TOPICS_BY_CONSUMER, group="G")
     assert found["topicList"] == ["T", "U", "Gone"]
-    assert (await told(filled, RequestCode.QUERY_TOPICS_BY_CONSUMER, group="Nobody"))["topicList"] == []
+    assert (await decoded_answer(filled, RequestCode.QUERY_TOPICS_BY_CONSUMER, group="Nobody"))["topicList"] == []
 
 
 async def test_the_subscription_of_a_group(filled: Client) -> None:
     ask = {"group": "G", "topic": "T"}
-    assert await told(filled, RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER, **ask) == ask
+    assert await decoded_answer(filled, RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER, **ask) == ask
     await filled.heartbeat("client", consumer("G", subscription("T", "a")))
-    found = await told(filled, RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER, **ask)
+    found = await decoded_answer(filled, RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER, **ask)
     assert found["subscriptionData"]["subString"] == "a"

@@ -17,11 +17,11 @@ REMOVE = RequestCode.DELETE_SUBSCRIPTIONGROUP
 
 async def put(client: Client, **values: Any) -> None:
     body = encode_body(SubscriptionGroupConfig(**{"group_name": "G", **values}))
-    assert code_and_remark(await client.ask(PUT, body=body)) == (0, None)
+    assert code_and_remark(await client.request(PUT, body=body)) == (0, None)
 
 
 async def groups(client: Client) -> dict[str, Any]:
-    answer = await client.ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)
+    answer = await client.request(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)
     assert (code_and_remark(answer), answer.header.ext) == ((0, None), None)
     found: dict[str, Any] = json.loads(bytes(answer.body))
     return found
@@ -79,7 +79,7 @@ async def test_groups_are_there_after_a_restart(tmp_path: Path) -> None:
 )
 async def test_what_is_no_group_is_refused(broker: Client, body: bytes, remark: str) -> None:
     before = await groups(broker)
-    answer = await broker.ask(PUT, body=body)
+    answer = await broker.request(PUT, body=body)
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert remark in (answer.header.remark or "")
     assert await groups(broker) == before
@@ -94,7 +94,7 @@ async def test_a_group_of_apaches_keeps_its_many_queues(tmp_path: Path) -> None:
         client = server.broker()
         await put(client, retry_queue_nums=2**31 - 1, retry_max_times=3)
         assert (await client.heartbeat("one", consumer("G", subscription("T")))).header.code == 0
-        route = await server.name_server().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "%RETRY%G"})
+        route = await server.name_server().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "%RETRY%G"})
         assert json.loads(bytes(route.body))["queueDatas"][0]["readQueueNums"] == 2**31 - 1
         await put(client, retry_queue_nums=16_384)
 
@@ -114,7 +114,7 @@ async def test_a_group_is_removed(broker: Client, ext: dict[str, str], left: int
         await broker.commit(3, group=group)
     before = (await groups(broker))["dataVersion"]["counter"]
     for _ in range(2):  # the second time nothing is left to remove
-        answer = await broker.ask(REMOVE, {"groupName": "G", **ext})
+        answer = await broker.request(REMOVE, {"groupName": "G", **ext})
         assert code_and_remark(answer) == (0, None)
     found = await groups(broker)
     assert "G" not in found["subscriptionGroupTable"]
@@ -124,7 +124,7 @@ async def test_a_group_is_removed(broker: Client, ext: dict[str, str], left: int
 
 async def test_a_removed_group_is_made_again_by_its_next_consumer(broker: Client) -> None:
     await put(broker, retry_max_times=3)
-    await broker.ask(REMOVE, {"groupName": "G"})
+    await broker.request(REMOVE, {"groupName": "G"})
     await broker.heartbeat("one", consumer("G", subscription("T")))
     assert (await groups(broker))["subscriptionGroupTable"]["G"]["retryMaxTimes"] == 16
 
@@ -132,21 +132,21 @@ async def test_a_removed_group_is_made_again_by_its_next_consumer(broker: Client
 async def test_a_list_of_groups(broker: Client) -> None:
     wanted = (SubscriptionGroupConfig(group_name="First", retry_max_times=3), SubscriptionGroupConfig(group_name="G2"))
     body = encode_body(SubscriptionGroupList(group_config_list=wanted))
-    answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, {}, body)
+    answer = await broker.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, {}, body)
     assert code_and_remark(answer) == (0, None)
-    answer = await broker.ask(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, {"group": "First"})
+    answer = await broker.request(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, {"group": "First"})
     assert decode_body(SubscriptionGroupConfig, bytes(answer.body)).retry_max_times == 3
 
 
 async def test_a_list_with_a_bad_name(broker: Client) -> None:
     wanted = (SubscriptionGroupConfig(group_name="First"), SubscriptionGroupConfig(group_name="bad*name"))
     body = encode_body(SubscriptionGroupList(group_config_list=wanted))
-    answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, {}, body)
+    answer = await broker.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, {}, body)
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert "First" not in (await groups(broker))["subscriptionGroupTable"]
 
 
 async def test_a_group_that_is_not_there(broker: Client) -> None:
     await broker.set_config(autoCreateSubscriptionGroup="false")
-    answer = await broker.ask(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, {"group": "None"})
+    answer = await broker.request(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, {"group": "None"})
     assert code_and_remark(answer) == (ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "No group in this broker")

@@ -12,14 +12,14 @@ from tests.server.harness import BINARY, Client, Server, code_and_remark, servin
 
 
 async def topics(client: Client) -> dict[str, Any]:
-    answer = await client.ask(RequestCode.GET_ALL_TOPIC_CONFIG)
+    answer = await client.request(RequestCode.GET_ALL_TOPIC_CONFIG)
     assert answer.header.code == 0
     found: dict[str, Any] = json.loads(bytes(answer.body))
     return found
 
 
 async def config(client: Client) -> dict[str, str]:
-    answer = await client.ask(RequestCode.GET_BROKER_CONFIG)
+    answer = await client.request(RequestCode.GET_BROKER_CONFIG)
     assert answer.header.code == 0
     return parse_java_properties(bytes(answer.body).decode())
 
@@ -30,7 +30,7 @@ async def config(client: Client) -> dict[str, str]:
 @pytest.mark.parametrize("serialize_type", [0, BINARY])
 async def test_a_topic_is_made_as_asked(broker: Client, serialize_type: int) -> None:
     ext = topic_ext("Made", read_queue_nums=3, write_queue_nums=2, perm=4, topic_filter_type="MULTI_TAG", order=True)
-    answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, ext, serialize_type=serialize_type)
+    answer = await broker.request(RequestCode.UPDATE_AND_CREATE_TOPIC, ext, serialize_type=serialize_type)
     assert code_and_remark(answer) == (0, None)
     assert (await topics(broker))["topicConfigTable"]["Made"] == {
         "order": True,
@@ -47,7 +47,7 @@ async def test_a_topic_is_changed_and_its_route_at_once(broker: Client, name_ser
     version = (await topics(broker))["dataVersion"]["counter"]
     await broker.create_topic("T", 7)
     assert (await topics(broker))["dataVersion"]["counter"] == version + 1
-    route = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+    route = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
     assert json.loads(bytes(route.body))["queueDatas"][0]["readQueueNums"] == 7
 
 
@@ -57,7 +57,9 @@ async def test_topics_are_there_after_a_restart(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         client = server.broker()
         assert (await topics(client))["topicConfigTable"]["Kept"]["readQueueNums"] == 3
-        assert (await server.name_server().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Kept"})).header.code == 0
+        assert (
+            await server.name_server().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Kept"})
+        ).header.code == 0
 
 
 @pytest.mark.parametrize(
@@ -75,13 +77,13 @@ async def test_topics_are_there_after_a_restart(tmp_path: Path) -> None:
 )
 async def test_bad_names_are_refused_in_apaches_words(broker: Client, topic: str, remark: str) -> None:
     before = (await topics(broker))["topicConfigTable"]
-    answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(topic))
+    answer = await broker.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(topic))
     assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, remark)
     assert (await topics(broker))["topicConfigTable"] == before
 
 
 async def test_a_filter_type_that_is_none_is_refused(broker: Client) -> None:
-    answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("New", topic_filter_type="ALL"))
+    answer = await broker.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("New", topic_filter_type="ALL"))
     expected = "topicFilterType [ALL]: SINGLE_TAG or MULTI_TAG"
     assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, expected)
 
@@ -94,7 +96,7 @@ async def test_a_filter_type_that_is_none_is_refused(broker: Client) -> None:
     ],
 )
 async def test_a_topic_with_too_many_queues_is_refused(broker: Client, queues: int, remark: str) -> None:
-    answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("New", queues))
+    answer = await broker.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("New", queues))
     assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, remark)
     assert "New" not in (await topics(broker))["topicConfigTable"]
     await broker.create_topic("New", 16_384)
@@ -114,7 +116,7 @@ async def test_a_key_is_changed_and_counts_at_once(broker: Client) -> None:
 
 async def test_each_change_has_a_version(server: Server, broker: Client) -> None:
     async def version() -> dict[str, int]:
-        answer = await broker.ask(RequestCode.GET_BROKER_CONFIG)
+        answer = await broker.request(RequestCode.GET_BROKER_CONFIG)
         assert answer.header.ext is not None
         found: dict[str, int] = json.loads(answer.header.ext["version"])
         return found
@@ -139,7 +141,7 @@ async def test_each_change_has_a_version(server: Server, broker: Client) -> None
 )
 async def test_what_cannot_be_set_is_refused_whole(broker: Client, text: str, remark: str) -> None:
     before = await config(broker)
-    answer = await broker.ask(RequestCode.UPDATE_BROKER_CONFIG, body=f"defaultQueryMaxNum=5\n{text}\n".encode())
+    answer = await broker.request(RequestCode.UPDATE_BROKER_CONFIG, body=f"defaultQueryMaxNum=5\n{text}\n".encode())
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert answer.header.remark is not None
     assert answer.header.remark.startswith(remark)
@@ -150,7 +152,7 @@ async def test_keys_that_only_apaches_brokers_have_change_nothing_and_are_logged
     broker: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     changes = b"highSpeedMode=true\ndefaultQueryMaxNum=5\nenablePopLog=x\n"
-    answer = await broker.ask(RequestCode.UPDATE_BROKER_CONFIG, body=changes)
+    answer = await broker.request(RequestCode.UPDATE_BROKER_CONFIG, body=changes)
     assert code_and_remark(answer) == (0, None)
     assert (await config(broker))["defaultQueryMaxNum"] == "5"
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
@@ -160,7 +162,7 @@ async def test_keys_that_only_apaches_brokers_have_change_nothing_and_are_logged
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"key=\\u12"])
 async def test_a_body_that_is_odd_is_answered(broker: Client, body: bytes) -> None:
-    answer = await broker.ask(RequestCode.UPDATE_BROKER_CONFIG, body=body)
+    answer = await broker.request(RequestCode.UPDATE_BROKER_CONFIG, body=body)
     assert answer.header.code == (ResponseCode.SUCCESS if body == b"" else ResponseCode.SYSTEM_ERROR)
 
 
@@ -169,14 +171,14 @@ async def test_the_brokers_permission_shows_in_its_routes(
     broker: Client, name_server: Client, permission: int, perm: int
 ) -> None:
     await broker.set_config(brokerPermission=permission)
-    route = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+    route = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
     assert json.loads(bytes(route.body))["queueDatas"][0]["perm"] == perm
 
 
 async def test_the_route_is_whole_again_with_the_permission(broker: Client, name_server: Client) -> None:
     for permission in (4, 6):
         await broker.set_config(brokerPermission=permission)
-    route = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+    route = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
     assert json.loads(bytes(route.body))["queueDatas"][0]["perm"] == 6
 
 
@@ -188,6 +190,6 @@ async def test_the_configuration_names_where_the_servers_are(server: Server, bro
 
 
 async def test_keys_that_tools_need(broker: Client) -> None:
-    answer = await broker.ask(RequestCode.GET_BROKER_CONFIG)
+    answer = await broker.request(RequestCode.GET_BROKER_CONFIG)
     told = bytes(answer.body).decode().splitlines()
     assert {"brokerRole=ASYNC_MASTER", "filterServerNums=0", "slaveReadEnable=false", "useTLS=false"} <= set(told)

@@ -44,8 +44,8 @@ def queue(queue_id: int, topic: str = "T") -> MessageQueue:
     return MessageQueue(topic=topic, broker_name="broker-a", queue_id=queue_id)
 
 
-async def told(client: Client, cls: type[B], code: int, **ext: str) -> B:
-    answer = await client.ask(code, ext)
+async def decoded_answer(client: Client, cls: type[B], code: int, **ext: str) -> B:
+    answer = await client.request(code, ext)
     assert (code_and_remark(answer), answer.header.ext) == ((0, None), None)
     return decode_body(cls, bytes(answer.body))
 
@@ -61,7 +61,7 @@ async def filled(server: Server, broker: Client) -> Client:
 
 
 async def test_the_queues_of_a_topic(filled: Client) -> None:
-    found = await told(filled, TopicStatsTable, TOPIC_STATS, topic="T")
+    found = await decoded_answer(filled, TopicStatsTable, TOPIC_STATS, topic="T")
     assert found.offset_table == {
         queue(0): TopicOffset(min_offset=0, max_offset=3, last_update_timestamp=NOW + 2000),
         queue(1): TopicOffset(),
@@ -70,7 +70,7 @@ async def test_the_queues_of_a_topic(filled: Client) -> None:
 
 @pytest.mark.parametrize("code", [TOPIC_STATS, SPAN])
 async def test_a_topic_that_is_not_there(broker: Client, code: int) -> None:
-    answer = await broker.ask(code, {"topic": "None", "group": "G"})
+    answer = await broker.request(code, {"topic": "None", "group": "G"})
     assert code_and_remark(answer) == (ResponseCode.TOPIC_NOT_EXIST, "topic[None] not exist")
 
 
@@ -82,7 +82,7 @@ PROGRESS = {
 
 @pytest.mark.parametrize("ext", [{}, {"topic": ""}, {"topic": "T"}])
 async def test_how_far_a_group_is(filled: Client, ext: dict[str, str]) -> None:
-    found = await told(filled, ConsumeStats, STATS, consumerGroup="G", **ext)
+    found = await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="G", **ext)
     assert found == ConsumeStats(offset_table=PROGRESS, consume_tps=0)
 
 
@@ -91,34 +91,34 @@ async def test_a_group_is_asked_about_in_all_topics_that_it_has_offsets_in(fille
     await filled.commit(0, "U")
     await filled.commit(0, "Gone")
     await filled.commit(0, "V", group="H")
-    found = await told(filled, ConsumeStats, STATS, consumerGroup="G")
+    found = await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="G")
     assert found.offset_table == {**PROGRESS, queue(0, "U"): OffsetWrapper()}
-    assert (await told(filled, ConsumeStats, STATS, consumerGroup="None")).offset_table == {}
+    assert (await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="None")).offset_table == {}
 
 
 async def test_a_topic_that_a_group_on_line_left_is_left_out(filled: Client) -> None:
     await filled.create_topic("U")
     await filled.heartbeat("one", consumer("G", subscription("U")))
-    assert (await told(filled, ConsumeStats, STATS, consumerGroup="G")).offset_table == {}
-    found = await told(filled, ConsumeStats, STATS, consumerGroup="G", topic="U")
+    assert (await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="G")).offset_table == {}
+    found = await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="G", topic="U")
     assert found.offset_table == {queue(0, "U"): OffsetWrapper()}
     await filled.heartbeat("one", consumer("G", subscription("T")))
-    assert (await told(filled, ConsumeStats, STATS, consumerGroup="G")).offset_table == PROGRESS
+    assert (await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="G")).offset_table == PROGRESS
 
 
 @pytest.mark.parametrize("offset", [-1, -2, -(2**63)])
 async def test_a_group_with_an_offset_below_zero_is_at_the_begin(server: Server, filled: Client, offset: int) -> None:
     await filled.commit(offset)
-    found = await told(filled, ConsumeStats, STATS, consumerGroup="G", topic="T")
+    found = await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="G", topic="T")
     assert found.offset_table[queue(0)] == OffsetWrapper(broker_offset=3)
-    spans = await told(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="G")
+    spans = await decoded_answer(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="G")
     assert spans.consume_time_span_set[0].consume_time_stamp == NOW
     assert spans.consume_time_span_set[0].delay_time == server.clock.now - NOW
 
 
 async def test_a_time_that_is_not_known_is_0(filled: Client) -> None:
     await filled.commit(9)
-    found = await told(filled, ConsumeStats, STATS, consumerGroup="G")
+    found = await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="G")
     assert found.offset_table[queue(0)] == OffsetWrapper(broker_offset=3, consumer_offset=9, last_timestamp=0)
 
 
@@ -128,7 +128,7 @@ async def test_the_messages_a_group_gets_in_a_second(server: Server, filled: Cli
     for _ in range(2):
         await filled.pull("T", 1)
         await server.pass_time(10)
-    assert (await told(filled, ConsumeStats, STATS, consumerGroup="G")).consume_tps == 7 / 30
+    assert (await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="G")).consume_tps == 7 / 30
 
 
 async def test_more_queues_than_an_answer_tells_of_are_refused(tmp_path: Path) -> None:
@@ -140,15 +140,15 @@ async def test_more_queues_than_an_answer_tells_of_are_refused(tmp_path: Path) -
     async with serving(tmp_path) as server:
         client = server.broker()
         for code in (TOPIC_STATS, SPAN):
-            answer = await client.ask(code, {"topic": "T", "group": "G"})
+            answer = await client.request(code, {"topic": "T", "group": "G"})
             assert code_and_remark(answer) == (1, "topic[T] has 2147483647 queues, 16384 are the most")
-            assert (await client.ask(code, {"topic": "U", "group": "G"})).header.code == 0
+            assert (await client.request(code, {"topic": "U", "group": "G"})).header.code == 0
         for group, topics, told in (("G", "T", 2**31 - 1), ("H", "UV", 65_537)):
             for topic in topics:
                 await client.commit(0, topic, group=group)
-            answer = await client.ask(STATS, {"consumerGroup": group})
+            answer = await client.request(STATS, {"consumerGroup": group})
             assert code_and_remark(answer) == (1, f"consumer group[{group}] has {told} queues, 65536 are the most")
-        assert (await client.ask(STATS, {"consumerGroup": "H", "topic": "U"})).header.code == 0
+        assert (await client.request(STATS, {"consumerGroup": "H", "topic": "U"})).header.code == 0
         assert (await client.send("T", queue_id=2**31 - 2)).header.code == 0
 
 
@@ -156,9 +156,9 @@ async def test_who_consumes_a_topic(filled: Client) -> None:
     await filled.commit(1, group="H")
     await filled.commit(1, "U", group="I")
     await filled.heartbeat("one", consumer("G", subscription("T")), consumer("J", subscription("T")))
-    found = await told(filled, GroupList, WHO, topic="T")
+    found = await decoded_answer(filled, GroupList, WHO, topic="T")
     assert sorted(found.group_list) == ["G", "H", "J"]
-    assert (await told(filled, GroupList, WHO, topic="None")).group_list == ()
+    assert (await decoded_answer(filled, GroupList, WHO, topic="None")).group_list == ()
 
 
 def span(queue_id: int, oldest: int, newest: int, consumed: int, delay: int) -> QueueTimeSpan:
@@ -170,28 +170,28 @@ def span(queue_id: int, oldest: int, newest: int, consumed: int, delay: int) -> 
 
 
 async def test_the_times_a_group_is_at(filled: Client) -> None:
-    found = await told(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="G")
+    found = await decoded_answer(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="G")
     assert found.consume_time_span_set == (span(0, NOW, NOW + 2000, NOW + 1000, 1000), span(1, -1, -1, -1, 0))
     await filled.commit(3)
-    found = await told(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="G")
+    found = await decoded_answer(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="G")
     assert found.consume_time_span_set[0] == span(0, NOW, NOW + 2000, NOW + 2000, 0)
 
 
 async def test_a_group_that_is_new_is_at_the_oldest_message(filled: Client) -> None:
-    found = await told(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="New")
+    found = await decoded_answer(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="New")
     assert found.consume_time_span_set[0] == span(0, NOW, NOW + 2000, NOW, 3000)
 
 
 async def all_stats(client: Client, *, ordered: bool = False) -> ConsumeStatsList:
-    return await told(client, ConsumeStatsList, ALL_STATS, isOrder=str(ordered).lower())
+    return await decoded_answer(client, ConsumeStatsList, ALL_STATS, isOrder=str(ordered).lower())
 
 
 async def test_how_far_all_groups_are(server: Server, filled: Client) -> None:
-    await filled.ask(RequestCode.HEART_BEAT, {}, heartbeat("c", consumer("G", subscription("T"))))
+    await filled.request(RequestCode.HEART_BEAT, {}, heartbeat("c", consumer("G", subscription("T"))))
     await filled.create_topic("U", 1)
     await filled.send("U")
     await filled.commit(0, "U", group="H")
-    await filled.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, b'{"groupName":"H"}')
+    await filled.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, b'{"groupName":"H"}')
     await filled.commit(1, "Gone", group="H")
     await filled.commit(1, group="Unknown")
     await filled.commit(1, "U")  # which does not subscribe to it
@@ -207,9 +207,9 @@ async def test_how_far_all_groups_are(server: Server, filled: Client) -> None:
 
 
 async def test_all_groups_in_topics_with_an_order(filled: Client) -> None:
-    await filled.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, b'{"groupName":"G"}')
+    await filled.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, b'{"groupName":"G"}')
     assert (await all_stats(filled, ordered=True)).total_diff == 0
-    await filled.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("T", 2, order=True))
+    await filled.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("T", 2, order=True))
     found = await all_stats(filled, ordered=True)
     assert found.total_diff == 1
     assert [entry["G"] for entry in found.consume_stats_list if "G" in entry] == [
@@ -219,6 +219,6 @@ async def test_all_groups_in_topics_with_an_order(filled: Client) -> None:
 
 @pytest.mark.parametrize(("version", "pulled"), [(407, None), (513, 2)])
 async def test_a_newer_tool_is_told_of_nothing_on_the_way(filled: Client, version: int, pulled: int | None) -> None:
-    answer = await filled.ask(STATS, {"consumerGroup": "G", "topic": "T"}, version=version)
+    answer = await filled.request(STATS, {"consumerGroup": "G", "topic": "T"}, version=version)
     table = decode_body(ConsumeStats, bytes(answer.body)).offset_table
     assert (table[queue(0)].consumer_offset, table[queue(0)].pull_offset) == (2, pulled)

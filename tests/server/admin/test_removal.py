@@ -68,12 +68,12 @@ async def client(server: Server) -> Client:
 
 async def remove(server: Server, client: Client) -> None:
     """Let the hour pass that a message has to be old, and ask for what is expired to go."""
-    assert code_and_remark(await client.ask(RequestCode.DELETE_EXPIRED_COMMITLOG)) == (0, None)
+    assert code_and_remark(await client.request(RequestCode.DELETE_EXPIRED_COMMITLOG)) == (0, None)
     await server.pass_time(80, step=1)
 
 
 async def offset(client: Client, code: RequestCode, topic: str, queue_id: int = 0) -> int:
-    answer = await client.ask(code, {"topic": topic, "queueId": str(queue_id)})
+    answer = await client.request(code, {"topic": topic, "queueId": str(queue_id)})
     assert answer.header.ext is not None
     return int(next(iter(answer.header.ext.values())))
 
@@ -122,15 +122,15 @@ async def test_times_and_keys_follow(server: Server, client: Client) -> None:
     assert await offset(client, RequestCode.GET_EARLIEST_MSG_STORETIME, "T") == NOW
     assert await offset(client, RequestCode.GET_EARLIEST_MSG_STORETIME, "D") == -1
     search = {"topic": "T", "queueId": "0", "timestamp": "0"}
-    answer = await client.ask(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, search)
+    answer = await client.request(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, search)
     assert answer.header.ext == {"offset": str(least)}
     times = {"maxNum": "8", "beginTimestamp": "0", "endTimestamp": str(NOW + 10_000_000)}
-    old = await client.ask(RequestCode.QUERY_MESSAGE, {"topic": "T", "key": "k1", **times})
+    old = await client.request(RequestCode.QUERY_MESSAGE, {"topic": "T", "key": "k1", **times})
     assert code_and_remark(old) == (
         ResponseCode.QUERY_NOT_FOUND,
         "can not find message, maybe time range not correct",
     )
-    new = await client.ask(RequestCode.QUERY_MESSAGE, {"topic": "T", "key": "k119", **times})
+    new = await client.request(RequestCode.QUERY_MESSAGE, {"topic": "T", "key": "k119", **times})
     assert new.header.code == 0
 
 
@@ -143,8 +143,8 @@ async def test_a_group_that_consumed_none_of_what_is_left_is_at_the_oldest(
     if consumed is not None:
         where = {"consumerGroup": "G", "topic": "T", "queueId": "0"}
         offset = least if consumed == "least" else consumed
-        await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, {**where, "commitOffset": str(offset)})
-    answer = await client.ask(RequestCode.QUERY_CONSUME_TIME_SPAN, {"topic": "T", "group": "G"})
+        await client.request(RequestCode.UPDATE_CONSUMER_OFFSET, {**where, "commitOffset": str(offset)})
+    answer = await client.request(RequestCode.QUERY_CONSUME_TIME_SPAN, {"topic": "T", "group": "G"})
     span, _ = decode_body(QueryConsumeTimeSpanBody, bytes(answer.body)).consume_time_span_set
     assert (span.min_time_stamp, span.consume_time_stamp) == (NOW, NOW)
     assert span.delay_time == server.clock.now - NOW
@@ -190,7 +190,7 @@ async def test_who_reads_while_files_go_gets_all_that_is_left(server: Server, cl
     """A consumer that follows the answers as the official one does."""
     at = 0
     found: list[int] = []
-    await client.ask(RequestCode.DELETE_EXPIRED_COMMITLOG)
+    await client.request(RequestCode.DELETE_EXPIRED_COMMITLOG)
     await server.pass_time(59, step=1)
     while at < MESSAGES:
         answer = await client.pull("T", at, max_msg_nums=4)
@@ -239,7 +239,7 @@ async def test_each_moved_reader_is_told_of(server: Server, client: Client) -> N
     other = await client.pull("OFFSET_MOVED_EVENT", subscription="other")
     assert code_and_remark(other) == (AT_ONCE, "NO_MATCHED_MESSAGE")
     times = {"maxNum": "8", "beginTimestamp": "0", "endTimestamp": str(NOW + 10_000_000)}
-    by_key = await client.ask(RequestCode.QUERY_MESSAGE, {"topic": "OFFSET_MOVED_EVENT", "key": "G", **times})
+    by_key = await client.request(RequestCode.QUERY_MESSAGE, {"topic": "OFFSET_MOVED_EVENT", "key": "G", **times})
     assert by_key.header.code == 0
     assert len(records(by_key.body)) == 4
 
@@ -253,7 +253,7 @@ async def test_each_moved_reader_is_told_of(server: Server, client: Client) -> N
     [RequestCode.DELETE_EXPIRED_COMMITLOG, RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE, RequestCode.CLEAN_UNUSED_TOPIC],
 )
 async def test_mqadmin_is_answered_at_once_and_without_a_word(client: Client, code: RequestCode, way: int) -> None:
-    answer = await client.ask(code, serialize_type=way)
+    answer = await client.request(code, serialize_type=way)
     assert code_and_remark(answer) == (0, None)
     assert answer.header.ext is None
     assert not answer.body
@@ -263,7 +263,7 @@ async def test_mqadmin_is_answered_at_once_and_without_a_word(client: Client, co
 
 async def test_an_expired_queue_that_is_cleaned_begins_again(server: Server, client: Client) -> None:
     await remove(server, client)
-    await client.ask(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE)
+    await client.request(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE)
     assert await bounds(client, "D") == (0, 0)
     start = await client.pull("D", 0)
     assert (code_and_remark(start), offsets_of(start)) == ((NONE, "NO_MESSAGE_IN_QUEUE"), (0, 0, 0))
@@ -287,26 +287,26 @@ async def test_a_queue_that_cannot_be_removed_is_no_fault_of_who_asked(
 
     with monkeypatch.context() as patch:
         patch.setattr(FileSystem, "remove", refuse)
-        assert code_and_remark(await client.ask(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE)) == (0, None)
+        assert code_and_remark(await client.request(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE)) == (0, None)
     assert "topic D: queue 0: [Errno 1] Operation not permitted" in caplog.text
     assert "Traceback" not in caplog.text
     assert await bounds(client, "D") == (5, 5)
-    assert code_and_remark(await client.ask(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE)) == (0, None)
+    assert code_and_remark(await client.request(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE)) == (0, None)
     assert await bounds(client, "D") == (0, 0)
 
 
 async def test_a_client_that_asks_for_what_is_unused_removes_no_topic(server: Server, client: Client) -> None:
-    await client.ask(RequestCode.CLEAN_UNUSED_TOPIC)
+    await client.request(RequestCode.CLEAN_UNUSED_TOPIC)
     assert bodies(await client.pull("D", 4)) == [b"dead4"]
     assert string_hash("G") == 71  # so that the tags code above is what it seems
 
 
 async def test_a_removed_message_cannot_be_given_back(server: Server, client: Client) -> None:
     ext = {"offset": "0", "group": "G", "delayLevel": "0"}
-    assert code_and_remark(await client.ask(RequestCode.CONSUMER_SEND_MSG_BACK, ext)) == (0, None)
+    assert code_and_remark(await client.request(RequestCode.CONSUMER_SEND_MSG_BACK, ext)) == (0, None)
     await remove(server, client)
     expected = (ResponseCode.SYSTEM_ERROR, "look message by offset failed, 0")
-    assert code_and_remark(await client.ask(RequestCode.CONSUMER_SEND_MSG_BACK, ext)) == expected
+    assert code_and_remark(await client.request(RequestCode.CONSUMER_SEND_MSG_BACK, ext)) == expected
 
 
 # --- a disk that is too full ---

@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+(E-?[0-9]+)?)?")
 
 
 async def table(client: Client) -> dict[str, str]:
-    answer = await client.ask(RequestCode.GET_BROKER_RUNTIME_INFO)
+    answer = await client.request(RequestCode.GET_BROKER_RUNTIME_INFO)
     assert (answer.header.code, answer.header.remark) == (0, None)
     found: dict[str, str] = json.loads(bytes(answer.body))["table"]
     return found

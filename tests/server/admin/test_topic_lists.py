@@ -15,11 +15,11 @@ from tests.server.harness import Client, code_and_remark
 
 async def create(client: Client, *topics: TopicConfig) -> Frame:
     body = encode_body(CreateTopicListRequestBody(topic_config_list=topics))
-    return await client.ask(RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, {}, body)
+    return await client.request(RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, {}, body)
 
 
 async def config(client: Client, topic: str) -> Any:
-    answer = await client.ask(RequestCode.GET_TOPIC_CONFIG, {"topic": topic})
+    answer = await client.request(RequestCode.GET_TOPIC_CONFIG, {"topic": topic})
     return code_and_remark(answer) if answer.header.code else json.loads(bytes(answer.body))
 
 
@@ -48,7 +48,7 @@ async def test_one_bad_name_in_it(broker: Client, name: str) -> None:
 
 
 async def test_the_system_topics(broker: Client) -> None:
-    answer = await broker.ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER)
+    answer = await broker.request(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER)
     found = set(json.loads(bytes(answer.body))["topicList"])
     assert found >= {*names.SYSTEM_TOPICS, "broker-a", "C", "C_REPLY_TOPIC"}
     assert "T" not in found

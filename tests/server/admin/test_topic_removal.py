@@ -58,12 +58,12 @@ async def filled(client: Client) -> None:
 
 
 async def end_of(client: Client, topic: str) -> str:
-    answer = await client.ask(RequestCode.GET_MAX_OFFSET, {"topic": topic, "queueId": "0"})
+    answer = await client.request(RequestCode.GET_MAX_OFFSET, {"topic": topic, "queueId": "0"})
     return (answer.header.ext or {})["offset"]
 
 
 async def delete(client: Client, topic: str, way: int = JSON) -> Frame:
-    return await client.ask(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": topic}, serialize_type=way)
+    return await client.request(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": topic}, serialize_type=way)
 
 
 def missing(topic: str) -> tuple[int, str]:
@@ -88,9 +88,9 @@ async def test_nothing_of_a_deleted_topic_is_left(server: Server, client: Client
     assert await client.committed("U") == 2
     # The name server keeps the route until it is told.
     name_server = server.name_server()
-    assert (await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})).header.code == 0
-    await name_server.ask(RequestCode.DELETE_TOPIC_IN_NAMESRV, {"topic": "T"})
-    route = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+    assert (await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})).header.code == 0
+    await name_server.request(RequestCode.DELETE_TOPIC_IN_NAMESRV, {"topic": "T"})
+    route = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
     assert route.header.code == ResponseCode.TOPIC_NOT_EXIST
 
 
@@ -173,7 +173,7 @@ async def test_the_outcome_of_a_transaction_in_a_deleted_topic_does_no_harm(clie
         "fromTransactionCheck": "false",
         "msgId": "x",
     }
-    assert (await client.ask(RequestCode.END_TRANSACTION, ext)).header.code == 0
+    assert (await client.request(RequestCode.END_TRANSACTION, ext)).header.code == 0
     assert code_and_remark(await client.pull("T")) == missing("T")
     assert len(bodies(await client.pull("U"))) == 5
 

@@ -57,7 +57,7 @@ async def test_answers_are_those_of_apache(tmp_path: Path) -> None:
             if "joins" in row:
                 await joined(server, row["joins"], row["client"], "Order")
                 continue
-            answer = await client.ask(row["code"], None, row["body"].encode())
+            answer = await client.request(row["code"], None, row["body"].encode())
             if "NullPointerException" in (row["remark"] or ""):
                 continue  # something is missing: ours may do without
             assert code_and_remark(answer) == (row["answer"], row["remark"] or None), row
@@ -74,12 +74,12 @@ async def test_a_mode_is_saved_before_it_is_answered(tmp_path: Path) -> None:
         await client.create_topic("T", 2)
         for share in (1, 2, 2):
             body = text(topic="T", consumerGroup="G", mode="POP", popShareQueueNum=share)
-            assert (await client.ask(RequestCode.SET_MESSAGE_REQUEST_MODE, None, body)).header.code == 0
+            assert (await client.request(RequestCode.SET_MESSAGE_REQUEST_MODE, None, body)).header.code == 0
             found = RequestModeTable.open(path).get("T", "G")
             assert found is not None
             assert found.pop_share_queue_num == share
     async with serving(tmp_path / "store") as server:
-        answer = await server.broker().ask(RequestCode.GET_ALL_MESSAGE_REQUEST_MODE)
+        answer = await server.broker().request(RequestCode.GET_ALL_MESSAGE_REQUEST_MODE)
         modes = json.loads(bytes(answer.body))["messageRequestModeMap"]
         assert modes["T"]["G"] == {"consumerGroup": "G", "mode": "POP", "popShareQueueNum": 2, "topic": "T"}
 
@@ -89,7 +89,7 @@ async def test_the_mode_of_a_group_that_may_not_be_created(tmp_path: Path) -> No
         client = server.broker()
         await client.create_topic("T")
         body = text(topic="T", consumerGroup="G", mode="POP")
-        answer = await client.ask(RequestCode.SET_MESSAGE_REQUEST_MODE, None, body)
+        answer = await client.request(RequestCode.SET_MESSAGE_REQUEST_MODE, None, body)
         assert answer.header.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
 
 
@@ -98,12 +98,12 @@ async def test_there_may_be_only_so_many_modes(broker: Client, monkeypatch: pyte
     codes = []
     for group in ("A", "B", "A"):
         body = text(topic="T", consumerGroup=group, mode="POP")
-        codes.append((await broker.ask(RequestCode.SET_MESSAGE_REQUEST_MODE, None, body)).header.code)
+        codes.append((await broker.request(RequestCode.SET_MESSAGE_REQUEST_MODE, None, body)).header.code)
     assert codes == [0, ResponseCode.SYSTEM_BUSY, 0]
 
 
 async def assigned(client: Client, **changes: Any) -> list[tuple[int, str]] | None:
-    answer = await client.ask(RequestCode.QUERY_ASSIGNMENT, None, text(**{**QUERY, **changes}))
+    answer = await client.request(RequestCode.QUERY_ASSIGNMENT, None, text(**{**QUERY, **changes}))
     found = json.loads(bytes(answer.body)).get("messageQueueAssignments")
     return found and sorted((each["messageQueue"]["queueId"], each["mode"]) for each in found)
 

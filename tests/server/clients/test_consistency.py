@@ -14,29 +14,29 @@ def member(*wanted: tuple[str, str] | tuple[str, str, str]) -> Subscriptions:
     }
 
 
-def told(*members: tuple[str, Subscriptions]) -> list[tuple[bool, str]]:
+def found_differences(*members: tuple[str, Subscriptions]) -> list[tuple[bool, str]]:
     return [(each.matters, str(each)) for each in differences("G", members)]
 
 
 def test_one_member_and_members_that_want_the_same_agree() -> None:
-    assert told() == []
-    assert told(("a", member(("T", "A")))) == []
-    assert told(("a", member(("T", "A"), ("U", "*"))), ("b", member(("U", "*"), ("T", "A")))) == []
+    assert found_differences() == []
+    assert found_differences(("a", member(("T", "A")))) == []
+    assert found_differences(("a", member(("T", "A"), ("U", "*"))), ("b", member(("U", "*"), ("T", "A")))) == []
 
 
 def test_a_topic_that_one_member_lacks() -> None:
-    assert told(("b", member(("T", "A"))), ("c", member()), ("a", member(("T", "A")))) == [
+    assert found_differences(("b", member(("T", "A"))), ("c", member()), ("a", member(("T", "A")))) == [
         (True, "T: 'A' at a, b; nothing at c")
     ]
 
 
 def test_other_tags_and_another_type() -> None:
     sql = member(("T", "a > 5", "SQL92"))
-    assert told(("a", member(("T", "A || B"))), ("b", member(("T", "A"))), ("c", sql)) == [
+    assert found_differences(("a", member(("T", "A || B"))), ("b", member(("T", "A"))), ("c", sql)) == [
         (True, "T: 'A || B' at a; 'A' at b; 'a > 5' (SQL92) at c")
     ]
-    assert told(("a", member(("T", "A"))), ("b", member(("T", "A", "SQL92"))))[0][0]
-    assert told(("a", sql), ("b", member(("T", "a>5", "SQL92"))))[0][0]
+    assert found_differences(("a", member(("T", "A"))), ("b", member(("T", "A", "SQL92"))))[0][0]
+    assert found_differences(("a", sql), ("b", member(("T", "a>5", "SQL92"))))[0][0]
 
 
 @pytest.mark.parametrize(
@@ -44,19 +44,19 @@ def test_other_tags_and_another_type() -> None:
     [("A || B", "B||A"), ("A||B", "A || B || "), ("A || A", "A"), ("", "*"), (" * ", "*"), ("||", "*")],
 )
 def test_another_spelling_is_reported_and_means_the_same(one: str, other: str) -> None:
-    found = told(("a", member(("T", one))), ("b", member(("T", other))))
+    found = found_differences(("a", member(("T", one))), ("b", member(("T", other))))
     assert [matters for matters, _ in found] == ([] if (one or "*") == (other or "*") else [False])
     assert all(text.endswith(" (means the same)") for _, text in found)
 
 
 def test_the_retry_topic_is_no_application_s() -> None:
-    assert told(("a", member(("T", "*"), ("%RETRY%G", "*"))), ("b", member(("T", "*")))) == []
-    assert told(("a", member(("T", "*"), ("%RETRY%H", "*"))), ("b", member(("T", "*"))))[0][0]
+    assert found_differences(("a", member(("T", "*"), ("%RETRY%G", "*"))), ("b", member(("T", "*")))) == []
+    assert found_differences(("a", member(("T", "*"), ("%RETRY%H", "*"))), ("b", member(("T", "*"))))[0][0]
 
 
 def test_of_many_members_some_are_named() -> None:
     many = [(f"id{number}", member(("T", "A"))) for number in range(8)]
-    assert told(*many, ("odd", member(("T", "B")))) == [
+    assert found_differences(*many, ("odd", member(("T", "B")))) == [
         (True, "T: 'A' at id0, id1, id2, id3, id4 and 3 more; 'B' at odd")
     ]
 

@@ -23,7 +23,7 @@ CHANGED = RequestCode.NOTIFY_CONSUMER_IDS_CHANGED
 
 
 async def client_ids(client: Client, group: str = "G") -> list[str] | None:
-    answer = await client.ask(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": group})
+    answer = await client.request(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": group})
     if answer.header.code:
         expected = f"no consumer for this group, {group}"
         assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, expected)
@@ -64,7 +64,7 @@ async def test_a_retry_topic_whose_name_would_be_too_long_is_not_made(broker: Cl
     group = "g" * length
     assert (await broker.heartbeat("one", consumer(group, subscription("T")))).header.code == 0
     assert await client_ids(broker, group) == ["one"]
-    answer = await broker.ask(RequestCode.GET_ALL_TOPIC_CONFIG)
+    answer = await broker.request(RequestCode.GET_ALL_TOPIC_CONFIG)
     assert (f"%RETRY%{group}" in json.loads(bytes(answer.body))["topicConfigTable"]) is made
     sent = await broker.send(f"%RETRY%{group}")
     refused = (ResponseCode.SYSTEM_ERROR, "The specified topic is longer than topic max length.")
@@ -73,9 +73,9 @@ async def test_a_retry_topic_whose_name_would_be_too_long_is_not_made(broker: Cl
 
 async def test_a_binary_heartbeat(broker: Client) -> None:
     body = heartbeat("one", consumer("G", subscription("T")))
-    answer = await broker.ask(RequestCode.HEART_BEAT, body=body, serialize_type=BINARY)
+    answer = await broker.request(RequestCode.HEART_BEAT, body=body, serialize_type=BINARY)
     assert (answer.header.code, answer.serialize_type) == (0, BINARY)
-    answer = await broker.ask(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G"}, serialize_type=BINARY)
+    answer = await broker.request(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G"}, serialize_type=BINARY)
     assert bytes(answer.body) == b'{"consumerIdList":["one"]}'
 
 
@@ -93,7 +93,7 @@ async def test_every_change_of_the_group_is_told_to_all_its_members(server: Serv
     assert await pushes(broker) == await pushes(other) == []
     await other.heartbeat("two", consumer("G", subscription("T"), subscription("U")))
     assert await pushes(broker) == await pushes(other) == [told]
-    await other.ask(RequestCode.UNREGISTER_CLIENT, {"clientID": "two", "consumerGroup": "G"})
+    await other.request(RequestCode.UNREGISTER_CLIENT, {"clientID": "two", "consumerGroup": "G"})
     assert await pushes(broker) == [told]
     assert await pushes(other) == []
     assert await pushes(producer) == []
@@ -115,7 +115,7 @@ async def test_without_heartbeats_a_member_is_forgotten_after_120_s(server: Serv
     await broker.heartbeat("lively", consumer("G", subscription("T")), producers=["P"])
     for _ in range(11):
         await server.pass_time(10)
-        await silent.ask(RequestCode.GET_ALL_TOPIC_CONFIG)  # its connection is used, but that is no heartbeat
+        await silent.request(RequestCode.GET_ALL_TOPIC_CONFIG)  # its connection is used, but that is no heartbeat
         await broker.heartbeat("lively", consumer("G", subscription("T")), producers=["P"])
     assert await client_ids(broker) == ["lively", "silent"]
     await pushes(broker)
@@ -133,7 +133,7 @@ async def test_nobody_is_told_when_that_is_switched_off(broker: Client) -> None:
 
 @pytest.mark.parametrize("ext", [{"consumerGroup": "G"}, {"producerGroup": "P"}, {}])
 async def test_leaving_what_one_was_not_in_is_no_error(broker: Client, ext: dict[str, str]) -> None:
-    answer = await broker.ask(RequestCode.UNREGISTER_CLIENT, {"clientID": "one", **ext})
+    answer = await broker.request(RequestCode.UNREGISTER_CLIENT, {"clientID": "one", **ext})
     assert code_and_remark(answer) == (0, None)
     assert answer.header.ext == {}
 
@@ -141,14 +141,14 @@ async def test_leaving_what_one_was_not_in_is_no_error(broker: Client, ext: dict
 async def test_a_producer_leaves(broker: Client) -> None:
     await broker.heartbeat("one", consumer("G", subscription("T")), producers=["P"])
     ext = {"clientID": "one", "producerGroup": "P", "consumerGroup": "G"}
-    assert (await broker.ask(RequestCode.UNREGISTER_CLIENT, ext)).header.code == 0
+    assert (await broker.request(RequestCode.UNREGISTER_CLIENT, ext)).header.code == 0
     assert await client_ids(broker) is None
 
 
 @pytest.mark.parametrize("unit", [False, True])
 async def test_a_consumers_retry_topic_is_made(broker: Client, unit: bool) -> None:
     await broker.heartbeat("one", consumer("G", subscription("T"), unit_mode=unit))
-    topics = json.loads(bytes((await broker.ask(RequestCode.GET_ALL_TOPIC_CONFIG)).body))["topicConfigTable"]
+    topics = json.loads(bytes((await broker.request(RequestCode.GET_ALL_TOPIC_CONFIG)).body))["topicConfigTable"]
     made = topics["%RETRY%G"]
     assert (made["readQueueNums"], made["writeQueueNums"], made["perm"]) == (1, 1, 6)
     assert made["topicSysFlag"] == (2 if unit else 0)
@@ -176,7 +176,7 @@ async def test_a_heartbeat_with_many_new_groups_is_written_and_told_in_parts_of_
     parts = 5  # of 300
     assert done == ["subscriptionGroup.json"] * parts + ["topics.json", "told"] * parts
     assert [await client_ids(broker, name) for name in names] == [["one"]] * 300
-    route = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "%RETRY%G299"})
+    route = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "%RETRY%G299"})
     assert route.header.code == 0
     await broker.heartbeat("one", *everything)
     assert len(done) == 3 * parts
@@ -185,7 +185,7 @@ async def test_a_heartbeat_with_many_new_groups_is_written_and_told_in_parts_of_
 async def test_no_retry_topic_is_made_for_a_group_that_may_not_be(broker: Client) -> None:
     await broker.set_config(autoCreateSubscriptionGroup="false")
     assert (await broker.heartbeat("one", consumer("G", subscription("T")))).header.code == 0
-    assert b"%RETRY%G" not in bytes((await broker.ask(RequestCode.GET_ALL_TOPIC_CONFIG)).body)
+    assert b"%RETRY%G" not in bytes((await broker.request(RequestCode.GET_ALL_TOPIC_CONFIG)).body)
     assert await client_ids(broker) == ["one"]
 
 
@@ -197,7 +197,7 @@ async def test_no_retry_topic_is_made_for_a_group_without_retries(tmp_path: Path
     async with serving(tmp_path) as server:
         client = server.broker()
         await client.heartbeat("one", consumer("G", subscription("T")))
-        assert b"%RETRY%G" not in bytes((await client.ask(RequestCode.GET_ALL_TOPIC_CONFIG)).body)
+        assert b"%RETRY%G" not in bytes((await client.request(RequestCode.GET_ALL_TOPIC_CONFIG)).body)
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"[]", b"{", b"\xff\xfe", b'{"consumerDataSet":7}'])
@@ -211,7 +211,7 @@ async def test_no_retry_topic_is_made_for_a_group_without_retries(tmp_path: Path
     ],
 )
 async def test_a_body_that_is_none_is_answered(broker: Client, code: int, body: bytes) -> None:
-    answer = await broker.ask(code, body=body)
+    answer = await broker.request(code, body=body)
     if answer.header.code == 0:  # unknown keys are ignored, and every field has a default
         assert body == b'{"consumerDataSet":7}'
         assert code != RequestCode.HEART_BEAT
@@ -234,18 +234,18 @@ def check(**changes: Any) -> bytes:
     [check(expression="A || B"), check(expression="||"), encode_body(CheckClientRequestBody(client_id="one"))],
 )
 async def test_a_subscription_by_tags_or_none_is_good(broker: Client, body: bytes) -> None:
-    assert code_and_remark(await broker.ask(RequestCode.CHECK_CLIENT_CONFIG, body=body)) == (0, None)
+    assert code_and_remark(await broker.request(RequestCode.CHECK_CLIENT_CONFIG, body=body)) == (0, None)
 
 
 async def test_a_good_sql_subscription(broker: Client) -> None:
     body = check(expression="a > 5 AND b = 'x'", expression_type="SQL92")
-    assert code_and_remark(await broker.ask(RequestCode.CHECK_CLIENT_CONFIG, body=body)) == (0, None)
+    assert code_and_remark(await broker.request(RequestCode.CHECK_CLIENT_CONFIG, body=body)) == (0, None)
 
 
 @pytest.mark.parametrize("kind", ["SQL92", "CLASS"])
 async def test_filters_by_other_than_tags_can_be_switched_off(broker: Client, kind: str) -> None:
     await broker.set_config(enablePropertyFilter="false")
-    answer = await broker.ask(RequestCode.CHECK_CLIENT_CONFIG, body=check(expression="a > ", expression_type=kind))
+    answer = await broker.request(RequestCode.CHECK_CLIENT_CONFIG, body=check(expression="a > ", expression_type=kind))
     assert code_and_remark(answer) == (1, f"The broker does not support consumer to filter message by {kind}")
 
 
@@ -261,7 +261,7 @@ async def test_filters_by_other_than_tags_can_be_switched_off(broker: Client, ki
     ],
 )
 async def test_other_subscriptions_are_refused(broker: Client, body: bytes, code: int, remark: str) -> None:
-    assert code_and_remark(await broker.ask(RequestCode.CHECK_CLIENT_CONFIG, body=body)) == (code, remark)
+    assert code_and_remark(await broker.request(RequestCode.CHECK_CLIENT_CONFIG, body=body)) == (code, remark)
 
 
 # --- locks ---
@@ -273,7 +273,7 @@ def queues(*ids: int) -> tuple[MessageQueue, ...]:
 
 async def lock(client: Client, client_id: str, *ids: int) -> list[int]:
     body = encode_body(LockBatchRequestBody(client_id=client_id, consumer_group="G", mq_set=queues(*ids)))
-    return _held(await client.ask(RequestCode.LOCK_BATCH_MQ, body=body))
+    return _held(await client.request(RequestCode.LOCK_BATCH_MQ, body=body))
 
 
 def _held(answer: Frame) -> list[int]:
@@ -283,7 +283,7 @@ def _held(answer: Frame) -> list[int]:
 
 async def unlock(client: Client, client_id: str, *ids: int) -> None:
     body = encode_body(UnlockBatchRequestBody(client_id=client_id, consumer_group="G", mq_set=queues(*ids)))
-    await client.tell(RequestCode.UNLOCK_BATCH_MQ, body=body)
+    await client.send_oneway(RequestCode.UNLOCK_BATCH_MQ, body=body)
     assert await client.arrived() == []
 
 
@@ -319,4 +319,4 @@ async def test_locks_outlive_their_clients_connection_and_end_with_their_time(se
 
 async def test_unlocking_is_answered_when_that_is_wanted(broker: Client) -> None:
     body = encode_body(UnlockBatchRequestBody(client_id="one", consumer_group="G", mq_set=queues(0)))
-    assert code_and_remark(await broker.ask(RequestCode.UNLOCK_BATCH_MQ, body=body)) == (0, None)
+    assert code_and_remark(await broker.request(RequestCode.UNLOCK_BATCH_MQ, body=body)) == (0, None)

@@ -52,7 +52,7 @@ async def join(client: Client, client_id: str, *, version: int = 407, language: 
     assert (await client.receive()).header.code == 0
 
 
-async def asked(client: Client, code: int) -> list[Frame]:
+async def pushed(client: Client, code: int) -> list[Frame]:
     """What the broker asked or told the client of a code since the last look; nothing else came."""
     assert await client.arrived() == []
     found = [frame for frame in client.pushes if frame.header.code == code]
@@ -82,7 +82,7 @@ async def member(server: Server) -> Client:
 async def test_the_members_of_a_consumer_group(server: Server, broker: Client, member: Client) -> None:
     other = server.broker()
     await join(other, "two", language="GO", version=0, consume_from_where=ConsumeFromWhere.CONSUME_FROM_TIMESTAMP)
-    got = await broker.ask(CONNECTIONS, {"consumerGroup": "G"})
+    got = await broker.request(CONNECTIONS, {"consumerGroup": "G"})
     assert code_and_remark(got) == (0, None)
     body = json.loads(bytes(got.body))
     assert sorted(body.pop("connectionSet"), key=lambda each: each["clientId"]) == [
@@ -98,17 +98,17 @@ async def test_the_members_of_a_consumer_group(server: Server, broker: Client, m
 
 
 async def test_a_consumer_group_that_is_off_line(broker: Client) -> None:
-    got = await broker.ask(CONNECTIONS, {"consumerGroup": "G"})
+    got = await broker.request(CONNECTIONS, {"consumerGroup": "G"})
     assert code_and_remark(got) == (ResponseCode.CONSUMER_NOT_ONLINE, "the consumer group[G] not online")
 
 
 async def test_the_members_of_a_producer_group(broker: Client) -> None:
     await broker.heartbeat("one", producers=["P"])
-    got = await broker.ask(PRODUCERS, {"producerGroup": "P"})
+    got = await broker.request(PRODUCERS, {"producerGroup": "P"})
     assert json.loads(bytes(got.body)) == {
         "connectionSet": [{"clientAddr": broker.local, "clientId": "one", "language": "JAVA", "version": 407}]
     }
-    got = await broker.ask(PRODUCERS, {"producerGroup": "Q"})
+    got = await broker.request(PRODUCERS, {"producerGroup": "Q"})
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, "the producer group[Q] not exist")
 
 
@@ -128,7 +128,7 @@ async def hand_on(broker: Client, code: int, ext: dict[str, str], **options: Any
 async def test_a_question_and_its_answer_pass_through(broker: Client, member: Client, serialize_type: int) -> None:
     await hand_on(broker, INFO, {**info_ext(), "more": "m"}, serialize_type=serialize_type)
     assert await broker.arrived() == []
-    (question,) = await asked(member, INFO)
+    (question,) = await pushed(member, INFO)
     assert (question.header.flag, question.header.ext) == (0, {**info_ext(), "more": "m"})
     await answer(member, question, b'{"properties":{}}', code=1, remark="said", ext={"a": "b"})
     (got,) = await broker.arrived()
@@ -138,25 +138,25 @@ async def test_a_question_and_its_answer_pass_through(broker: Client, member: Cl
 
 async def test_an_answer_of_nothing_passes_too(broker: Client, member: Client) -> None:
     await hand_on(broker, INFO, info_ext())
-    await answer(member, (await asked(member, INFO))[0])
+    await answer(member, (await pushed(member, INFO))[0])
     (got,) = await broker.arrived()
     assert (got.header.code, got.header.remark, got.header.ext, bytes(got.body)) == (0, None, None, b"")
 
 
 @pytest.mark.parametrize(("group", "client_id"), [("G", "two"), ("Other", "one")])
 async def test_who_is_not_on_line_cannot_be_asked(broker: Client, member: Client, group: str, client_id: str) -> None:
-    got = await broker.ask(INFO, info_ext(client_id, group))
+    got = await broker.request(INFO, info_ext(client_id, group))
     expected = f"The Consumer <{group}> <{client_id}> not online"
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)
-    assert await asked(member, INFO) == []
+    assert await pushed(member, INFO) == []
 
 
 async def test_a_client_that_is_too_old_is_not_asked(broker: Client, member: Client) -> None:
     await join(member, "one", version=61)
-    got = await broker.ask(INFO, info_ext())
+    got = await broker.request(INFO, info_ext())
     expected = "The Consumer <one> Version <V3_X> too low to finish, please upgrade it to V3_1_8_SNAPSHOT"
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)
-    assert await asked(member, INFO) == []
+    assert await pushed(member, INFO) == []
 
 
 async def test_a_client_has_10_s_to_answer(server: Server, broker: Client, member: Client) -> None:
@@ -189,10 +189,10 @@ async def test_a_client_that_cannot_be_asked_now_is_not_waited_for(
             "congested",
             property(lambda self: self.remote_text == member.local or real.__get__(self)),
         )
-    got = await broker.ask(INFO, info_ext())
+    got = await broker.request(INFO, info_ext())
     remark = f"invoke consumer <G> <one> Exception: the channel <{member.local}> takes no request"
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, remark)
-    assert await asked(member, INFO) == []
+    assert await pushed(member, INFO) == []
 
 
 # --- consuming a message directly ---
@@ -208,7 +208,7 @@ async def message_id(client: Client, body: bytes = b"again") -> str:
 async def test_a_stored_message_is_handed_to_a_client(broker: Client, member: Client) -> None:
     ext = {"consumerGroup": "G", "clientId": "one", "msgId": await message_id(broker)}
     await hand_on(broker, DIRECTLY, ext)
-    (question,) = await asked(member, DIRECTLY)
+    (question,) = await pushed(member, DIRECTLY)
     assert question.header.ext == {**ext, "brokerName": "broker-a"}
     (record,) = records(question.body)
     assert (record.topic, record.body, record.queue_offset) == ("T", b"again", 0)
@@ -225,13 +225,13 @@ async def test_a_message_that_is_not_there_is_not_handed_on(broker: Client, memb
         ({"msgId": nowhere}, "can not find message by the offset, 123456"),
         ({}, "no message id is given"),
     ):
-        got = await broker.ask(DIRECTLY, {**who, **ext})
+        got = await broker.request(DIRECTLY, {**who, **ext})
         assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, remark)
-    got = await broker.ask(DIRECTLY, {**who, "msgId": "unique"})
+    got = await broker.request(DIRECTLY, {**who, "msgId": "unique"})
     assert got.header.code == ResponseCode.SYSTEM_ERROR
-    got = await broker.ask(DIRECTLY, {"consumerGroup": "G", "msgId": found})
+    got = await broker.request(DIRECTLY, {"consumerGroup": "G", "msgId": found})
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, "The Consumer <G> <> not online")
-    assert await asked(member, DIRECTLY) == []
+    assert await pushed(member, DIRECTLY) == []
 
 
 # --- resetting offsets ---
@@ -269,12 +269,12 @@ async def test_members_are_told_where_to_go_on(
     other = server.broker()
     await join(other, "two")
     await consumed(server, broker, 3, 1)
-    got = await broker.ask(RESET, reset_ext(timestamp, force=force))
+    got = await broker.request(RESET, reset_ext(timestamp, force=force))
     assert code_and_remark(got) == (0, UNSET)
     offsets = dict(zip(QUEUES, expected, strict=True))
     assert decode_body(ResetOffsetBody, bytes(got.body)).offset_table == offsets
     for client in (member, other):
-        (told,) = await asked(client, TOLD)
+        (told,) = await pushed(client, TOLD)
         assert told.header.flag == FLAG_ONEWAY
         assert told.header.ext == reset_ext(timestamp, force=False)
         assert told.body == got.body
@@ -285,11 +285,11 @@ async def test_the_log_names_the_new_offsets(
 ) -> None:
     caplog.set_level(logging.INFO)
     await consumed(server, broker, 3, 1)
-    await broker.ask(RESET, reset_ext(-1))
+    await broker.request(RESET, reset_ext(-1))
     (line,) = [record.getMessage() for record in caplog.records if "is told to continue" in record.getMessage()]
     assert line.startswith("group G, topic T: ")
     assert line.endswith(" is told to continue at offsets 5 (queue 0), 5 (queue 1)")
-    assert await asked(member, TOLD)
+    assert await pushed(member, TOLD)
 
 
 @pytest.mark.parametrize(
@@ -307,10 +307,10 @@ async def test_5x_tools_may_name_a_queue_and_an_offset(
     server: Server, broker: Client, member: Client, ext: dict[str, str], expected: dict[int, int]
 ) -> None:
     await consumed(server, broker, 3, 1)
-    got = await broker.ask(RESET, {**reset_ext(NOW + 2000, force=False), **ext})
+    got = await broker.request(RESET, {**reset_ext(NOW + 2000, force=False), **ext})
     offsets = {QUEUES[queue_id]: offset for queue_id, offset in expected.items()}
     assert decode_body(ResetOffsetBody, bytes(got.body)).offset_table == offsets
-    (told,) = await asked(member, TOLD)
+    (told,) = await pushed(member, TOLD)
     assert told.body == got.body
 
 
@@ -326,9 +326,9 @@ async def test_a_queue_or_an_offset_that_is_not_there(
     server: Server, broker: Client, member: Client, ext: dict[str, str], remark: str
 ) -> None:
     await consumed(server, broker, 3, 1)
-    got = await broker.ask(RESET, {**reset_ext(NOW), **ext})
+    got = await broker.request(RESET, {**reset_ext(NOW), **ext})
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, remark)
-    assert await asked(member, TOLD) == []
+    assert await pushed(member, TOLD) == []
 
 
 @pytest.mark.parametrize("offset", [-1, -2, -(2**63)])
@@ -336,15 +336,15 @@ async def test_a_group_with_an_offset_below_zero_is_not_reset(
     server: Server, broker: Client, member: Client, offset: int
 ) -> None:
     await consumed(server, broker, 3, offset)
-    got = await broker.ask(RESET, reset_ext(NOW))
+    got = await broker.request(RESET, reset_ext(NOW))
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, "THe consumer group <G> not exist")
-    assert await asked(member, TOLD) == []
+    assert await pushed(member, TOLD) == []
 
 
 async def test_the_table_of_offsets_waits_for_the_members(server: Server, broker: Client, member: Client) -> None:
     await consumed(server, broker, 3, 1)
-    await broker.ask(RESET, reset_ext(NOW))
-    assert len(await asked(member, TOLD)) == 1
+    await broker.request(RESET, reset_ext(NOW))
+    assert len(await pushed(member, TOLD)) == 1
     assert await broker.committed() == 3
 
 
@@ -369,7 +369,7 @@ async def test_cpp_clients_get_a_list(
     got = await broker.receive()
     expected = dict.fromkeys(QUEUES, 2)
     assert decode_body(ResetOffsetBody, bytes(got.body)).offset_table == expected
-    (told,) = await asked(member, TOLD)
+    (told,) = await pushed(member, TOLD)
     if as_list:
         rows = decode_body(ResetOffsetBodyForC, bytes(told.body)).offset_table
         assert [(row.topic, row.broker_name, row.queue_id, row.offset) for row in rows] == [
@@ -401,52 +401,52 @@ async def test_many_members_are_told_what_was_written_once(
         return encode_body(body)
 
     monkeypatch.setattr(long_tasks, "encode_body", counted)
-    got = await broker.ask(RESET, reset_ext(NOW, topic="Wide"))
+    got = await broker.request(RESET, reset_ext(NOW, topic="Wide"))
     assert [type(body) for body in written] == [ResetOffsetBody, ResetOffsetBodyForC]
     assert len(decode_body(ResetOffsetBody, bytes(got.body)).offset_table) == queues
     for language, clients in members.items():
         for client in clients:
-            (told,) = await asked(client, TOLD)
+            (told,) = await pushed(client, TOLD)
             assert bytes(told.body) == (bytes(got.body) if language == "JAVA" else encode_body(written[1]))
 
 
 async def test_a_group_that_is_off_line_is_not_reset(server: Server, broker: Client) -> None:
     await consumed(server, broker, 3, 1)
-    got = await broker.ask(RESET, reset_ext(NOW))
+    got = await broker.request(RESET, reset_ext(NOW))
     expected = f"Consumer not online, so can not reset offset, Group: G Topic: T Timestamp: {NOW}"
     assert code_and_remark(got) == (ResponseCode.CONSUMER_NOT_ONLINE, expected)
 
 
 async def test_a_topic_that_is_not_there(broker: Client, member: Client) -> None:
-    got = await broker.ask(RESET, reset_ext(NOW, topic="None"))
+    got = await broker.request(RESET, reset_ext(NOW, topic="None"))
     expected = "[reset-offset] reset offset failed, no topic in this broker. topic=None"
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)
-    assert await asked(member, TOLD) == []
+    assert await pushed(member, TOLD) == []
 
 
 async def test_a_group_that_committed_nothing_as_broadcasting_ones(server: Server, broker: Client) -> None:
     await consumed(server, broker, 3)
     client = server.broker()
     await join(client, "one", message_model=MessageModel.BROADCASTING)
-    got = await broker.ask(RESET, reset_ext(NOW))
+    got = await broker.request(RESET, reset_ext(NOW))
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, "THe consumer group <G> not exist")
-    assert await asked(client, TOLD) == []
+    assert await pushed(client, TOLD) == []
 
 
 async def test_nobody_is_told_when_one_is_too_old(server: Server, broker: Client, member: Client) -> None:
     await consumed(server, broker, 3, 1)
     await join(server.broker(), "old", version=27)
-    got = await broker.ask(RESET, reset_ext(NOW))
+    got = await broker.request(RESET, reset_ext(NOW))
     expected = "the client does not support this feature. version=V3_X"
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)
-    assert await asked(member, TOLD) == []
+    assert await pushed(member, TOLD) == []
 
 
 # --- offsets as clients hold them ---
 
 
-async def status_question(client: Client) -> Frame:
-    (question,) = await asked(client, STATUS_OF_CLIENT)
+async def status_request(client: Client) -> Frame:
+    (question,) = await pushed(client, STATUS_OF_CLIENT)
     assert question.header.ext == {"topic": "T", "group": "G"}
     return question
 
@@ -466,9 +466,9 @@ async def test_all_members_are_asked_for_their_offsets(server: Server, broker: C
     other = server.broker()
     await join(other, "two")
     await hand_on(broker, STATUS, {"topic": "T", "group": "G"})
-    await answer(other, await status_question(other), status_body(2))
+    await answer(other, await status_request(other), status_body(2))
     assert await broker.arrived() == []
-    await answer(member, await status_question(member), status_body(1))
+    await answer(member, await status_request(member), status_body(1))
     assert await table_of(broker) == {"one": {QUEUES[0]: 1}, "two": {QUEUES[0]: 2}}
 
 
@@ -480,7 +480,7 @@ async def test_the_offsets_of_many_members_are_written_as_they_come(
     for client_id, client in members.items():
         await join(client, client_id)
     await hand_on(broker, STATUS, {"topic": "T", "group": "G"})
-    client_requests = {client_id: await status_question(client) for client_id, client in members.items()}
+    client_requests = {client_id: await status_request(client) for client_id, client in members.items()}
     written: list[str] = []
 
     def counted(body: GetConsumerStatusBody) -> bytes:
@@ -503,9 +503,9 @@ async def test_one_member_is_asked_for_its_offsets(server: Server, broker: Clien
     other = server.broker()
     await join(other, "two")
     await hand_on(broker, STATUS, {"topic": "T", "group": "G", "clientAddr": "two"})
-    await answer(other, await status_question(other), status_body(2))
+    await answer(other, await status_request(other), status_body(2))
     assert await table_of(broker) == {"two": {QUEUES[0]: 2}}
-    assert await asked(member, STATUS_OF_CLIENT) == []
+    assert await pushed(member, STATUS_OF_CLIENT) == []
     await hand_on(broker, STATUS, {"topic": "T", "group": "G", "clientAddr": "three"})
     assert await table_of(broker) == {}
 
@@ -539,8 +539,8 @@ async def test_who_tells_no_offsets_is_left_out(
     other = server.broker()
     await join(other, "two")
     await hand_on(broker, STATUS, {"topic": "T", "group": "G"})
-    await reaction(member, await status_question(member))
-    await answer(other, await status_question(other), status_body(2))
+    await reaction(member, await status_request(member))
+    await answer(other, await status_request(other), status_body(2))
     if reaction is say_nothing:
         assert await broker.arrived() == []
         await server.pass_time(5.1)
@@ -548,10 +548,10 @@ async def test_who_tells_no_offsets_is_left_out(
 
 
 async def test_nobody_to_ask_for_offsets(server: Server, broker: Client) -> None:
-    got = await broker.ask(STATUS, {"topic": "T", "group": "G"})
+    got = await broker.request(STATUS, {"topic": "T", "group": "G"})
     expected = "No Any Consumer online in the consumer group: [G]"
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)
     await join(server.broker(), "old", version=27)
-    got = await broker.ask(STATUS, {"topic": "T", "group": "G"})
+    got = await broker.request(STATUS, {"topic": "T", "group": "G"})
     expected = "the client does not support this feature. version=V3_X"
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)

@@ -7,21 +7,21 @@ from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import NOW, Client, Server
 
 
-async def told(client: Client) -> Any:
-    answer = await client.ask(RequestCode.GET_ALL_PRODUCER_INFO)
+async def producers_of(client: Client) -> Any:
+    answer = await client.request(RequestCode.GET_ALL_PRODUCER_INFO)
     assert answer.header.code == 0
     return json.loads(bytes(answer.body))["data"]
 
 
 async def test_nobody(broker: Client) -> None:
-    assert await told(broker) == {}
+    assert await producers_of(broker) == {}
 
 
 async def test_producers_by_group(server: Server, broker: Client) -> None:
     other = server.broker()
     await broker.heartbeat("first", producers=["P", "Q"])
     await other.heartbeat("second", producers=["Q"])
-    found = await told(broker)
+    found = await producers_of(broker)
     assert {group: [each["clientId"] for each in some] for group, some in found.items()} == {
         "P": ["first"],
         "Q": ["first", "second"],
@@ -34,4 +34,4 @@ async def test_producers_by_group(server: Server, broker: Client) -> None:
 
 async def test_more_than_one_step_takes(broker: Client) -> None:
     await broker.heartbeat("one", producers=[f"P{number}" for number in range(130)])
-    assert len(await told(broker)) == 130
+    assert len(await producers_of(broker)) == 130

@@ -26,11 +26,13 @@ async def change_topic(client: Client) -> None:
 
 
 async def change_group(client: Client) -> None:
-    await client.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=b'{"groupName":"G","consumeEnable":false}')
+    await client.request(
+        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=b'{"groupName":"G","consumeEnable":false}'
+    )
 
 
 async def remove_group(client: Client) -> None:
-    await client.ask(RequestCode.DELETE_SUBSCRIPTIONGROUP, {"groupName": "G", "cleanOffset": "false"})
+    await client.request(RequestCode.DELETE_SUBSCRIPTIONGROUP, {"groupName": "G", "cleanOffset": "false"})
 
 
 async def change_config(client: Client) -> None:
@@ -64,7 +66,7 @@ async def test_every_change_invalidates(
         monkeypatch.setattr(CacheInvalidation, each, lambda _self, said=each: invalidated.append(said))
     async with serving_topic(tmp_path) as (server, client):
         await client.send("T")
-        await client.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=b'{"groupName":"G"}')
+        await client.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=b'{"groupName":"G"}')
         await client.heartbeat("one", consumer("G", subscription("T", "A")))
         invalidated.clear()
         await client.heartbeat("one", consumer("G", subscription("T", "A")))
@@ -88,5 +90,5 @@ async def test_a_removed_queue_invalidates(tmp_path: Path, monkeypatch: pytest.M
     async with serving(tmp_path) as server:
         client = server.broker()
         invalidated.clear()
-        await client.ask(RequestCode.CLEAN_UNUSED_TOPIC)
+        await client.request(RequestCode.CLEAN_UNUSED_TOPIC)
         assert invalidated

@@ -164,7 +164,7 @@ def test_a_session_of_which_every_line_is_json(tmp_path: Path) -> None:
             assert garbage.recv(1000) == b""
             peer = ":".join(map(str, garbage.getsockname()))
         with Caller(server.broker) as client:
-            client.ask(RequestCode.GET_ALL_TOPIC_CONFIG)
+            client.request(RequestCode.GET_ALL_TOPIC_CONFIG)
         code, errors = server.end()
     assert code == 0
     lines = parsed(errors)

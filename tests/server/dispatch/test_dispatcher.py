@@ -28,15 +28,15 @@ async def test_an_unknown_code_is_answered_with_its_name(
     server: Server, code: int, serialize_type: int, which: str
 ) -> None:
     client = server.broker() if which == "broker" else server.name_server()
-    answer = await client.ask(code, serialize_type=serialize_type)
+    answer = await client.request(code, serialize_type=serialize_type)
     expected = f" request type {code} not supported"
     assert code_and_remark(answer) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, expected)
     assert answer.serialize_type == serialize_type
-    assert (await client.ask(RequestCode.POP_ROLLBACK)).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+    assert (await client.request(RequestCode.POP_ROLLBACK)).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
 async def test_each_server_serves_its_own_codes_only(broker: Client, name_server: Client) -> None:
-    answer = await broker.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+    answer = await broker.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
     assert answer.header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
     assert (await name_server.send("T")).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
@@ -44,8 +44,8 @@ async def test_each_server_serves_its_own_codes_only(broker: Client, name_server
 @pytest.mark.parametrize("code", [RequestCode.GET_MAX_OFFSET, 9999])
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY])
 async def test_a_one_way_request_is_never_answered(broker: Client, code: int, serialize_type: int) -> None:
-    await broker.tell(code, {"topic": "T", "queueId": "0"}, serialize_type=serialize_type)
-    await broker.tell(code, {}, serialize_type=serialize_type)
+    await broker.send_oneway(code, {"topic": "T", "queueId": "0"}, serialize_type=serialize_type)
+    await broker.send_oneway(code, {}, serialize_type=serialize_type)
     assert await broker.arrived() == []
 
 
@@ -62,7 +62,7 @@ async def test_a_handlers_bug_is_answered_and_takes_nothing_else(
         raise ZeroDivisionError("by zero")
 
     monkeypatch.setattr(MessageStore, "earliest_time", broken)
-    answer = await broker.ask(RequestCode.GET_EARLIEST_MSG_STORETIME, {"topic": "T", "queueId": "0"})
+    answer = await broker.request(RequestCode.GET_EARLIEST_MSG_STORETIME, {"topic": "T", "queueId": "0"})
     assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, "ZeroDivisionError: by zero")
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
     assert f"request 32 from {broker.local}" in caplog.text
@@ -74,14 +74,14 @@ async def test_an_error_of_the_store_is_answered(broker: Client, monkeypatch: py
         raise StoreClosed("here")
 
     monkeypatch.setattr(MessageStore, "earliest_time", broken)
-    answer = await broker.ask(RequestCode.GET_EARLIEST_MSG_STORETIME, {"topic": "T", "queueId": "0"})
+    answer = await broker.request(RequestCode.GET_EARLIEST_MSG_STORETIME, {"topic": "T", "queueId": "0"})
     assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, "store here is closed")
 
 
 async def test_an_error_is_answered_with_empty_fields_where_success_has_some(broker: Client) -> None:
-    assert (await broker.ask(RequestCode.GET_MAX_OFFSET)).header.ext == {}
-    assert (await broker.ask(RequestCode.HEART_BEAT)).header.ext is None
-    assert (await broker.ask(9999)).header.ext is None
+    assert (await broker.request(RequestCode.GET_MAX_OFFSET)).header.ext == {}
+    assert (await broker.request(RequestCode.HEART_BEAT)).header.ext is None
+    assert (await broker.request(9999)).header.ext is None
 
 
 # --- without sockets ---
@@ -238,7 +238,9 @@ async def test_an_answer_that_no_frame_holds_is_an_error_without_a_body(
     broker: Client, monkeypatch: pytest.MonkeyPatch, serialize_type: int, reply: Reply, problem: str
 ) -> None:
     monkeypatch.setattr(RequestExecution, "_reply", lambda *_: reply)
-    answer = await broker.ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"}, serialize_type=serialize_type)
+    answer = await broker.request(
+        RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"}, serialize_type=serialize_type
+    )
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert problem in (answer.header.remark or "")
     assert not answer.body

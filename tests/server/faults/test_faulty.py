@@ -453,10 +453,10 @@ async def test_the_name_servers_listener(tmp_path: Path) -> None:
         client,
     ):
         name_server = server.name_server()
-        asked = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": SEND.topic})
+        asked = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": SEND.topic})
         assert code_and_remark(asked) == (2, "x")
-        assert (await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "TBW102"})).header.code == 0
-        assert code_and_remark(await client.ask(MAX_OFFSET, {"topic": SEND.topic, "queueId": "0"})) == (1, "y")
+        assert (await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "TBW102"})).header.code == 0
+        assert code_and_remark(await client.request(MAX_OFFSET, {"topic": SEND.topic, "queueId": "0"})) == (1, "y")
 
 
 async def test_the_groups_of_heartbeats(tmp_path: Path) -> None:

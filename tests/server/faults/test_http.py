@@ -23,7 +23,7 @@ AS_JSON = {"Accept": "application/json"}
 FROM_JSON = {"Content-Type": "application/json; charset=utf-8"}
 
 
-async def ask(
+async def request(
     server: Server,
     method: str,
     target: str = "/faults",
@@ -35,7 +35,7 @@ async def ask(
     lines = [f"{method} {target} HTTP/1.1", "Host: h", f"Content-Length: {len(body)}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     async with await trio.open_tcp_stream(server.http.host, server.http.port) as stream:
-        return await Http(stream).ask("\r\n".join([*lines, "", ""]).encode() + body)
+        return await Http(stream).request("\r\n".join([*lines, "", ""]).encode() + body)
 
 
 @contextlib.asynccontextmanager
@@ -48,32 +48,32 @@ async def allowed(tmp_path: Path, **changes: Any) -> AsyncIterator[tuple[Server,
 
 async def test_rules_come_and_go(driver: str, tmp_path: Path) -> None:
     async with allowed(tmp_path) as (server, client):
-        assert (await ask(server, "GET")).body == b"no faults\n"
+        assert (await request(server, "GET")).body == b"no faults\n"
         assert (await client.send("T")).header.code == 0
-        added = await ask(server, "POST", body=b"answer:215:slow,code=310,count=2\n\ndrop:answer,code=30\n")
+        added = await request(server, "POST", body=b"answer:215:slow,code=310,count=2\n\ndrop:answer,code=30\n")
         assert (added.status, added.body) == (
             201,
             b"1 struck=0 answer:215:slow,code=SEND_MESSAGE_V2,count=2\n2 struck=0 drop:answer,code=GET_MAX_OFFSET\n",
         )
         assert [(await client.send("T")).header.code for _ in range(3)] == [215, 215, 0]
-        shown = json.loads((await ask(server, "GET", headers=AS_JSON)).body)["faults"]
+        shown = json.loads((await request(server, "GET", headers=AS_JSON)).body)["faults"]
         assert shown == [
             {"id": 1, "struck": 2, "spent": True, "rule": "answer:215:slow,code=SEND_MESSAGE_V2,count=2"},
             {"id": 2, "struck": 0, "spent": False, "rule": "drop:answer,code=GET_MAX_OFFSET"},
         ]
-        removed = await ask(server, "DELETE", "/faults?id=2")
+        removed = await request(server, "DELETE", "/faults?id=2")
         assert (removed.status, removed.body) == (200, b"2 struck=0 drop:answer,code=GET_MAX_OFFSET\n")
-        assert (await ask(server, "DELETE")).body.startswith(b"1 struck=2 ")
-        assert (await ask(server, "DELETE")).body == b"no faults\n"
+        assert (await request(server, "DELETE")).body.startswith(b"1 struck=2 ")
+        assert (await request(server, "DELETE")).body == b"no faults\n"
         assert (await client.send("T")).header.code == 0
         assert driver in {"hub", "task"}
 
 
 async def test_rules_as_json(tmp_path: Path) -> None:
     async with allowed(tmp_path) as (server, _):
-        one = await ask(server, "POST", body=b'{"rule": "drop"}', headers=AS_JSON | FROM_JSON)
+        one = await request(server, "POST", body=b'{"rule": "drop"}', headers=AS_JSON | FROM_JSON)
         assert (one.status, [each["id"] for each in json.loads(one.body)["faults"]]) == (201, [1])
-        two = await ask(server, "POST", body=b'[{"rule": "drop"}, {"rule": "delay:5"}]', headers=FROM_JSON)
+        two = await request(server, "POST", body=b'[{"rule": "drop"}, {"rule": "delay:5"}]', headers=FROM_JSON)
         assert two.body == b"2 struck=0 drop:request\n3 struck=0 delay:5:request\n"
 
 
@@ -94,34 +94,34 @@ async def test_what_is_refused_changes_nothing(
     tmp_path: Path, body: bytes, headers: dict[str, str], problem: str
 ) -> None:
     async with allowed(tmp_path) as (server, _):
-        answer = await ask(server, "POST", body=body, headers=headers)
+        answer = await request(server, "POST", body=body, headers=headers)
         assert answer.status == 400
         assert answer.body.decode().startswith(problem)
-        assert (await ask(server, "GET")).body == b"no faults\n"
+        assert (await request(server, "GET")).body == b"no faults\n"
 
 
 @pytest.mark.parametrize("text", ["7", "x", ""])
 async def test_ids_that_are_none(tmp_path: Path, text: str) -> None:
     async with allowed(tmp_path) as (server, _):
-        await ask(server, "POST", body=b"drop,code=39")
-        answer = await ask(server, "DELETE", f"/faults?id={text}")
+        await request(server, "POST", body=b"drop,code=39")
+        answer = await request(server, "DELETE", f"/faults?id={text}")
         assert (answer.status, answer.body) == (404, f"no fault has the id {text}: GET /faults lists them\n".encode())
 
 
 @pytest.mark.parametrize("query", ["ID=1", "number=1", "id=1&x="])
 async def test_other_parameters_remove_nothing(tmp_path: Path, query: str) -> None:
     async with allowed(tmp_path) as (server, _):
-        await ask(server, "POST", body=b"drop,code=39")
-        answer = await ask(server, "DELETE", f"/faults?{query}")
+        await request(server, "POST", body=b"drop,code=39")
+        answer = await request(server, "DELETE", f"/faults?{query}")
         assert answer.status == 400
         assert answer.body.endswith(b": expected /faults or /faults?id=NUMBER\n")
-        assert (await ask(server, "GET")).body.startswith(b"1 struck=0 drop")
+        assert (await request(server, "GET")).body.startswith(b"1 struck=0 drop")
 
 
 async def test_where_no_faults_are_allowed(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         for method in ("GET", "POST", "DELETE"):
-            answer = await ask(server, method, body=b"drop" if method == "POST" else b"")
+            answer = await request(server, method, body=b"drop" if method == "POST" else b"")
             assert answer.status == 403
             assert b"start the server with --fault RULE or --set faultInjectionEnable=true" in answer.body
         assert (await server.broker().heartbeat("id")).header.code == 0
@@ -133,5 +133,5 @@ async def test_rules_of_the_start_may_be_changed_too(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP, faults=FaultKeys(rules=(parse_rule("answer:1,code=34"),))) as server:
         client = server.broker()
         assert (await client.heartbeat("id")).header.code == 1
-        await ask(server, "DELETE", "/faults?id=1")
+        await request(server, "DELETE", "/faults?id=1")
         assert (await client.heartbeat("id")).header.code == 0

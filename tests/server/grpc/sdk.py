@@ -250,10 +250,10 @@ class Sdk:
             else:
                 incoming = self.incoming.get(getattr(event, "stream_id", None) or 0)
                 if incoming is not None:
-                    self._tell(incoming, event)
+                    self._record_event(incoming, event)
         return True
 
-    def _tell(self, incoming: Incoming, event: Event) -> None:
+    def _record_event(self, incoming: Incoming, event: Event) -> None:
         if isinstance(event, ResponseReceived | TrailersReceived):
             incoming.headers.update(event.headers)  # type: ignore[arg-type]
         elif isinstance(event, DataReceived):
@@ -347,7 +347,7 @@ def code_of(response: Any) -> Code:
 async def create_group(broker: Client, name: str, **changes: Any) -> None:
     """Create a consumer group."""
     body = encode_body(SubscriptionGroupConfig(group_name=name, **changes))
-    answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=body)
+    answer = await broker.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=body)
     assert answer.header.code == 0, answer.header.remark
 
 

@@ -62,7 +62,7 @@ async def guarded(tmp_path: Path) -> AsyncIterator[Server]:
         ext = topic_ext("T", 1) | {"AccessKey": "admin-account"}
         data = "".join(ext[name] for name in sorted(ext)).encode()
         signature = base64.b64encode(hmac.new(SECRET.encode(), data, "sha1").digest()).decode()
-        answer = await server.broker().ask(17, ext | {"Signature": signature})
+        answer = await server.broker().request(17, ext | {"Signature": signature})
         assert answer.header.code == 0
         yield server
 

@@ -34,12 +34,12 @@ from tests.server.harness import Client, Server, code_and_remark, settle
 
 
 async def consumers(broker: Client, group: str = "G") -> ConsumerConnection | None:
-    answer = await broker.ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
+    answer = await broker.request(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
     return decode_body(ConsumerConnection, answer.body) if not answer.header.code else None
 
 
 async def producers(broker: Client, group: str = "T") -> list[str]:
-    answer = await broker.ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, {"producerGroup": group})
+    answer = await broker.request(RequestCode.GET_PRODUCER_CONNECTION_LIST, {"producerGroup": group})
     if answer.header.code:
         return []
     return [each.client_id for each in decode_body(ProducerConnection, answer.body).connection_set]
@@ -236,7 +236,7 @@ async def test_threads_can_be_looked_at(sdk: Sdk, broker: Client) -> None:
 async def test_a_client_without_a_stream_is_asked_in_vain(sdk: Sdk, broker: Client) -> None:
     await sdk.call("Heartbeat", heartbeat())
     ext = {"consumerGroup": "G", "clientId": CLIENT, "jstackEnable": "true"}
-    answer = await broker.ask(RequestCode.GET_CONSUMER_RUNNING_INFO, ext)
+    answer = await broker.request(RequestCode.GET_CONSUMER_RUNNING_INFO, ext)
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
 
 

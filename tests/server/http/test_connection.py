@@ -35,7 +35,7 @@ class Http:
         self.stream = stream
         self._data = b""
 
-    async def ask(self, data: bytes, *, head: bool = False) -> Answer:
+    async def request(self, data: bytes, *, head: bool = False) -> Answer:
         await self.stream.send_all(data)
         return await self.answer(head=head)
 
@@ -117,7 +117,7 @@ async def http() -> AsyncIterator[Http]:
 
 async def test_an_answer_has_its_type_length_and_date() -> None:
     async with http() as client:
-        answer = await client.ask(GET)
+        answer = await client.request(GET)
         assert (answer.status, answer.body) == (200, b"hello {} b''\n")
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
         assert answer.headers["date"] == "Tue, 14 Nov 2023 22:13:20 GMT"
@@ -129,7 +129,7 @@ async def test_a_connection_is_kept_and_pipelined_requests_are_answered_in_turn(
     async with http() as client:
         await client.stream.send_all(GET * 3)
         assert [(await client.answer()).status for _ in range(3)] == [200] * 3
-        assert (await client.ask(GET)).status == 200
+        assert (await client.request(GET)).status == 200
 
 
 async def test_a_request_in_single_bytes() -> None:
@@ -146,25 +146,25 @@ async def test_a_request_in_single_bytes() -> None:
 )
 async def test_a_client_that_wants_the_connection_closed(request_bytes: bytes) -> None:
     async with http() as client:
-        answer = await client.ask(request_bytes)
+        answer = await client.request(request_bytes)
         assert (answer.status, answer.headers["connection"]) == (200, "close")
         assert await client.closed()
 
 
 async def test_head_is_get_without_the_body() -> None:
     async with http() as client:
-        answer = await client.ask(GET.replace(b"GET", b"HEAD"), head=True)
+        answer = await client.request(GET.replace(b"GET", b"HEAD"), head=True)
         assert (answer.status, answer.headers["content-length"]) == (200, "13")
-        assert (await client.ask(GET)).body == b"hello {} b''\n"
+        assert (await client.request(GET)).body == b"hello {} b''\n"
 
 
 async def test_the_query_and_the_path_are_decoded() -> None:
     async with http() as client:
-        answer = await client.ask(b"GET /hel%6Co?a=1&b=x%20y&a=2&c HTTP/1.1\r\nHost: h\r\n\r\n")
+        answer = await client.request(b"GET /hel%6Co?a=1&b=x%20y&a=2&c HTTP/1.1\r\nHost: h\r\n\r\n")
         assert answer.body == b"hello {'a': '2', 'b': 'x y', 'c': ''} b''\n"
-        answer = await client.ask(b"GET http://h:1/hello?a=1 HTTP/1.1\r\nHost: h\r\n\r\n")
+        answer = await client.request(b"GET http://h:1/hello?a=1 HTTP/1.1\r\nHost: h\r\n\r\n")
         assert answer.body == b"hello {'a': '1'} b''\n"
-        answer = await client.ask(b"GET /hello?" + b"a&" * 65 + b" HTTP/1.1\r\nHost: h\r\n\r\n")
+        answer = await client.request(b"GET /hello?" + b"a&" * 65 + b" HTTP/1.1\r\nHost: h\r\n\r\n")
         assert (answer.status, answer.body) == (400, b"a query may have 64 parameters\n")
 
 
@@ -173,17 +173,17 @@ async def test_the_query_and_the_path_are_decoded() -> None:
 )
 async def test_a_body(coded: bytes) -> None:
     async with http() as client:
-        answer = await client.ask(b"POST /hello HTTP/1.1\r\nHost: h\r\n" + coded)
+        answer = await client.request(b"POST /hello HTTP/1.1\r\nHost: h\r\n" + coded)
         assert answer.body == b"hello {} b'abc'\n"
-        assert (await client.ask(GET)).status == 200
+        assert (await client.request(GET)).status == 200
 
 
 async def test_a_client_that_waits_for_leave_to_send_its_body() -> None:
     async with http() as client:
         head = b"POST /hello HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n"
-        assert (await client.ask(head)).status == 100
-        assert (await client.ask(b"x")).body == b"hello {} b'x'\n"
-        assert (await client.ask(head.replace(b": 1\r", b": 99999\r"))).status == 413
+        assert (await client.request(head)).status == 100
+        assert (await client.request(b"x")).body == b"hello {} b'x'\n"
+        assert (await client.request(head.replace(b": 1\r", b": 99999\r"))).status == 413
 
 
 @pytest.mark.parametrize(
@@ -192,37 +192,37 @@ async def test_a_client_that_waits_for_leave_to_send_its_body() -> None:
 )
 async def test_a_method_that_a_path_has_not(method: str, path: str, allowed: str) -> None:
     async with http() as client:
-        answer = await client.ask(f"{method} {path} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+        answer = await client.request(f"{method} {path} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
         assert (answer.status, answer.headers["allow"]) == (405, allowed)
-        assert (await client.ask(GET)).status == 200
+        assert (await client.request(GET)).status == 200
 
 
 @pytest.mark.parametrize("target", ["/", "/hell", "/hello/", "//hello", "*", "h:443", "/%00", "/hello%", "/../hello"])
 async def test_a_path_that_there_is_not(target: str) -> None:
     async with http() as client:
-        answer = await client.ask(f"GET {target} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+        answer = await client.request(f"GET {target} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
         assert answer.status == 404
         assert answer.body.startswith(b"not found; there are /bad header /bug")
 
 
 async def test_a_tunnel_is_not_dug() -> None:
     async with http() as client:
-        assert (await client.ask(b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n")).status == 404
+        assert (await client.request(b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n")).status == 404
 
 
 async def test_a_page_of_a_web_site_changes_nothing() -> None:
     async with http() as client:
         origin = b"Host: h\r\nOrigin: http://evil.example\r\n\r\n"
-        assert (await client.ask(b"GET /hello HTTP/1.1\r\n" + origin)).status == 200
-        assert (await client.ask(b"POST /hello HTTP/1.1\r\n" + origin)).status == 403
+        assert (await client.request(b"GET /hello HTTP/1.1\r\n" + origin)).status == 200
+        assert (await client.request(b"POST /hello HTTP/1.1\r\n" + origin)).status == 403
 
 
 @pytest.mark.parametrize(("sent_from", "status"), [("cross-site", 403), ("same-site", 403), ("none", 200)])
 async def test_a_page_that_hides_its_origin_changes_nothing(sent_from: str, status: int) -> None:
     async with http() as client:
         headers = f"Host: h\r\nSec-Fetch-Site: {sent_from}\r\n\r\n".encode()
-        assert (await client.ask(b"GET /hello HTTP/1.1\r\n" + headers)).status == 200
-        assert (await client.ask(b"POST /hello HTTP/1.1\r\n" + headers)).status == status
+        assert (await client.request(b"GET /hello HTTP/1.1\r\n" + headers)).status == 200
+        assert (await client.request(b"POST /hello HTTP/1.1\r\n" + headers)).status == status
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ async def test_no_web_site_reads_an_answer_by_its_own_name(host: str, status: in
         await trio.open_tcp_stream("127.0.0.1", port) as stream,
     ):
         for method in (b"GET", b"POST"):
-            answer = await Http(stream).ask(method + b" /hello HTTP/1.1\r\nHost: " + host.encode() + b"\r\n\r\n")
+            answer = await Http(stream).request(method + b" /hello HTTP/1.1\r\nHost: " + host.encode() + b"\r\n\r\n")
             assert answer.status == status
 
 
@@ -257,15 +257,15 @@ async def test_all_names_are_allowed_on_request() -> None:
         http_server(hosts=frozenset({"*"})) as port,
         await trio.open_tcp_stream("127.0.0.1", port) as stream,
     ):
-        assert (await Http(stream).ask(b"GET /hello HTTP/1.1\r\nHost: any.example\r\n\r\n")).status == 200
+        assert (await Http(stream).request(b"GET /hello HTTP/1.1\r\nHost: any.example\r\n\r\n")).status == 200
 
 
 async def test_a_bug_in_a_handler_is_told_to_the_log_only(caplog: pytest.LogCaptureFixture) -> None:
     async with http() as client:
-        answer = await client.ask(b"GET /bug HTTP/1.1\r\nHost: h\r\n\r\n")
+        answer = await client.request(b"GET /bug HTTP/1.1\r\nHost: h\r\n\r\n")
         assert (answer.status, answer.body) == (500, b"a bug; the server's log says more\n")
         assert "secret" in caplog.text
-        assert (await client.ask(GET)).status == 200
+        assert (await client.request(GET)).status == 200
 
 
 async def test_a_header_that_cannot_be_sent_ends_that_connection_only(caplog: pytest.LogCaptureFixture) -> None:
@@ -275,12 +275,12 @@ async def test_a_header_that_cannot_be_sent_ends_that_connection_only(caplog: py
             assert await stream.receive_some() == b""
         assert "an HTTP connection" in caplog.text
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-            assert (await Http(stream).ask(GET)).status == 200
+            assert (await Http(stream).request(GET)).status == 200
 
 
 async def test_json() -> None:
     async with http() as client:
-        answer = await client.ask(b"GET /json HTTP/1.1\r\nHost: h\r\n\r\n")
+        answer = await client.request(b"GET /json HTTP/1.1\r\nHost: h\r\n\r\n")
         assert (answer.status, answer.headers["content-type"]) == (503, "application/json")
         assert answer.body == b'{\n  "a": [\n    1\n  ]\n}\n'
 
@@ -290,7 +290,7 @@ async def test_json() -> None:
 
 async def test_a_head_that_is_too_large() -> None:
     async with http() as client:
-        answer = await client.ask(b"GET /hello HTTP/1.1\r\nX: " + b"x" * (2 * LARGEST_HEAD))
+        answer = await client.request(b"GET /hello HTTP/1.1\r\nX: " + b"x" * (2 * LARGEST_HEAD))
         assert (answer.status, answer.headers["connection"]) == (431, "close")
         assert await client.closed()
 
@@ -304,7 +304,7 @@ async def test_a_head_that_is_too_large() -> None:
 )
 async def test_a_body_that_is_too_large(coded: bytes) -> None:
     async with http() as client:
-        answer = await client.ask(b"POST /hello HTTP/1.1\r\nHost: h\r\n" + coded)
+        answer = await client.request(b"POST /hello HTTP/1.1\r\nHost: h\r\n" + coded)
         assert (answer.status, answer.body) == (413, b"a body may have 65536 bytes\n")
         assert await client.closed()
 
@@ -312,7 +312,7 @@ async def test_a_body_that_is_too_large(coded: bytes) -> None:
 async def test_the_largest_body() -> None:
     async with http() as client:
         head = b"POST /hello HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % LARGEST_BODY
-        assert (await client.ask(head + b"x" * LARGEST_BODY)).status == 200
+        assert (await client.request(head + b"x" * LARGEST_BODY)).status == 200
 
 
 async def test_an_answer_is_not_lost_though_more_comes_than_is_read() -> None:
@@ -327,7 +327,7 @@ async def test_an_answer_is_not_lost_though_more_comes_than_is_read() -> None:
 async def test_the_largest_head(more: int) -> None:
     async with http() as client:
         start = GET[:-2] + b"X: "
-        answer = await client.ask(start + b"x" * (LARGEST_HEAD - len(start) - 4 + more) + b"\r\n\r\n")
+        answer = await client.request(start + b"x" * (LARGEST_HEAD - len(start) - 4 + more) + b"\r\n\r\n")
         assert answer.status == (431 if more else 200)
 
 
@@ -343,10 +343,10 @@ async def test_a_connection_that_is_silent_from_the_start_is_closed_soon() -> No
 
 async def test_a_silent_connection_is_closed() -> None:
     async with http() as client:
-        assert (await client.ask(GET)).status == 200
+        assert (await client.request(GET)).status == 200
         await settle()
         mock_clock().jump(connection.IDLE_SECONDS - 1)
-        assert (await client.ask(GET)).status == 200
+        assert (await client.request(GET)).status == 200
         await settle()
         mock_clock().jump(connection.IDLE_SECONDS)
         assert await client.closed()
@@ -371,7 +371,7 @@ async def test_a_handler_that_takes_too_long() -> None:
         await settle()
         mock_clock().jump(connection.HANDLER_SECONDS)
         assert (await client.answer()).status == 503
-        assert (await client.ask(GET)).status == 200
+        assert (await client.request(GET)).status == 200
 
 
 async def test_a_client_that_does_not_read() -> None:
@@ -425,7 +425,7 @@ async def test_answers_that_nobody_reads_have_some_bytes_in_all() -> None:
 )
 async def test_what_is_no_request_is_told_so_and_ends(garbage: bytes) -> None:
     async with http() as client:
-        answer = await client.ask(garbage + b"\r\n\r\n")
+        answer = await client.request(garbage + b"\r\n\r\n")
         assert answer.status in {400, 501}
         assert answer.headers["connection"] == "close"
         await settle()
@@ -465,7 +465,7 @@ async def test_a_client_that_leaves(data: bytes) -> None:
         await stream.aclose()
         await settle()
         async with await trio.open_tcp_stream("127.0.0.1", port) as other:
-            assert (await Http(other).ask(GET)).status == 200
+            assert (await Http(other).request(GET)).status == 200
 
 
 tokens = st.sampled_from(

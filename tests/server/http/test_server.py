@@ -16,7 +16,7 @@ from tests.store.support import descriptors
 
 async def test_ipv6() -> None:
     async with http_server("::1") as port, await trio.open_tcp_stream("::1", port) as stream:
-        assert (await Http(stream).ask(GET)).status == 200
+        assert (await Http(stream).request(GET)).status == 200
 
 
 async def test_one_connection_too_many_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +34,7 @@ async def test_one_connection_too_many_is_told_so(monkeypatch: pytest.MonkeyPatc
         mock_clock().jump(connection.HANDLER_SECONDS)
         await settle()
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-            assert (await Http(stream).ask(GET)).status == 200
+            assert (await Http(stream).request(GET)).status == 200
         for each in busy:
             await each.stream.aclose()
 
@@ -60,14 +60,14 @@ async def test_who_is_waited_for_for_longest_makes_way(data: bytes, monkeypatch:
             await each.stream.send_all(data)
             await settle()
             mock_clock().jump(0.1)
-        assert (await kept.ask(GET)).status == 200
+        assert (await kept.request(GET)).status == 200
         await settle()
         for _ in range(2):
             mock_clock().jump(0.1)
             async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-                assert (await Http(stream).ask(GET)).status == 200
+                assert (await Http(stream).request(GET)).status == 200
             await settle()
-        assert (await kept.ask(GET)).status == 200
+        assert (await kept.request(GET)).status == 200
         async with trio.open_nursery() as nursery:
             for each in waiting:
                 nursery.start_soon(until_closed, each, nursery.cancel_scope)
@@ -91,12 +91,12 @@ async def test_accepting_goes_on_after_an_error(monkeypatch: pytest.MonkeyPatch)
             await settle()
             assert len(errors) == left
             mock_clock().jump(0.1)
-        assert (await Http(stream).ask(GET)).status == 200  # that it helps is enough
+        assert (await Http(stream).request(GET)).status == 200  # that it helps is enough
     assert errors == []
 
 
 async def test_a_stop_leaves_no_descriptor() -> None:
     before = descriptors()
     async with http_server() as port, await trio.open_tcp_stream("127.0.0.1", port) as stream:
-        assert (await Http(stream).ask(GET)).status == 200
+        assert (await Http(stream).request(GET)).status == 200
     assert not descriptors() - before

@@ -72,7 +72,7 @@ async def test_a_pull_too_many_is_answered_at_once(tmp_path: Path, serialize_typ
         assert (await one.receive()).header.code == 0
         await one.hold("T", 1, queue_id=2, serialize_type=serialize_type)
         assert await one.arrived() == []
-        assert (await one.ask(RequestCode.GET_BROKER_CONFIG)).header.code == 0
+        assert (await one.request(RequestCode.GET_BROKER_CONFIG)).header.code == 0
 
 
 def offset_ext(group: str, topic: str, queue_id: int, offset: int = 0) -> dict[str, str]:
@@ -101,19 +101,19 @@ async def test_topics_groups_and_offsets_that_clients_make_are_bounded(tmp_path:
         assert (await client.pull("T0", consumer_group="P0")).header.code == 0
 
         for each in (("P0", "T0", 0), ("P0", "T0", 1), ("nobody", "nothing", 0), ("P0", "T0", 1)):
-            assert (await client.ask(update, offset_ext(*each, offset=1))).header.code == 0
+            assert (await client.request(update, offset_ext(*each, offset=1))).header.code == 0
         for each in (("P0", "T0", 2), ("other", "T0", 0)):
-            assert code_and_remark(await client.ask(update, offset_ext(*each))) == (2, BUSY + "maxOffsets=3")
+            assert code_and_remark(await client.request(update, offset_ext(*each))) == (2, BUSY + "maxOffsets=3")
         ext = pull_ext("T0", consumer_group="P0", sys_flag=5, commit_offset=9, queue_id=3)
-        assert (await client.ask(RequestCode.PULL_MESSAGE, ext)).header.code == 2
-        assert (await client.ask(update, offset_ext("P0", "T0", 0, offset=7))).header.code == 0
+        assert (await client.request(RequestCode.PULL_MESSAGE, ext)).header.code == 2
+        assert (await client.request(update, offset_ext("P0", "T0", 0, offset=7))).header.code == 0
     async with serving(tmp_path, max_topics=1, max_groups=1, max_offsets=1) as server:
         client = server.broker()
         assert (await client.send("T0")).header.code == 0
         assert (await client.send("more")).header.code == 2
         assert (await client.pull("T0", consumer_group="P0")).header.code == 0
-        assert (await client.ask(update, offset_ext("P0", "T0", 0, offset=8))).header.code == 0
-        assert (await client.ask(update, offset_ext("P1", "T0", 0))).header.code == 2
+        assert (await client.request(update, offset_ext("P0", "T0", 0, offset=8))).header.code == 0
+        assert (await client.request(update, offset_ext("P1", "T0", 0))).header.code == 2
 
 
 @pytest.mark.usefixtures("driver")
@@ -129,7 +129,7 @@ async def test_refused_sends_replies_and_pulls_are_counted_and_logged(
         sends = (RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2)
         for code in sends:
             ext = send_ext("more", short=code != RequestCode.SEND_MESSAGE)
-            answer = await client.ask(code, ext, b"m", serialize_type=serialize_type)
+            answer = await client.request(code, ext, b"m", serialize_type=serialize_type)
             assert code_and_remark(answer) == (2, BUSY + full)
         for _ in range(3):
             await client.hold("T", 0, serialize_type=serialize_type)
@@ -151,21 +151,21 @@ async def test_a_group_that_is_there_gets_its_topics_beyond_the_limit(tmp_path: 
         codes = [(await client.send(f"T{number}")).header.code for number in range(30)]
         assert 0 < codes.index(2) < 14
         beat = heartbeat("c", consumer("G", subscription("T0")))
-        assert (await client.ask(RequestCode.HEART_BEAT, body=beat)).header.code == 0  # makes the retry topic
+        assert (await client.request(RequestCode.HEART_BEAT, body=beat)).header.code == 0  # makes the retry topic
         offset = int(((await client.send("T0", b"bad")).header.ext or {})["msgId"][16:], 16)
         for level in ("0", "-1"):  # to be tried again; a dead letter
             back = {"group": "G", "offset": str(offset), "delayLevel": level}
-            assert code_and_remark(await client.ask(RequestCode.CONSUMER_SEND_MSG_BACK, back)) == (0, None)
-        assert (await client.ask(RequestCode.GET_MAX_OFFSET, {"topic": "%DLQ%G", "queueId": "0"})).header.ext == {
+            assert code_and_remark(await client.request(RequestCode.CONSUMER_SEND_MSG_BACK, back)) == (0, None)
+        assert (await client.request(RequestCode.GET_MAX_OFFSET, {"topic": "%DLQ%G", "queueId": "0"})).header.ext == {
             "offset": "1"
         }
         full = (2, BUSY + "maxTopics=14")
         create = RequestCode.UPDATE_AND_CREATE_TOPIC
         assert code_and_remark(await client.send("more")) == full
-        assert code_and_remark(await client.ask(create, topic_ext("%RETRY%nobody"))) == full
-        assert (await client.ask(RequestCode.DELETE_SUBSCRIPTIONGROUP, {"groupName": "G"})).header.code == 0
+        assert code_and_remark(await client.request(create, topic_ext("%RETRY%nobody"))) == full
+        assert (await client.request(RequestCode.DELETE_SUBSCRIPTIONGROUP, {"groupName": "G"})).header.code == 0
         assert code_and_remark(await client.send("more")) == full
-        assert code_and_remark(await client.ask(create, topic_ext("%RETRY%G2"))) == full
+        assert code_and_remark(await client.request(create, topic_ext("%RETRY%G2"))) == full
 
 
 async def test_a_registration_has_a_bounded_length(tmp_path: Path) -> None:
@@ -174,12 +174,12 @@ async def test_a_registration_has_a_bounded_length(tmp_path: Path) -> None:
         ext = {"brokerName": "b", "brokerAddr": "192.0.2.1:1", "clusterName": "C", "brokerId": "0"}
         ext |= {"haServerAddr": "192.0.2.1:2", "compressed": "false"}
         long = b'{"filterServerList":["' + b"x" * 1024 + b'"]}'
-        answer = await client.ask(RequestCode.REGISTER_BROKER, ext, long)
+        answer = await client.request(RequestCode.REGISTER_BROKER, ext, long)
         assert code_and_remark(answer) == (2, BUSY + "maxRegistrationBytes=1024")
         many = zlib.compress(bytes(10_000_000))
-        answer = await client.ask(RequestCode.REGISTER_BROKER, ext | {"compressed": "true"}, many)
+        answer = await client.request(RequestCode.REGISTER_BROKER, ext | {"compressed": "true"}, many)
         assert code_and_remark(answer) == (2, BUSY + "maxRegistrationBytes=1024")
-        assert (await client.ask(RequestCode.REGISTER_BROKER, ext, b"{}")).header.code == 0
+        assert (await client.request(RequestCode.REGISTER_BROKER, ext, b"{}")).header.code == 0
 
 
 @pytest.mark.usefixtures("driver")
@@ -191,15 +191,15 @@ async def test_a_heartbeat_has_a_bounded_length_and_counts_in_the_account(
         client = server.broker()
         # of up to ten groups or so: what honest clients tell, however many there are, is no reason to refuse one
         body = heartbeat("c", *(consumer(f"G{number}", subscription("T")) for number in range(10)))
-        assert (await client.ask(RequestCode.HEART_BEAT, body=body)).header.code == 0
+        assert (await client.request(RequestCode.HEART_BEAT, body=body)).header.code == 0
         (in_flight,) = made
         assert in_flight.total == 0
         body = heartbeat("c", *(consumer(f"G{number}", subscription("T")) for number in range(25)))
         for _ in range(2):
-            assert (await client.ask(RequestCode.HEART_BEAT, body=body)).header.code == 0
+            assert (await client.request(RequestCode.HEART_BEAT, body=body)).header.code == 0
             assert in_flight.total == 10 * len(body) + 25 * 2048 - 65536 > 0
         long = heartbeat("c", *(consumer(f"G{number}", subscription("T" * 100)) for number in range(40)))
-        answer = await client.ask(RequestCode.HEART_BEAT, body=long)
+        answer = await client.request(RequestCode.HEART_BEAT, body=long)
         assert code_and_remark(answer) == (2, BUSY + "maxHeartbeatBytes=7000")
         assert in_flight.limits.metrics.limited == {"maxHeartbeatBytes": 1}
         client.close()
@@ -227,7 +227,7 @@ async def test_sends_are_refused_while_too_much_waits_for_the_disk(
         disk.move()
         assert [answer.header.code for answer in await client.arrived()] == [0] * (6 - len(refused))
         assert (await client.send("T", b"last")).header.code == 0
-        end = await client.ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
+        end = await client.request(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
         assert end.header.ext == {"offset": str(8 - len(refused))}
 
 

@@ -57,7 +57,7 @@ class Load:
         offset = 0
         with Caller(self._broker) as client:
             while not self._stop.wait(0.001):
-                header = client.ask(11, pull_ext(self._topic, offset)).header
+                header = client.request(11, pull_ext(self._topic, offset)).header
                 self.pulls[header.code, header.remark or ""] += 1
                 offset = int((header.ext or {}).get("nextBeginOffset", 0)) if header.code == 0 else 0
 
@@ -79,7 +79,7 @@ class Load:
         return eventually(lambda: self.sends[0, ""] > sent + 100) and eventually(lambda: bool(self.pulls[0, "FOUND"]))
 
 
-def told(errors: str) -> list[str]:
+def logged(errors: str) -> list[str]:
     """What the log says at WARNING or above, without its times."""
     return [line.split(" ", 3)[-1] for line in errors.splitlines() if any(word in line for word in _LINES)]
 
@@ -127,7 +127,7 @@ def test_what_is_moved_away_is_told_and_waited_for(tmp_path: Path, what: str, fl
         assert len(found) <= len(load.stored) + late_ones
         code, errors = server.end()
     assert code == 0, errors
-    [line] = told(errors)
+    [line] = logged(errors)
     assert line.startswith(f"{path} {GONE}")
     with process(store, *OPTIONS) as server, Caller(server.broker) as client:
         assert client.bodies("T") == found
@@ -149,7 +149,7 @@ def test_the_index_is_waited_for(tmp_path: Path) -> None:
         assert set(load.sends) == {(0, "")}
         code, errors = server.end()
     assert code == 0, errors
-    assert told(errors) == [f"{store / 'index'} {GONE}"]
+    assert logged(errors) == [f"{store / 'index'} {GONE}"]
 
 
 @pytest.mark.parametrize("back", ["put back", "made again"])
@@ -162,17 +162,17 @@ def test_tables_are_written_again(tmp_path: Path, back: str) -> None:
         with load.running():
             assert eventually(lambda: (config / "topics.json").exists() and len(load.stored) > 10)
             offset = {"consumerGroup": "G", "topic": "T", "queueId": "0", "commitOffset": "2"}
-            assert client.ask(15, offset).header.code == 0
+            assert client.request(15, offset).header.code == 0
             assert eventually((config / "consumerOffset.json").exists)
             told_at = len(load.stored)
             config.rename(away)
-            answer = client.ask(17, topic_ext("late", 3))
+            answer = client.request(17, topic_ext("late", 3))
             if answer.header.code:
                 assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
                 assert answer.header.remark == f"{config} {GONE}"
             assert eventually(lambda: len(load.stored) > told_at + 1000)
             assert not config.exists()
-            assert client.ask(15, {**offset, "commitOffset": "7"}).header.code == 0
+            assert client.request(15, {**offset, "commitOffset": "7"}).header.code == 0
             if back == "put back":
                 away.rename(config)
             else:
@@ -187,7 +187,7 @@ def test_tables_are_written_again(tmp_path: Path, back: str) -> None:
         assert {"T", "late"} < set(json.loads((config / "topics.json").read_text())["topicConfigTable"])
         code, errors = server.end()
     assert code == 0, errors
-    assert told(errors) == [f"{config} {GONE}"]
+    assert logged(errors) == [f"{config} {GONE}"]
 
 
 def removed(store: Path) -> None:

@@ -40,7 +40,7 @@ async def clients(server: Server, disk: SlowDisk) -> list[Client]:
     made = [server.broker() for _ in range(4)]
     await made[0].create_topic("T", 2)
     for client in made:
-        assert (await client.ask(RequestCode.GET_BROKER_CONFIG)).header.code == 0
+        assert (await client.request(RequestCode.GET_BROKER_CONFIG)).header.code == 0
     return made
 
 
@@ -72,7 +72,7 @@ async def test_who_waited_is_refused_and_who_comes_later_is_not(
     assert {code_and_remark(frame) for each in answers for frame in each} == {(0, None), BUSY_AFTER_1500}
     again = await all_at_once(clients, way)
     assert codes(again) == [0, 0, 0, 0]
-    found = await clients[0].ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
+    found = await clients[0].request(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
     assert found.header.ext is not None
     assert found.header.ext["offset"] == "5"
 
@@ -130,7 +130,7 @@ async def test_under_sync_flush_it_is_the_same(tmp_path: Path, disk: SlowDisk) -
         clients = [server.broker() for _ in range(3)]
         await clients[0].create_topic("T", 2)
         for client in clients:
-            assert (await client.ask(RequestCode.GET_BROKER_CONFIG)).header.code == 0
+            assert (await client.request(RequestCode.GET_BROKER_CONFIG)).header.code == 0
         disk.seconds = 3.0
         assert codes(await all_at_once(clients, JSON)) == [0, 2, 2]
         assert codes(await all_at_once(clients, JSON)) == [0, 0, 0]

@@ -15,7 +15,7 @@ from rocketwire.wire.grpc import definition_pb2
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
-from tests.server.faults.test_http import HTTP, ask
+from tests.server.faults.test_http import HTTP, request
 from tests.server.grpc.sdk import Sdk, code_of, message, send_request
 from tests.server.harness import NOW, Client, Clock, Server, consumer, properties_text, records, serving, settle
 from tests.server.harness import subscription as to_topic
@@ -26,7 +26,7 @@ DAY = 24 * HOUR
 
 
 async def advance(server: Server, milliseconds: int) -> dict[str, int]:
-    answer = await ask(server, "POST", "/clock", body=b'{"advance":%d}' % milliseconds)
+    answer = await request(server, "POST", "/clock", body=b'{"advance":%d}' % milliseconds)
     assert answer.status == 200, answer.body
     await settle()
     told: dict[str, int] = json.loads(answer.body)
@@ -48,7 +48,7 @@ async def delayed(client: Client, body: bytes, **properties: str) -> None:
 
 async def test_the_time_is_told_and_moved(tmp_path: Path) -> None:
     async with movable(tmp_path) as (server, client):
-        answer = await ask(server, "GET", "/clock")
+        answer = await request(server, "GET", "/clock")
         assert json.loads(answer.body) == {"now": NOW, "advanced": 0}
         assert await advance(server, HOUR) == {"now": NOW + HOUR, "advanced": HOUR}
         assert await advance(server, 1) == {"now": NOW + HOUR + 1, "advanced": HOUR + 1}
@@ -71,15 +71,15 @@ async def test_the_time_is_told_and_moved(tmp_path: Path) -> None:
 )
 async def test_what_is_refused_moves_nothing(tmp_path: Path, body: bytes, problem: str) -> None:
     async with movable(tmp_path) as (server, _):
-        answer = await ask(server, "POST", "/clock", body=body)
+        answer = await request(server, "POST", "/clock", body=body)
         assert (answer.status, answer.body.decode().startswith(problem)) == (400, True), answer.body
-        assert json.loads((await ask(server, "GET", "/clock")).body)["advanced"] == 0
+        assert json.loads((await request(server, "GET", "/clock")).body)["advanced"] == 0
 
 
 async def test_without_the_key_it_cannot_be_moved(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         for method in ("GET", "POST"):
-            answer = await ask(server, method, "/clock", body=b'{"advance":1}' if method == "POST" else b"")
+            answer = await request(server, method, "/clock", body=b'{"advance":1}' if method == "POST" else b"")
             assert (answer.status, b"--set movableClock=true" in answer.body) == (403, True)
     assert not (tmp_path / "config" / "movableClock.json").exists()
 
@@ -155,7 +155,7 @@ async def test_a_retry(tmp_path: Path) -> None:
         await client.send("T", b"again")
         (message,) = records((await client.pull("T")).body)
         ext = {"offset": str(message.physical_offset), "group": "G", "delayLevel": "0", "originTopic": "T"}
-        answer = await client.ask(
+        answer = await client.request(
             RequestCode.CONSUMER_SEND_MSG_BACK, {**ext, "unitMode": "false", "maxReconsumeTimes": "16"}
         )
         assert answer.header.code == 0, answer.header.remark
@@ -196,7 +196,7 @@ async def test_transaction_checks(tmp_path: Path) -> None:
             msg_id="K",
             from_transaction_check=True,
         )
-        await producer.tell(RequestCode.END_TRANSACTION, encode_ext(end))
+        await producer.send_oneway(RequestCode.END_TRANSACTION, encode_ext(end))
         await settle()
         assert await client.bodies() == [b"half"]
 
@@ -227,9 +227,9 @@ async def test_clients_stay(tmp_path: Path) -> None:
         await held.hold("T")
         await advance(server, 30 * DAY)
         await server.pass_time(1)
-        answer = await client.ask(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G"})
+        answer = await client.request(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G"})
         assert json.loads(bytes(answer.body))["consumerIdList"] == ["one"]
-        route = await server.name_server().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+        route = await server.name_server().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
         assert route.header.code == 0
         await client.send("T", b"now")
         (pulled,) = await held.arrived()  # the pull was held all the time
@@ -244,7 +244,7 @@ async def test_after_a_restart_it_goes_on_where_it_was(tmp_path: Path) -> None:
         await delayed(client, b"timer", TIMER_DELAY_SEC="10")
     async with serving(tmp_path / "store", http=HTTP, movable_clock=True, clock=clock) as server:
         client = server.broker()
-        assert json.loads((await ask(server, "GET", "/clock")).body) == {"now": NOW + 5 * DAY, "advanced": 5 * DAY}
+        assert json.loads((await request(server, "GET", "/clock")).body) == {"now": NOW + 5 * DAY, "advanced": 5 * DAY}
         await server.pass_time(9, step=0.5)
         assert await client.bodies() == []
         await advance(server, SECOND)

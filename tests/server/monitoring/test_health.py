@@ -22,7 +22,7 @@ HTTP = Address(host="127.0.0.1", port=0)
 async def get(server: Server, path: str) -> Answer:
     assert server.http is not None
     async with await trio.open_tcp_stream(server.http.host, server.http.port) as stream:
-        return await Http(stream).ask(f"GET {path} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+        return await Http(stream).request(f"GET {path} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
 
 
 async def checks(server: Server) -> tuple[int, dict[str, str]]:

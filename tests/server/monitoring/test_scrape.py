@@ -37,7 +37,7 @@ async def test_what_clients_did(tmp_path: Path, driver: str) -> None:
             await client.send("T", b"x" * 100)
         await client.pull("T")
         await client.hold("T", 3)
-        await client.ask(9999)
+        await client.request(9999)
         server.name_server()
         await client.write(b"\x00\x00\x10\x00\x00\x00\x00\x05abc")
         await settle()
@@ -65,7 +65,7 @@ def _runs(samples: Any) -> dict[str, str]:
 async def test_latencies_of_what_python_serves(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         await server.broker().create_topic("T")
-        await server.name_server().ask(RequestCode.GET_BROKER_CLUSTER_INFO)
+        await server.name_server().request(RequestCode.GET_BROKER_CLUSTER_INFO)
         samples = await scraped(server)
     for code in ("UPDATE_AND_CREATE_TOPIC", "GET_BROKER_CLUSTER_INFO"):
         assert value(samples, "request_duration_seconds_bucket", code=code, le="+Inf") == 1
@@ -381,7 +381,7 @@ async def test_half_messages(tmp_path: Path) -> None:
             ext = answer.header.ext
             assert ext is not None
             place = int(ext["msgId"][16:], 16)
-            await client.ask(
+            await client.request(
                 RequestCode.END_TRANSACTION,
                 {
                     "producerGroup": "P",

@@ -36,12 +36,12 @@ def name_server(server: Server, client: Client) -> Client:
 
 
 async def perm(name_server: Client, topic: str) -> int | None:
-    answer = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
+    answer = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
     return json.loads(bytes(answer.body))["queueDatas"][0]["perm"] if answer.header.code == 0 else None
 
 
 async def listed(name_server: Client, code: RequestCode, ext: dict[str, str] | None = None) -> Any:
-    answer = await name_server.ask(code, ext)
+    answer = await name_server.request(code, ext)
     assert code_and_remark(answer) == (0, None)
     return json.loads(bytes(answer.body))
 
@@ -51,20 +51,20 @@ async def test_a_broker_takes_no_more_writes(client: Client, name_server: Client
     own = {"brokerName": "broker-a"}
     count = str(len((await listed(name_server, RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER))["topicList"]))
     for _ in range(2):  # counted again
-        answer = await name_server.ask(RequestCode.WIPE_WRITE_PERM_OF_BROKER, own, serialize_type=way)
+        answer = await name_server.request(RequestCode.WIPE_WRITE_PERM_OF_BROKER, own, serialize_type=way)
         assert (code_and_remark(answer), answer.header.ext) == ((0, None), {"wipeTopicCount": count})
         assert [await perm(name_server, topic) for topic in ("T", "TBW102")] == [4, 5]
     await client.create_topic("U")  # only the changed topic is registered
     assert [await perm(name_server, topic) for topic in ("T", "U")] == [4, 6]
     await client.create_topic("T", 3)
     assert await perm(name_server, "T") == 6
-    answer = await name_server.ask(RequestCode.ADD_WRITE_PERM_OF_BROKER, own, serialize_type=way)
+    answer = await name_server.request(RequestCode.ADD_WRITE_PERM_OF_BROKER, own, serialize_type=way)
     assert (code_and_remark(answer), answer.header.ext) == ((0, None), {"addTopicCount": str(int(count) + 1)})
     assert [await perm(name_server, topic) for topic in ("T", "TBW102")] == [6, 6]
 
 
 async def test_periodic_registration_leaves_the_permission(server: Server, name_server: Client) -> None:
-    await name_server.ask(RequestCode.WIPE_WRITE_PERM_OF_BROKER, {"brokerName": "broker-a"})
+    await name_server.request(RequestCode.WIPE_WRITE_PERM_OF_BROKER, {"brokerName": "broker-a"})
     await server.pass_time(100)
     assert await perm(name_server, "T") == 4
 
@@ -75,7 +75,7 @@ async def test_an_unknown_broker_has_no_topics(name_server: Client, ext: dict[st
         (RequestCode.WIPE_WRITE_PERM_OF_BROKER, "wipeTopicCount"),
         (RequestCode.ADD_WRITE_PERM_OF_BROKER, "addTopicCount"),
     ):
-        answer = await name_server.ask(code, ext)
+        answer = await name_server.request(code, ext)
         assert (code_and_remark(answer), answer.header.ext) == ((0, None), {field: "0"})
     assert await perm(name_server, "T") == 6
 
@@ -94,7 +94,7 @@ async def test_an_unknown_broker_has_no_topics(name_server: Client, ext: dict[st
 async def test_a_topics_route_is_deleted(
     server: Server, client: Client, name_server: Client, ext: dict[str, str], goes: bool
 ) -> None:
-    assert code_and_remark(await name_server.ask(RequestCode.DELETE_TOPIC_IN_NAMESRV, ext)) == (0, None)
+    assert code_and_remark(await name_server.request(RequestCode.DELETE_TOPIC_IN_NAMESRV, ext)) == (0, None)
     await server.pass_time(100)
     assert await perm(name_server, "T") == (None if goes else 6)
     topics = (await listed(name_server, RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER))["topicList"]
@@ -127,7 +127,7 @@ async def test_topics_of_units(client: Client, name_server: Client) -> None:
 
 
 async def settings(name_server: Client) -> dict[str, str]:
-    answer = await name_server.ask(RequestCode.GET_NAMESRV_CONFIG)
+    answer = await name_server.request(RequestCode.GET_NAMESRV_CONFIG)
     assert code_and_remark(answer) == (0, None)
     return parse_java_properties(bytes(answer.body).decode())
 
@@ -153,7 +153,7 @@ async def test_the_keys_are_apaches(server: Server, name_server: Client, tmp_pat
 async def test_a_change_is_shown(name_server: Client, text: str, changed: dict[str, str]) -> None:
     """What is unknown or not of the key's type is passed over, as by Apache's."""
     before = await settings(name_server)
-    answer = await name_server.ask(RequestCode.UPDATE_NAMESRV_CONFIG, body=text.encode())
+    answer = await name_server.request(RequestCode.UPDATE_NAMESRV_CONFIG, body=text.encode())
     assert (code_and_remark(answer), answer.header.ext) == ((0, None), None)
     assert await settings(name_server) == {**before, **changed}
 
@@ -162,22 +162,22 @@ async def test_a_change_is_shown(name_server: Client, text: str, changed: dict[s
 async def test_paths_cannot_be_changed(name_server: Client, name: str) -> None:
     before = await settings(name_server)
     body = f"productEnvName=x\n{name}=/elsewhere".encode()
-    answer = await name_server.ask(RequestCode.UPDATE_NAMESRV_CONFIG, body=body)
+    answer = await name_server.request(RequestCode.UPDATE_NAMESRV_CONFIG, body=body)
     assert code_and_remark(answer) == (ResponseCode.NO_PERMISSION, "Can not update config path")
     assert await settings(name_server) == before
 
 
 async def test_a_change_that_is_no_properties_or_too_long(name_server: Client) -> None:
-    answer = await name_server.ask(RequestCode.UPDATE_NAMESRV_CONFIG, body=b"a=\\u12")
+    answer = await name_server.request(RequestCode.UPDATE_NAMESRV_CONFIG, body=b"a=\\u12")
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
-    answer = await name_server.ask(RequestCode.UPDATE_NAMESRV_CONFIG, body=b"#" * (MOST_CONFIG + 1))
+    answer = await name_server.request(RequestCode.UPDATE_NAMESRV_CONFIG, body=b"#" * (MOST_CONFIG + 1))
     assert answer.header.code == ResponseCode.SYSTEM_BUSY
 
 
 async def test_routes_tell_of_the_order_configuration_if_that_is_on(name_server: Client) -> None:
     ext = {"namespace": "ORDER_TOPIC_CONFIG", "key": "T", "value": "broker-a:2"}
-    await name_server.ask(RequestCode.PUT_KV_CONFIG, ext)
+    await name_server.request(RequestCode.PUT_KV_CONFIG, ext)
     for value, expected in (("true", "broker-a:2"), ("false", None)):
-        await name_server.ask(RequestCode.UPDATE_NAMESRV_CONFIG, body=f"orderMessageEnable={value}".encode())
-        answer = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+        await name_server.request(RequestCode.UPDATE_NAMESRV_CONFIG, body=f"orderMessageEnable={value}".encode())
+        answer = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
         assert json.loads(bytes(answer.body)).get("orderTopicConf") == expected

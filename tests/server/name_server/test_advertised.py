@@ -69,8 +69,8 @@ async def test_every_answer_with_addresses_has_that_for_the_client(tmp_path: Pat
         await server.broker().create_topic("T")
         client = server.name_server()
         told = await route(client, "T")
-        clusters = await client.ask(RequestCode.GET_BROKER_CLUSTER_INFO)
-        topics = await client.ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS)
+        clusters = await client.request(RequestCode.GET_BROKER_CLUSTER_INFO)
+        topics = await client.request(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS)
     assert told["brokerDatas"][0]["brokerAddrs"] == {"0": "seen.example:443"}
     assert b'"seen.example:443"' in bytes(clusters.body)
     assert b'"seen.example:443"' in bytes(topics.body)

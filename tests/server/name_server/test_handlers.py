@@ -20,7 +20,7 @@ ORDER = "ORDER_TOPIC_CONFIG"
 
 async def route(client: Client, topic: str, **options: Any) -> Any:
     """A route as JSON, or None when there is none."""
-    answer = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, **options)
+    answer = await client.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, **options)
     if answer.header.code:
         expected = f"No topic route info in name server for the topic: {topic}{FAQ}"
         assert code_and_remark(answer) == (ResponseCode.TOPIC_NOT_EXIST, expected)
@@ -60,24 +60,24 @@ async def test_the_route_of_an_unknown_topic(name_server: Client) -> None:
 async def test_json_is_strict_for_clients_that_know_it(
     broker: Client, name_server: Client, version: int, ext: dict[str, str], strict: bool
 ) -> None:
-    answer = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T", **ext}, version=version)
+    answer = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T", **ext}, version=version)
     assert (b'{"0":"127' in bytes(answer.body)) is strict
     assert (b'{0:"127' in bytes(answer.body)) is not strict
 
 
 async def test_a_binary_request_gets_a_binary_answer(broker: Client, name_server: Client) -> None:
-    answer = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"}, serialize_type=BINARY)
+    answer = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"}, serialize_type=BINARY)
     assert (answer.header.code, answer.serialize_type) == (0, BINARY)
 
 
 async def test_an_ordered_topics_route_tells_its_order(broker: Client, name_server: Client) -> None:
     ext = {"namespace": ORDER, "key": "T", "value": "broker-a:2"}
-    await name_server.ask(RequestCode.PUT_KV_CONFIG, ext)
+    await name_server.request(RequestCode.PUT_KV_CONFIG, ext)
     assert (await route(name_server, "T"))["orderTopicConf"] == "broker-a:2"
 
 
 async def test_clusters(server: Server, name_server: Client) -> None:
-    answer = await name_server.ask(RequestCode.GET_BROKER_CLUSTER_INFO)
+    answer = await name_server.request(RequestCode.GET_BROKER_CLUSTER_INFO)
     address = str(server.advertised)
     assert bytes(answer.body).decode() == (
         f'{{"brokerAddrTable":{{"broker-a":{{"brokerAddrs":{{0:"{address}"}},"brokerName":"broker-a","cluster":"C"}}}},'
@@ -86,7 +86,7 @@ async def test_clusters(server: Server, name_server: Client) -> None:
 
 
 async def test_the_names_of_all_topics(broker: Client, name_server: Client) -> None:
-    answer = await name_server.ask(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)
+    answer = await name_server.request(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)
     names = json.loads(bytes(answer.body))["topicList"]
     assert {"T", "TBW102", "C", "broker-a"} <= set(names)
 
@@ -126,7 +126,7 @@ async def register(
         "compressed": str(compressed).lower(),
         "bodyCrc32": str(zlib.crc32(data) & 0x7FFFFFFF if crc is None else crc),
     }
-    return await client.ask(RequestCode.REGISTER_BROKER, ext, data)
+    return await client.request(RequestCode.REGISTER_BROKER, ext, data)
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -145,7 +145,7 @@ async def test_a_topic_of_two_brokers_has_both_in_its_route(broker: Client, name
     found = await route(name_server, "T")
     assert sorted(each["brokerName"] for each in found["brokerDatas"]) == ["apache", "broker-a"]
     assert sorted(each["brokerName"] for each in found["queueDatas"]) == ["apache", "broker-a"]
-    clusters = await name_server.ask(RequestCode.GET_BROKER_CLUSTER_INFO)
+    clusters = await name_server.request(RequestCode.GET_BROKER_CLUSTER_INFO)
     assert b'"clusterAddrTable":{"C":["broker-a","apache"]}' in bytes(clusters.body)
 
 
@@ -176,14 +176,14 @@ async def test_a_crc_of_0_is_not_checked(name_server: Client) -> None:
 @pytest.mark.parametrize(("compressed", "body"), [("true", b"no zlib"), ("false", b"no json"), ("true", b"{}")])
 async def test_a_body_that_is_none_is_answered(name_server: Client, compressed: str, body: bytes) -> None:
     ext = {**identity(), "haServerAddr": "h", "compressed": compressed, "bodyCrc32": "0"}
-    answer = await name_server.ask(RequestCode.REGISTER_BROKER, ext, body)
+    answer = await name_server.request(RequestCode.REGISTER_BROKER, ext, body)
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert answer.header.remark
 
 
 async def test_an_old_brokers_registration_without_a_body(name_server: Client) -> None:
     assert (await register(name_server, None, crc=0)).header.code == 0
-    clusters = await name_server.ask(RequestCode.GET_BROKER_CLUSTER_INFO)
+    clusters = await name_server.request(RequestCode.GET_BROKER_CLUSTER_INFO)
     assert b'"apache"' in bytes(clusters.body)
 
 
@@ -201,23 +201,23 @@ async def test_a_broker_may_ask_whether_it_has_to_register_again(
 ) -> None:
     await register(name_server, registration(topic("A"), version=1))
     body = encode_body(DataVersion(counter=version, timestamp=version))
-    answer = await name_server.ask(RequestCode.QUERY_DATA_VERSION, identity(), body)
+    answer = await name_server.request(RequestCode.QUERY_DATA_VERSION, identity(), body)
     assert code_and_remark(answer) == (0, None)
     assert answer.header.ext == {"changed": changed}
     assert json.loads(bytes(answer.body)) == {"counter": 1, "timestamp": 1}
 
 
 async def test_an_unknown_broker_has_to_register(name_server: Client) -> None:
-    answer = await name_server.ask(RequestCode.QUERY_DATA_VERSION, identity(), encode_body(DataVersion()))
+    answer = await name_server.request(RequestCode.QUERY_DATA_VERSION, identity(), encode_body(DataVersion()))
     assert answer.header.ext == {"changed": "true"}
     assert answer.body == b""
 
 
 async def test_a_broker_leaves(name_server: Client) -> None:
     await register(name_server, registration(topic("A")))
-    assert code_and_remark(await name_server.ask(RequestCode.UNREGISTER_BROKER, identity())) == (0, None)
+    assert code_and_remark(await name_server.request(RequestCode.UNREGISTER_BROKER, identity())) == (0, None)
     assert await route(name_server, "A") is None
-    assert code_and_remark(await name_server.ask(RequestCode.UNREGISTER_BROKER, identity())) == (0, None)
+    assert code_and_remark(await name_server.request(RequestCode.UNREGISTER_BROKER, identity())) == (0, None)
 
 
 async def test_a_broker_whose_connection_closes_is_gone_at_once(server: Server, name_server: Client) -> None:
@@ -234,7 +234,7 @@ async def test_a_broker_that_does_not_register_again_is_gone_after_120_s(server:
     await register(apache, registration(topic("A")))
     for _ in range(11):
         await server.pass_time(10)
-        await apache.ask(RequestCode.GET_BROKER_CLUSTER_INFO)  # its connection lives
+        await apache.request(RequestCode.GET_BROKER_CLUSTER_INFO)  # its connection lives
     assert await route(server.name_server(), "A") is not None
     await server.pass_time(21)
     assert await route(server.name_server(), "A") is None
@@ -247,7 +247,7 @@ async def test_asking_for_its_version_keeps_a_broker(server: Server) -> None:
     for _ in range(20):
         await server.pass_time(10)
         body = encode_body(DataVersion(counter=1, timestamp=1))
-        await apache.ask(RequestCode.QUERY_DATA_VERSION, identity(), body)
+        await apache.request(RequestCode.QUERY_DATA_VERSION, identity(), body)
     assert await route(apache, "A") is not None
 
 
@@ -256,11 +256,11 @@ async def test_asking_for_its_version_keeps_a_broker(server: Server) -> None:
 
 async def put(client: Client, namespace: str, key: str, value: str) -> None:
     ext = {"namespace": namespace, "key": key, "value": value}
-    assert (await client.ask(RequestCode.PUT_KV_CONFIG, ext)).header.code == 0
+    assert (await client.request(RequestCode.PUT_KV_CONFIG, ext)).header.code == 0
 
 
 async def get(client: Client, namespace: str, key: str) -> Frame:
-    return await client.ask(RequestCode.GET_KV_CONFIG, {"namespace": namespace, "key": key})
+    return await client.request(RequestCode.GET_KV_CONFIG, {"namespace": namespace, "key": key})
 
 
 async def test_a_value_is_kept(name_server: Client) -> None:
@@ -279,7 +279,7 @@ async def test_a_value_that_is_not_there(name_server: Client, namespace: str, ke
 async def test_a_value_is_deleted_and_may_be_missing(name_server: Client) -> None:
     await put(name_server, "N", "k", "v")
     for _ in range(2):
-        answer = await name_server.ask(RequestCode.DELETE_KV_CONFIG, {"namespace": "N", "key": "k"})
+        answer = await name_server.request(RequestCode.DELETE_KV_CONFIG, {"namespace": "N", "key": "k"})
         assert code_and_remark(answer) == (0, None)
     assert (await get(name_server, "N", "k")).header.code == ResponseCode.QUERY_NOT_FOUND
 
@@ -287,9 +287,9 @@ async def test_a_value_is_deleted_and_may_be_missing(name_server: Client) -> Non
 async def test_all_values_of_a_namespace(name_server: Client) -> None:
     await put(name_server, "N", "a", "1")
     await put(name_server, "N", "b", "2")
-    answer = await name_server.ask(RequestCode.GET_KVLIST_BY_NAMESPACE, {"namespace": "N"})
+    answer = await name_server.request(RequestCode.GET_KVLIST_BY_NAMESPACE, {"namespace": "N"})
     assert json.loads(bytes(answer.body)) == {"table": {"a": "1", "b": "2"}}
-    answer = await name_server.ask(RequestCode.GET_KVLIST_BY_NAMESPACE, {"namespace": "Other"})
+    answer = await name_server.request(RequestCode.GET_KVLIST_BY_NAMESPACE, {"namespace": "Other"})
     expected = "No config item, Namespace: Other"
     assert code_and_remark(answer) == (ResponseCode.QUERY_NOT_FOUND, expected)
 
@@ -317,6 +317,6 @@ async def test_values_are_there_after_a_restart(tmp_path: Path) -> None:
     ],
 )
 async def test_a_request_that_lacks_its_fields_is_answered(name_server: Client, code: int) -> None:
-    answer = await name_server.ask(code)
+    answer = await name_server.request(code)
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert answer.header.remark

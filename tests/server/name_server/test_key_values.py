@@ -39,7 +39,7 @@ class Setup:
         self.disk = Disk()
         self.allowed = trio.Semaphore(0)
         self.writes = 0
-        self.told: list[tuple[str, str | None]] = []
+        self.outcomes: list[tuple[str, str | None]] = []
         self.values = KeyValueConfig(KeyValueFile(path, self.disk), self.run)
 
     async def run(self, sync_fn: Callable[..., Any], *args: Any) -> Any:
@@ -48,7 +48,7 @@ class Setup:
         return await run_inline(sync_fn, *args)
 
     def done(self, name: str) -> Callable[[StoreError | None], None]:
-        return lambda error: self.told.append((name, None if error is None else type(error).__name__))
+        return lambda error: self.outcomes.append((name, None if error is None else type(error).__name__))
 
     async def write(self) -> None:
         self.allowed.release()
@@ -110,9 +110,9 @@ async def test_what_was_loaded_counts(monkeypatch: pytest.MonkeyPatch, setup: Se
 async def test_who_changes_a_value_is_told_when_it_is_on_the_disk(setup: Setup) -> None:
     setup.values.put("N", "k", "v", setup.done("first"))
     await settle()
-    assert (setup.told, setup.values.get("N", "k"), setup.saved()) == ([], "v", {})
+    assert (setup.outcomes, setup.values.get("N", "k"), setup.saved()) == ([], "v", {})
     await setup.write()
-    assert (setup.told, setup.saved()) == ([("first", None)], {"N": {"k": "v"}})
+    assert (setup.outcomes, setup.saved()) == ([("first", None)], {"N": {"k": "v"}})
 
 
 async def test_what_comes_during_a_write_is_written_together(setup: Setup) -> None:
@@ -122,16 +122,16 @@ async def test_what_comes_during_a_write_is_written_together(setup: Setup) -> No
     setup.values.delete("N", "k", setup.done("third"))
     await settle()
     await setup.write()
-    assert setup.told == [("first", None)]
+    assert setup.outcomes == [("first", None)]
     await setup.write()
-    assert setup.told[1:] == [("second", None), ("third", None)]
+    assert setup.outcomes[1:] == [("second", None), ("third", None)]
     assert (setup.writes, setup.saved()) == (2, {"N": {}, "M": {"a": "1"}})
 
 
 async def test_to_remove_what_is_not_there_writes_nothing(setup: Setup) -> None:
     for namespace in ("N", "M"):
         setup.values.delete(namespace, "a", setup.done(namespace))
-    assert setup.told == [("N", None), ("M", None)]
+    assert setup.outcomes == [("N", None), ("M", None)]
     await setup.write()
     assert setup.writes == 0
     assert (setup.values.get("N", "k"), setup.values.namespace("N")) == (None, None)
@@ -141,8 +141,8 @@ async def test_who_changes_a_value_is_told_that_the_disk_refused_it(setup: Setup
     setup.disk.full = True
     setup.values.put("N", "k", "v", setup.done("first"))
     await setup.write()
-    assert setup.told == [("first", "StoreNotWritable")]
+    assert setup.outcomes == [("first", "StoreNotWritable")]
     setup.disk.full = False
     setup.values.put("N", "a", "b", setup.done("second"))
     await setup.write()
-    assert (setup.told[1:], setup.saved()) == ([("second", None)], {"N": {"k": "v", "a": "b"}})
+    assert (setup.outcomes[1:], setup.saved()) == ([("second", None)], {"N": {"k": "v", "a": "b"}})

@@ -79,7 +79,7 @@ async def test_registering_is_repeated_so_that_it_does_not_expire(setup: Setup, 
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def registered_topics(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The topics of each registration."""
     registrations: list[list[str]] = []
     register = RouteTable.register

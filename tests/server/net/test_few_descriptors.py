@@ -68,7 +68,7 @@ def idle_clients(server: Process, count: int = IDLE) -> Iterator[None]:
 def refusal(server: Process) -> str:
     """What is answered to a connection for which there is no descriptor."""
     with Caller(server.broker) as late:
-        answer = late.ask(RequestCode.GET_BROKER_CONFIG)
+        answer = late.request(RequestCode.GET_BROKER_CONFIG)
     assert answer.header.code == ResponseCode.SYSTEM_BUSY
     return answer.header.remark or ""
 
@@ -103,7 +103,7 @@ def test_the_store_does_all_that_it_does_while_clients_have_taken_what_they_can(
             assert eventually(lambda: client.bodies("T000") == expected["T000"])
             for topic, bodies in expected.items():
                 assert client.bodies(topic) == bodies
-                assert client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, offset_ext(topic, 2)).header.code == 0
+                assert client.request(RequestCode.UPDATE_CONSUMER_OFFSET, offset_ext(topic, 2)).header.code == 0
             saved = store / "config" / "consumerOffset.json"
             assert eventually(lambda: saved.exists() and saved.read_text().count("@G") == len(expected))
             assert set(json.loads((store / "config" / "topics.json").read_text())["topicConfigTable"]) > set(expected)

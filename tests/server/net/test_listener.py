@@ -150,7 +150,7 @@ async def test_a_crowd_that_comes_at_once_is_accepted(nursery: trio.Nursery) -> 
     nursery.start_soon(listener.run)
     await settle()
     assert len(listener.sessions) == 200
-    assert (await clients[-1].ask(9999)).header.code == 3
+    assert (await clients[-1].request(9999)).header.code == 3
     for client in clients:
         client.close()
     nursery.cancel_scope.cancel()
@@ -167,7 +167,7 @@ async def test_a_connection_that_the_hub_cannot_read_has_a_task(
     listener = made(listening([]), hub=hub)
     nursery.start_soon(listener.run)
     client = Client(Address(host="127.0.0.1", port=listener.port))
-    assert (await client.ask(9999)).header.code == 3
+    assert (await client.request(9999)).header.code == 3
     assert warnings(caplog) == [f"the hub cannot read {client.local}: No space left on device"]
     client.close()
     nursery.cancel_scope.cancel()

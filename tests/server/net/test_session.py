@@ -128,7 +128,7 @@ async def test_what_came_before_the_client_left_is_stored(server: Server, broker
     leaving.sock.shutdown(socket.SHUT_WR)
     assert len(await leaving.arrived()) == 100
     assert await leaving.ended()
-    assert (await broker.ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})).header.ext == {
+    assert (await broker.request(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})).header.ext == {
         "offset": "100"
     }
 
@@ -327,7 +327,7 @@ async def test_a_client_that_does_not_read_is_not_told_more(
     sessions: list[Session], server: Server, broker: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     deaf = server.broker(receive_buffer=4096)
-    await deaf.ask(9999)
+    await deaf.request(9999)
     session = sessions[-1]
     for _ in range(60):
         session.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, {"topic": "T"}, bytes(MIB))
@@ -385,7 +385,7 @@ async def test_a_silent_client_with_answers_waiting_is_closed_too(
 
 async def test_a_closed_session_takes_nothing_more(sessions: list[Session], server: Server) -> None:
     client = server.broker()
-    await client.ask(9999)
+    await client.request(9999)
     session = sessions[-1]
     session.close()
     session.close()
@@ -398,7 +398,7 @@ async def test_a_closed_session_takes_nothing_more(sessions: list[Session], serv
 
 async def test_a_write_to_a_connection_that_was_reset_closes_it(sessions: list[Session], server: Server) -> None:
     client = server.broker()
-    await client.ask(9999)
+    await client.request(9999)
     session = sessions[-1]
     client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.sock.close()

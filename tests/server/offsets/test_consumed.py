@@ -12,9 +12,9 @@ REFUSAL = (ResponseCode.NO_PERMISSION, "the offsets of group[CID_RMQ_SYS_TRANS] 
 async def test_nobody_else_moves_the_offsets_that_say_what_is_decided(broker: Client) -> None:
     """A half message before them would pass for decided at the next start."""
     where = {"consumerGroup": GROUP, "topic": "RMQ_SYS_TRANS_HALF_TOPIC", "queueId": "0"}
-    answer = await broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, {**where, "commitOffset": "7"})
+    answer = await broker.request(RequestCode.UPDATE_CONSUMER_OFFSET, {**where, "commitOffset": "7"})
     assert code_and_remark(answer) == REFUSAL
-    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, {**where, "setZeroIfNotFound": "false"})
+    answer = await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, {**where, "setZeroIfNotFound": "false"})
     assert answer.header.code == ResponseCode.QUERY_NOT_FOUND
 
 

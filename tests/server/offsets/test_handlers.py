@@ -32,24 +32,24 @@ def number(answer: Frame, field: str = "offset") -> int:
 @pytest.mark.parametrize("serialize_type", [0, BINARY])
 async def test_a_committed_offset_is_told(broker: Client, serialize_type: int) -> None:
     ext = group(commitOffset="7")
-    answer = await broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext, serialize_type=serialize_type)
+    answer = await broker.request(RequestCode.UPDATE_CONSUMER_OFFSET, ext, serialize_type=serialize_type)
     assert answer.header.code == 0
     assert answer.serialize_type == serialize_type
-    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group(), serialize_type=serialize_type)
+    answer = await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group(), serialize_type=serialize_type)
     assert number(answer) == 7
     assert answer.serialize_type == serialize_type
 
 
 async def test_clients_commit_one_way(broker: Client) -> None:
-    await broker.tell(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset="7"))
+    await broker.send_oneway(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset="7"))
     assert await broker.arrived() == []
-    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 7
+    assert number(await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 7
 
 
 async def test_an_offset_may_be_set_back(broker: Client) -> None:
     for offset in ("7", "3"):
-        await broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset=offset))
-    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 3
+        await broker.request(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset=offset))
+    assert number(await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 3
 
 
 BELOW_ZERO = ["-1", "-2", str(-(2**63))]
@@ -61,8 +61,8 @@ WAYS = [RequestCode.UPDATE_CONSUMER_OFFSET, RequestCode.PULL_MESSAGE, RequestCod
 async def commits(client: Client, way: int, offset: str) -> Frame:
     """Commit with a request of its own, or along with a pull, to either of which the answer says nothing of it."""
     if way == RequestCode.UPDATE_CONSUMER_OFFSET:
-        return await client.ask(way, group(commitOffset=offset))
-    return await client.ask(way, {**pull_ext("T", sys_flag=COMMIT), "commitOffset": offset})
+        return await client.request(way, group(commitOffset=offset))
+    return await client.request(way, {**pull_ext("T", sys_flag=COMMIT), "commitOffset": offset})
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -73,11 +73,11 @@ async def test_an_offset_below_zero_counts_as_none(
     await broker.send("T")
     assert (await commits(broker, WAYS[0], "1")).header.code == 0
     assert (await commits(broker, way, offset)).header.code == 0
-    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 0
-    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="false"))
+    assert number(await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 0
+    answer = await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="false"))
     assert code_and_remark(answer) == (ResponseCode.QUERY_NOT_FOUND, MISSING)
     monkeypatch.setattr(MessageStore, "min_offset", lambda *_: 1)
-    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())
+    answer = await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group())
     assert code_and_remark(answer) == (ResponseCode.QUERY_NOT_FOUND, MISSING)
 
 
@@ -88,8 +88,8 @@ async def test_an_offset_behind_the_end_is_kept_and_a_pull_there_is_sent_to_the_
 ) -> None:
     await broker.send("T")
     assert (await commits(broker, way, offset)).header.code == 0
-    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())) == int(offset)
-    answer = await broker.ask(RequestCode.PULL_MESSAGE, {**pull_ext("T"), "queueOffset": offset})
+    assert number(await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group())) == int(offset)
+    answer = await broker.request(RequestCode.PULL_MESSAGE, {**pull_ext("T"), "queueOffset": offset})
     assert answer.header.code == ResponseCode.PULL_OFFSET_MOVED
     assert answer.header.ext is not None
     assert answer.header.ext["nextBeginOffset"] == "1"
@@ -100,7 +100,7 @@ async def test_an_offset_behind_the_end_is_kept_and_a_pull_there_is_sent_to_the_
 async def test_an_offset_that_is_none_is_refused_and_not_noted(broker: Client, way: int, offset: str) -> None:
     await broker.send("T")
     assert (await commits(broker, way, offset)).header.code == 1
-    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="false"))
+    answer = await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="false"))
     assert answer.header.code == ResponseCode.QUERY_NOT_FOUND
 
 
@@ -113,20 +113,20 @@ async def test_a_store_with_offsets_below_zero_is_healed(tmp_path: Path) -> None
         await client.send("T")
         for queue_id, offset in enumerate((0, 0, 7)):
             ext = group(queue_id=queue_id)
-            assert number(await client.ask(RequestCode.QUERY_CONSUMER_OFFSET, ext)) == offset
+            assert number(await client.request(RequestCode.QUERY_CONSUMER_OFFSET, ext)) == offset
 
 
 async def test_a_new_group_begins_at_0_while_the_queue_is_young(broker: Client) -> None:
     await broker.send("T")
-    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 0
-    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group(queue_id=1))) == 0
-    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group("Unknown"))) == 0
+    assert number(await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 0
+    assert number(await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group(queue_id=1))) == 0
+    assert number(await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group("Unknown"))) == 0
 
 
 async def test_a_5x_client_may_ask_for_not_found(broker: Client) -> None:
-    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="false"))
+    answer = await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="false"))
     assert code_and_remark(answer) == (ResponseCode.QUERY_NOT_FOUND, MISSING)
-    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="true"))) == 0
+    assert number(await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="true"))) == 0
 
 
 async def test_a_new_group_on_an_old_queue_goes_by_its_own_rule(
@@ -141,25 +141,25 @@ async def test_a_new_group_on_an_old_queue_goes_by_its_own_rule(
         return fetched
 
     monkeypatch.setattr(MessageStore, "get", far)
-    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())
+    answer = await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group())
     assert code_and_remark(answer) == (ResponseCode.QUERY_NOT_FOUND, MISSING)
     monkeypatch.setattr(MessageStore, "get", real)
     monkeypatch.setattr(MessageStore, "min_offset", lambda *_: 1)
-    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())
+    answer = await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group())
     assert answer.header.code == ResponseCode.QUERY_NOT_FOUND
 
 
 async def test_ends_of_a_queue(broker: Client) -> None:
     for _ in range(3):
         await broker.send("T")
-    assert number(await broker.ask(RequestCode.GET_MAX_OFFSET, queue())) == 3
-    assert number(await broker.ask(RequestCode.GET_MIN_OFFSET, queue())) == 0
+    assert number(await broker.request(RequestCode.GET_MAX_OFFSET, queue())) == 3
+    assert number(await broker.request(RequestCode.GET_MIN_OFFSET, queue())) == 0
 
 
 @pytest.mark.parametrize("code", [RequestCode.GET_MAX_OFFSET, RequestCode.GET_MIN_OFFSET])
 async def test_ends_of_a_queue_without_messages_are_0(broker: Client, code: int) -> None:
-    assert number(await broker.ask(code, queue())) == 0
-    assert number(await broker.ask(code, queue("Unknown"))) == 0
+    assert number(await broker.request(code, queue())) == 0
+    assert number(await broker.request(code, queue("Unknown"))) == 0
 
 
 async def test_offsets_by_time(server: Server, broker: Client) -> None:
@@ -169,20 +169,20 @@ async def test_offsets_by_time(server: Server, broker: Client) -> None:
         server.clock.now += of_apache["millisecondsApart"]
 
     async def at(timestamp: int) -> int:
-        answer = await broker.ask(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue(timestamp=str(timestamp)))
+        answer = await broker.request(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue(timestamp=str(timestamp)))
         return number(answer)
 
     for each in of_apache["asked"]:
         assert await at(NOW + each["milliseconds"]) == each["offset"]
     assert [await at(NOW + time) for time in (0, 1, 1000, 1001)] == [0, 1, 1, 2]
-    answer = await broker.ask(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue("Unknown", timestamp="1"))
+    answer = await broker.request(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue("Unknown", timestamp="1"))
     assert number(answer) == 0
 
 
 async def test_the_oldest_messages_time(broker: Client) -> None:
     await broker.send("T")
-    assert number(await broker.ask(RequestCode.GET_EARLIEST_MSG_STORETIME, queue()), "timestamp") == NOW
-    answer = await broker.ask(RequestCode.GET_EARLIEST_MSG_STORETIME, queue(queue_id=1))
+    assert number(await broker.request(RequestCode.GET_EARLIEST_MSG_STORETIME, queue()), "timestamp") == NOW
+    answer = await broker.request(RequestCode.GET_EARLIEST_MSG_STORETIME, queue(queue_id=1))
     assert number(answer, "timestamp") == -1
 
 
@@ -198,7 +198,7 @@ async def test_the_oldest_messages_time(broker: Client) -> None:
     ],
 )
 async def test_a_request_that_lacks_a_field_is_answered(broker: Client, code: int) -> None:
-    answer = await broker.ask(code, {"topic": "T"})
+    answer = await broker.request(code, {"topic": "T"})
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert answer.header.remark
 
@@ -207,22 +207,22 @@ async def test_offsets_are_written_every_5_s_and_are_there_after_a_restart(tmp_p
     file = tmp_path / "config" / "consumerOffset.json"
     async with serving(tmp_path) as server:
         client = server.broker()
-        await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset="7"))
+        await client.request(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset="7"))
         assert not file.exists()
         await server.pass_time(5.1)
         assert "T@G" in file.read_text()
         written = file.read_text()
-        await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset="8"))
+        await client.request(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset="8"))
         assert file.read_text() == written
     assert '"T@G":{0:8' in "".join(file.read_text().split())
     async with serving(tmp_path) as server:
-        assert number(await server.broker().ask(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 8
+        assert number(await server.broker().request(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 8
 
 
 async def test_offsets_that_did_not_change_are_not_written_again(tmp_path: Path) -> None:
     file = tmp_path / "config" / "consumerOffset.json"
     async with serving(tmp_path) as server:
-        await server.broker().ask(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset="7"))
+        await server.broker().request(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset="7"))
         await server.pass_time(5.1)
         file.write_text(json.dumps({}))
         await server.pass_time(10)

@@ -71,7 +71,7 @@ def pop_ext(topic: str, **changes: Any) -> dict[str, str]:
 
 async def pop(client: Client, topic: str = "T", **changes: Any) -> Popped:
     """Pop without waiting."""
-    return popped(await client.ask(RequestCode.POP_MESSAGE, pop_ext(topic, **changes)), topic, **changes)
+    return popped(await client.request(RequestCode.POP_MESSAGE, pop_ext(topic, **changes)), topic, **changes)
 
 
 async def hold(client: Client, topic: str = "T", *, seconds: float = 15, **changes: Any) -> None:
@@ -120,7 +120,7 @@ def ack_ext(got: Got, **changes: Any) -> dict[str, str]:
 
 async def ack(client: Client, got: Got, **changes: Any) -> Frame:
     """Acknowledge a message."""
-    return await client.ask(RequestCode.ACK_MESSAGE, ack_ext(got, **changes))
+    return await client.request(RequestCode.ACK_MESSAGE, ack_ext(got, **changes))
 
 
 def ack_body(*messages: Got, **changes: Any) -> bytes:
@@ -144,7 +144,7 @@ def ack_body(*messages: Got, **changes: Any) -> bytes:
 
 async def ack_all(client: Client, *messages: Got, **changes: Any) -> Frame:
     """Acknowledge messages of one check point."""
-    return await client.ask(RequestCode.BATCH_ACK_MESSAGE, body=ack_body(*messages, **changes))
+    return await client.request(RequestCode.BATCH_ACK_MESSAGE, body=ack_body(*messages, **changes))
 
 
 async def change(client: Client, got: Got, invisible_time: int, **changes: Any) -> tuple[Frame, Got]:
@@ -159,7 +159,7 @@ async def change(client: Client, got: Got, invisible_time: int, **changes: Any) 
         **changes,
     }
     ext = encode_ext(ChangeInvisibleTimeRequestHeader(**values))
-    frame = await client.ask(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, ext)
+    frame = await client.request(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, ext)
     if frame.header.code:
         return frame, got
     fields = decode_ext(ChangeInvisibleTimeResponseHeader, frame.header.ext)

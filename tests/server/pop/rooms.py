@@ -190,7 +190,7 @@ class PopTimers(Timers):
 
     # --- requests ---
 
-    def ask(
+    def request(
         self, code: int, fields: WireHeader | None, body: bytes = b"", peer: FakePeer | None = None
     ) -> Reply | None:
         """The answer to a request; None: it waits.
@@ -219,7 +219,7 @@ class PopTimers(Timers):
         fields = PopMessageRequestHeader(
             consumer_group=group, topic=topic, max_msg_nums=most, invisible_time=invisible_time, **values
         )
-        reply = self.ask(RequestCode.POP_MESSAGE, fields)
+        reply = self.request(RequestCode.POP_MESSAGE, fields)
         assert reply is not None
         return popped(frame_of(reply), topic, consumer_group=group).messages
 
@@ -232,11 +232,11 @@ class PopTimers(Timers):
             extra_info=got.handle.text,
             offset=got.handle.offset,
         )
-        return self.ask(RequestCode.ACK_MESSAGE, fields)
+        return self.request(RequestCode.ACK_MESSAGE, fields)
 
     def ack_all(self, *messages: Got) -> Reply | None:
         """Acknowledge messages of one check point."""
-        return self.ask(RequestCode.BATCH_ACK_MESSAGE, None, ack_body(*messages))
+        return self.request(RequestCode.BATCH_ACK_MESSAGE, None, ack_body(*messages))
 
     def change(self, got: Got, invisible_time: int, *, suspend: bool = False) -> Got:
         """Change a message's time; the message with its new handle."""
@@ -249,7 +249,7 @@ class PopTimers(Timers):
             invisible_time=invisible_time,
             suspend=suspend,
         )
-        reply = self.ask(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, fields)
+        reply = self.request(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, fields)
         assert reply is not None
         assert isinstance(reply.fields, ChangeInvisibleTimeResponseHeader)
         handle = got.handle._replace(

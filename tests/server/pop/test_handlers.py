@@ -47,7 +47,9 @@ async def test_a_pop_takes_messages_and_says_how_many_are_left(filled: Client) -
 
 async def test_what_is_taken_counts_as_consumed_for_tools(filled: Client) -> None:
     await pop(filled, max_msg_nums=4)
-    answer = await filled.ask(RequestCode.QUERY_CONSUMER_OFFSET, {"consumerGroup": "G", "topic": "T", "queueId": "0"})
+    answer = await filled.request(
+        RequestCode.QUERY_CONSUMER_OFFSET, {"consumerGroup": "G", "topic": "T", "queueId": "0"}
+    )
     assert answer.header.ext == {"offset": "4"}
 
 
@@ -86,7 +88,7 @@ async def test_sql_filters(broker: Client) -> None:
     for number in range(4):
         await broker.send("T", b"%d" % number, properties=f"a\x01{number}")
     assert (await pop(broker, exp="a > 1", exp_type="SQL92")).bodies == [b"2", b"3"]
-    refused = await broker.ask(RequestCode.POP_MESSAGE, pop_ext("T", exp="a >", exp_type="SQL92"))
+    refused = await broker.request(RequestCode.POP_MESSAGE, pop_ext("T", exp="a >", exp_type="SQL92"))
     assert refused.header.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
 
 
@@ -98,7 +100,7 @@ async def test_where_a_new_group_begins(filled: Client, mode: int, in_memory: st
 
 async def test_a_group_whose_offset_is_outside_the_queue_goes_on_where_messages_are(filled: Client) -> None:
     ext = {"consumerGroup": "G", "topic": "T", "queueId": "0", "commitOffset": "1000"}
-    await filled.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext)
+    await filled.request(RequestCode.UPDATE_CONSUMER_OFFSET, ext)
     assert (await pop(filled)).bodies == []
     await filled.send("T", b"new")
     assert (await pop(filled)).bodies == [b"new"]
@@ -245,12 +247,12 @@ async def test_one_message_wakes_one_of_those_who_wait(broker: Client, server: S
     for client in clients:
         await hold(client)
     info = {"consumerGroup": "G", "topic": "T", "queueId": "-1"}
-    assert (await broker.ask(RequestCode.POLLING_INFO, info)).header.ext == {"pollingNum": "3"}
+    assert (await broker.request(RequestCode.POLLING_INFO, info)).header.ext == {"pollingNum": "3"}
     await broker.send("T", b"a")
     assert [len(await client.arrived()) for client in clients] == [1, 0, 0]
     await broker.send("T", b"b", queue_id=1)
     assert [len(await client.arrived()) for client in clients] == [0, 1, 0]
-    assert (await broker.ask(RequestCode.POLLING_INFO, info)).header.ext == {"pollingNum": "1"}
+    assert (await broker.request(RequestCode.POLLING_INFO, info)).header.ext == {"pollingNum": "1"}
 
 
 async def test_a_burst_wakes_as_many_as_it_has_messages_for(broker: Client, server: Server) -> None:
@@ -300,7 +302,7 @@ async def test_a_pop_that_waits_in_vain_is_told_so(broker: Client, server: Serve
 
 
 async def test_a_pop_whose_time_is_over_is_refused(filled: Client) -> None:
-    late = await filled.ask(RequestCode.POP_MESSAGE, pop_ext("T", born_time=NOW - 10_000, poll_time=9_000))
+    late = await filled.request(RequestCode.POP_MESSAGE, pop_ext("T", born_time=NOW - 10_000, poll_time=9_000))
     assert code_and_remark(late) == (
         PopResponseCode.POLLING_TIMEOUT, "the broker[127.0.0.1] pop message is timeout too much"
     )  # fmt: skip
@@ -335,7 +337,7 @@ async def test_a_client_that_is_gone_takes_nothing(broker: Client, server: Serve
 async def test_a_group_over_its_quota(filled: Client, server: Server) -> None:
     await filled.set_config(groupQuotas="G=-/2")
     assert len((await pop(filled, max_msg_nums=4)).bodies) == 4
-    refused = await filled.ask(RequestCode.POP_MESSAGE, pop_ext("T"))
+    refused = await filled.request(RequestCode.POP_MESSAGE, pop_ext("T"))
     assert refused.header.code == ResponseCode.FLOW_CONTROL
     await server.pass_time(2)
     assert len((await pop(filled)).bodies) == 6
@@ -347,13 +349,13 @@ async def test_a_group_over_its_quota(filled: Client, server: Server) -> None:
 async def test_a_peek_takes_nothing(filled: Client) -> None:
     ext = {"topic": "T", "queueId": "-1", "maxMsgNums": "3", "consumerGroup": "G"}
     for _ in range(2):
-        frame = await filled.ask(RequestCode.PEEK_MESSAGE, ext)
+        frame = await filled.request(RequestCode.PEEK_MESSAGE, ext)
         assert (frame.header.code, frame.header.remark) == (0, "FOUND")
         assert frame.header.ext is not None
         assert frame.header.ext["restNum"] == "10"
         assert [message.body for message in records(frame.body)] == [b"m0", b"m1", b"m2"]
     await pop(filled)
-    frame = await filled.ask(RequestCode.PEEK_MESSAGE, ext)
+    frame = await filled.request(RequestCode.PEEK_MESSAGE, ext)
     assert code_and_remark(frame) == (ResponseCode.PULL_NOT_FOUND, "NO_MESSAGE_IN_QUEUE")
 
 
@@ -366,13 +368,16 @@ async def test_notifications(broker: Client, server: Server) -> None:
     await broker.send("T", b"a")
     (frame,) = await waiting.arrived()
     assert (frame.header.code, frame.header.ext) == (0, {"hasMsg": "true", "pollingFull": "false"})
-    assert (await waiting.ask(RequestCode.NOTIFICATION, ext)).header.ext == {"hasMsg": "true", "pollingFull": "false"}
+    assert (await waiting.request(RequestCode.NOTIFICATION, ext)).header.ext == {
+        "hasMsg": "true",
+        "pollingFull": "false",
+    }
     await pop(broker)
     await waiting.write(waiting.frame(RequestCode.NOTIFICATION, ext))
     await server.pass_time(6)
     (frame,) = await waiting.arrived()
     assert frame.header.ext == {"hasMsg": "false", "pollingFull": "false"}
-    assert (await waiting.ask(RequestCode.NOTIFICATION, notification_ext())).header.ext == {
+    assert (await waiting.request(RequestCode.NOTIFICATION, notification_ext())).header.ext == {
         "hasMsg": "false", "pollingFull": "false"
     }  # fmt: skip
 
@@ -397,22 +402,22 @@ async def test_notifications(broker: Client, server: Server) -> None:
 )
 async def test_refusals(filled: Client, changes: dict[str, Any], refusal: tuple[int, str]) -> None:
     topic = changes.pop("topic", "T")
-    frame = await filled.ask(RequestCode.POP_MESSAGE, pop_ext(topic, **changes))
+    frame = await filled.request(RequestCode.POP_MESSAGE, pop_ext(topic, **changes))
     assert code_and_remark(frame) == (refusal[0], refusal[1].format(filled.local))
     assert (await pop(filled, max_msg_nums=1)).bodies == [b"m0"]
 
 
 async def test_refusals_by_permissions(filled: Client) -> None:
     await filled.create_topic("W", 1, perm=2)
-    frame = await filled.ask(RequestCode.POP_MESSAGE, pop_ext("W"))
+    frame = await filled.request(RequestCode.POP_MESSAGE, pop_ext("W"))
     assert code_and_remark(frame) == (16, "the topic[W] peeking message is forbidden")
     await filled.set_config(autoCreateSubscriptionGroup="false")
-    frame = await filled.ask(RequestCode.POP_MESSAGE, pop_ext("T", consumer_group="Unknown"))
+    frame = await filled.request(RequestCode.POP_MESSAGE, pop_ext("T", consumer_group="Unknown"))
     assert frame.header.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
     await filled.set_config(brokerPermission="2")
-    frame = await filled.ask(RequestCode.POP_MESSAGE, pop_ext("T"))
+    frame = await filled.request(RequestCode.POP_MESSAGE, pop_ext("T"))
     assert code_and_remark(frame) == (16, "the broker[127.0.0.1] pop message is forbidden")
-    frame = await filled.ask(RequestCode.NOTIFICATION, notification_ext())
+    frame = await filled.request(RequestCode.NOTIFICATION, notification_ext())
     assert code_and_remark(frame) == (16, "the broker[127.0.0.1] peeking message is forbidden")
 
 
@@ -433,9 +438,9 @@ async def test_acknowledgements_that_are_refused(filled: Client) -> None:
         assert (await ack(filled, got, **changes)).header.code == code
     frame, _ = await change(filled, got, 1000, offset=10)
     assert frame.header.code == ResponseCode.NO_MESSAGE
-    frame = await filled.ask(RequestCode.BATCH_ACK_MESSAGE)
+    frame = await filled.request(RequestCode.BATCH_ACK_MESSAGE)
     assert frame.header.code == ResponseCode.NO_MESSAGE
-    frame = await filled.ask(RequestCode.BATCH_ACK_MESSAGE, body=b'{"acks":[]}')
+    frame = await filled.request(RequestCode.BATCH_ACK_MESSAGE, body=b'{"acks":[]}')
     assert frame.header.code == ResponseCode.NO_MESSAGE
 
 
@@ -443,7 +448,7 @@ async def test_pops_need_the_timer(tmp_path: Path) -> None:
     async with serving(tmp_path / "store", timer_wheel_enable=False) as server:
         broker = server.broker()
         await broker.send("T", b"a")
-        frame = await broker.ask(RequestCode.POP_MESSAGE, pop_ext("T"))
+        frame = await broker.request(RequestCode.POP_MESSAGE, pop_ext("T"))
         remark = "the broker[127.0.0.1] pop message is forbidden because timerWheelEnable is false"
         assert code_and_remark(frame) == (1, remark)
 
@@ -455,7 +460,7 @@ async def test_pops_need_the_timer(tmp_path: Path) -> None:
 async def test_topics_in_which_messages_wait_are_not_popped(filled: Client, topic: str) -> None:
     """A check point of what was popped there would be one more message there, and so on."""
     await pop(filled)
-    answer = await filled.ask(RequestCode.POP_MESSAGE, pop_ext(topic))
+    answer = await filled.request(RequestCode.POP_MESSAGE, pop_ext(topic))
     assert code_and_remark(answer) == (16, f"the topic[{topic}] pop message is forbidden")
 
 

@@ -17,13 +17,13 @@ INVISIBLE = 3000
 
 
 def pop(caller: Caller, invisible_time: int = INVISIBLE, **changes: object) -> list[Got]:
-    frame = caller.ask(RequestCode.POP_MESSAGE, pop_ext("T", invisible_time=invisible_time, **changes))
+    frame = caller.request(RequestCode.POP_MESSAGE, pop_ext("T", invisible_time=invisible_time, **changes))
     return popped(frame).messages
 
 
 def send(caller: Caller, *bodies: bytes) -> None:
     for body in bodies:
-        assert caller.ask(RequestCode.SEND_MESSAGE_V2, send_ext("T"), body).header.code == 0
+        assert caller.request(RequestCode.SEND_MESSAGE_V2, send_ext("T"), body).header.code == 0
 
 
 @pytest.mark.slow
@@ -32,11 +32,11 @@ def test_a_kill_loses_nothing_and_gives_nothing_twice(tmp_path: Path) -> None:
     acked: set[bytes] = set()
     with process(tmp_path / "store") as server:
         with Caller(server.broker) as caller:
-            assert caller.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("T", 1)).header.code == 0
+            assert caller.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("T", 1)).header.code == 0
             send(caller, *every)
             first, second = pop(caller, max_msg_nums=20), pop(caller, 500, max_msg_nums=20)
             for some in (first[:10], second[5:15]):
-                assert caller.ask(RequestCode.BATCH_ACK_MESSAGE, body=ack_body(*some)).header.code == 0
+                assert caller.request(RequestCode.BATCH_ACK_MESSAGE, body=ack_body(*some)).header.code == 0
                 acked |= {got.body for got in some}
         server.end(signal.SIGKILL)
     with process(tmp_path / "store") as server:
@@ -67,13 +67,13 @@ def test_in_order_too_a_kill_gives_nothing_again_that_was_acknowledged(tmp_path:
         with process(tmp_path / "store") as server:
             with Caller(server.broker) as caller:
                 if not done:
-                    assert caller.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("T", 1)).header.code == 0
+                    assert caller.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("T", 1)).header.code == 0
                     send(caller, *every)
                 whole = pop(caller, 300_000, max_msg_nums=10, **in_order)
                 assert [got.body for got in whole] == every[done : done + 10]
-                assert caller.ask(RequestCode.BATCH_ACK_MESSAGE, body=ack_body(*whole)).header.code == 0
+                assert caller.request(RequestCode.BATCH_ACK_MESSAGE, body=ack_body(*whole)).header.code == 0
                 part = pop(caller, 300, max_msg_nums=4, **in_order)
-                assert caller.ask(RequestCode.BATCH_ACK_MESSAGE, body=ack_body(*part[:2])).header.code == 0
+                assert caller.request(RequestCode.BATCH_ACK_MESSAGE, body=ack_body(*part[:2])).header.code == 0
                 done += 12
             server.end(signal.SIGKILL)
         time.sleep(0.3)  # until the time of those is up that were not acknowledged

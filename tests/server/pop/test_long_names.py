@@ -80,7 +80,7 @@ async def test_a_group_with_a_long_name_gets_messages_again_and_as_dead_letters(
             fields = ConsumerSendMsgBackRequestHeader(
                 offset=found.physical_offset, group=group, delay_level=level, origin_topic="T", max_reconsume_times=16
             )
-            assert (await broker.ask(RequestCode.CONSUMER_SEND_MSG_BACK, encode_ext(fields))).header.code == 0
+            assert (await broker.request(RequestCode.CONSUMER_SEND_MSG_BACK, encode_ext(fields))).header.code == 0
             await server.pass_time(2, step=0.5)
             (again,) = records((await broker.pull(f"{target}{group}")).body)
             assert (again.body, again.magic) == (b"x", MAGIC_V2)

@@ -27,12 +27,12 @@ def test_a_message_that_is_out_costs_few_bytes(tmp_path: Path) -> None:
         deadline = time.monotonic() + INVISIBLE / 1000
         taken = 0
         while taken < COUNT:
-            frame = caller.ask(RequestCode.POP_MESSAGE, pop_ext("T", invisible_time=INVISIBLE))
+            frame = caller.request(RequestCode.POP_MESSAGE, pop_ext("T", invisible_time=INVISIBLE))
             assert frame.header.code == 0
             taken += 32
         assert time.monotonic() < deadline, "too slow: some are visible again"
         assert server.anonymous() - before < COUNT * BYTES_EACH
-        assert most_until_all_come_again(server, caller) - before < COUNT * BYTES_EACH
+        assert most_until_all_are_redelivered(server, caller) - before < COUNT * BYTES_EACH
 
 
 def fill(caller: Caller) -> None:
@@ -43,13 +43,13 @@ def fill(caller: Caller) -> None:
         assert {caller.receive().header.code for _ in range(AT_ONCE)} == {0}
 
 
-def most_until_all_come_again(server: Process, caller: Caller) -> int:
+def most_until_all_are_redelivered(server: Process, caller: Caller) -> int:
     most = 0
 
     def all_there() -> bool:
         nonlocal most
         most = max(most, server.anonymous())
-        answer = caller.ask(RequestCode.GET_MAX_OFFSET, {"topic": "%RETRY%G_T", "queueId": "0"})
+        answer = caller.request(RequestCode.GET_MAX_OFFSET, {"topic": "%RETRY%G_T", "queueId": "0"})
         return answer.header.ext == {"offset": str(COUNT)}
 
     assert eventually(all_there)

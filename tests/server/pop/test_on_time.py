@@ -23,9 +23,11 @@ SECONDS = 2.0
 @pytest.mark.slow
 def test_messages_come_again_at_most_100_ms_late(tmp_path: Path) -> None:
     with process(tmp_path / "store") as server, Caller(server.broker) as caller:
-        assert caller.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("T", 4)).header.code == 0
+        assert caller.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("T", 4)).header.code == 0
         for number in range(MESSAGES):
-            assert caller.ask(RequestCode.SEND_MESSAGE_V2, send_ext("T", queue_id=number % 4), b"x").header.code == 0
+            assert (
+                caller.request(RequestCode.SEND_MESSAGE_V2, send_ext("T", queue_id=number % 4), b"x").header.code == 0
+            )
         began = time.monotonic()
         for number in range(0, MESSAGES, AT_ONCE):
             time.sleep(max(0.0, began + SECONDS * number / MESSAGES - time.monotonic()))

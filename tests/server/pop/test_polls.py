@@ -27,7 +27,7 @@ def wait(room: PopTimers, peer: FakePeer | None = None, group: str = "G", **more
     peer = peer or FakePeer()
     values = {"queue_id": -1, "max_msg_nums": 2, "invisible_time": 10_000, "poll_time": 15_000, **more}
     fields = PopMessageRequestHeader(consumer_group=group, topic="T", born_time=0, init_mode=0, **values)
-    assert room.ask(RequestCode.POP_MESSAGE, fields, peer=peer) is None
+    assert room.request(RequestCode.POP_MESSAGE, fields, peer=peer) is None
     return peer
 
 
@@ -185,7 +185,7 @@ async def test_limits(room: PopTimers) -> None:
 async def test_a_notification_takes_nothing(room: PopTimers) -> None:
     fields = NotificationRequestHeader(consumer_group="G", topic="T", queue_id=-1, poll_time=5000)
     peer = FakePeer()
-    assert room.ask(RequestCode.NOTIFICATION, fields, peer=peer) is None
+    assert room.request(RequestCode.NOTIFICATION, fields, peer=peer) is None
     assert room.pops.services.notifications.count(PopQueue("T", "G", -1)) == 1
     room.put(b"a")
     assert len(peer.replies) == 1

@@ -71,7 +71,7 @@ async def test_what_cannot_be_used_is_no_broker(
     caplog.set_level(logging.WARNING)
     async with name_server(lambda _: told) as address, proxying(tmp_path / "p", address) as proxy:
         assert proxy.standing.brokers == {}
-        answer = await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+        answer = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
         assert (answer.header.code, bytes(answer.body)) == told
         assert caplog.records
 
@@ -81,7 +81,7 @@ async def test_a_broker_that_nobody_reaches_is_answered_for(tmp_path: Path) -> N
     async with name_server(lambda _: told) as address, proxying(tmp_path / "p", address) as proxy:
         answer = await proxy.broker("liar").send("T")
         assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
-        await proxy.broker("liar").tell(310, send_ext("T"), b"one way, so nobody is told")
+        await proxy.broker("liar").send_oneway(310, send_ext("T"), b"one way, so nobody is told")
 
 
 async def test_a_name_server_that_says_the_proxy_is_its_own_broker(
@@ -91,7 +91,7 @@ async def test_a_name_server_that_says_the_proxy_is_its_own_broker(
     async with name_server(lambda _: told[0]) as address, proxying(tmp_path / "p", address) as proxy:
         own = proxy.address("liar")
         told[0] = (0, brokers(str(own)))
-        await proxy.names().ask(RequestCode.GET_BROKER_CLUSTER_INFO)
+        await proxy.names().request(RequestCode.GET_BROKER_CLUSTER_INFO)
         answer = await proxy.broker("liar").send("T")
         assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
         assert f"{own} is the proxy itself" in (answer.header.remark or "")
@@ -112,7 +112,7 @@ async def test_a_silent_name_server_is_passed_over(tmp_path: Path) -> None:
             nursery.start_soon(time_goes_on)
             async with proxying(tmp_path / "p", silent, server.name_server_address) as proxy:
                 assert list(proxy.standing.brokers)
-                answer = await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+                answer = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
                 assert decode_body(TopicRouteData, answer.body).broker_datas[0].broker_addrs == {
                     0: str(proxy.address())
                 }
@@ -124,13 +124,13 @@ async def test_a_connection_by_which_nothing_comes_any_more_is_made_again(tmp_pa
     deaf: set[int] = set()
     async with name_server(lambda _: (0, b"{}"), deaf=deaf) as address, proxying(tmp_path / "p", address) as proxy:
         names = proxy.names()
-        assert (await names.ask(RequestCode.GET_KV_CONFIG)).header.code == 0
+        assert (await names.request(RequestCode.GET_KV_CONFIG)).header.code == 0
         deaf.add(0)
         await names.write(names.frame(RequestCode.GET_KV_CONFIG))
         await settle()
         mock_clock().jump(4)
         assert (await names.receive()).header.code == ResponseCode.SYSTEM_ERROR
-        assert (await names.ask(RequestCode.GET_KV_CONFIG)).header.code == 0
+        assert (await names.request(RequestCode.GET_KV_CONFIG)).header.code == 0
 
 
 async def test_a_broker_that_does_not_read_stops_its_client_and_nobody_else(tmp_path: Path) -> None:
@@ -159,4 +159,4 @@ async def test_a_broker_that_does_not_read_stops_its_client_and_nobody_else(tmp_
                             written += len(frame)
                 assert 1 << 20 < written < 64 << 20
                 other = proxy.names()
-                assert (await other.ask(RequestCode.GET_BROKER_CLUSTER_INFO)).header.code == 0
+                assert (await other.request(RequestCode.GET_BROKER_CLUSTER_INFO)).header.code == 0

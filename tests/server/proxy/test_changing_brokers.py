@@ -56,9 +56,9 @@ async def pass_time(seconds: float) -> None:
     await settle()
 
 
-async def told_ports(proxy: Proxy) -> dict[str, int]:
+async def ports_of_routes(proxy: Proxy) -> dict[str, int]:
     """The ports in the route of a topic, by broker."""
-    answer = await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+    answer = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
     assert answer.header.code == 0
     found = decode_body(TopicRouteData, answer.body).broker_datas
     return {each.broker_name: int(each.broker_addrs[0].rpartition(":")[2]) for each in found}
@@ -71,13 +71,13 @@ async def test_a_broker_that_comes_later_has_a_port_when_a_client_is_told(tmp_pa
         names.names.append("b")
         await pass_time(PERIOD)
         before = descriptors()
-        ports = await told_ports(proxy)
+        ports = await ports_of_routes(proxy)
         assert ports["a"] == proxy.address("a").port
         # Two ports, what waits for their connections, and both ends of the client's connection.
         assert 2 < descriptors() - before <= 6
         answer = await proxy.to(Address(host="127.0.0.1", port=ports["b"])).send("T")
         assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
-        assert (await told_ports(proxy)) == ports
+        assert (await ports_of_routes(proxy)) == ports
 
 
 async def test_the_port_of_a_broker_that_is_gone_is_closed_and_given_to_another(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ async def test_the_port_of_a_broker_that_is_gone_is_closed_and_given_to_another(
             assert late.connect_ex((port.host, port.port)) == errno.ECONNREFUSED
         names.names.append("c")
         await pass_time(PERIOD)
-        assert (await told_ports(proxy))["c"] == port.port
+        assert (await ports_of_routes(proxy))["c"] == port.port
 
 
 async def test_a_broker_that_comes_again_keeps_its_port(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ async def test_a_broker_that_comes_again_keeps_its_port(tmp_path: Path) -> None:
         names.names.append("b")
         await pass_time(PERIOD)
         await pass_time(GONE_SECONDS)
-        assert (await told_ports(proxy))["b"] == proxy.address("b").port
+        assert (await ports_of_routes(proxy))["b"] == proxy.address("b").port
 
 
 async def test_brokers_beyond_the_limit_have_no_port_and_known_ones_stay(
@@ -121,17 +121,17 @@ async def test_brokers_beyond_the_limit_have_no_port_and_known_ones_stay(
         known = {name: proxy.address(name).port for name in ("x", "y")}
         names.names[:] = ["a", "b", "c", "x", "y"]
         await pass_time(PERIOD)
-        ports = await told_ports(proxy)
+        ports = await ports_of_routes(proxy)
         assert {name: ports[name] for name in known} == known
         assert address_of("b").endswith(f":{ports['b']}")  # its own: it has none here
         assert sum("limit upstreamBrokers" in each.getMessage() for each in caplog.records) == 1
         names.names[:] = ["d"]
         await pass_time(PERIOD)
-        assert address_of("d").endswith(f":{(await told_ports(proxy))['d']}")
+        assert address_of("d").endswith(f":{(await ports_of_routes(proxy))['d']}")
         await pass_time(11)  # an unused port of one that is gone for some seconds gives way
         names.names.append("e")
         await pass_time(PERIOD)
-        assert not address_of("d").endswith(f":{(await told_ports(proxy))['d']}")
+        assert not address_of("d").endswith(f":{(await ports_of_routes(proxy))['d']}")
 
 
 def longest_step(work: Callable[[], object]) -> float:
@@ -157,7 +157,7 @@ async def test_names_that_change_while_ports_are_opened(tmp_path: Path) -> None:
     async with name_server(told) as address, proxying(tmp_path, address) as proxy:
         for _ in range(3):
             await pass_time(PERIOD)
-            assert await told_ports(proxy)
+            assert await ports_of_routes(proxy)
 
 
 @pytest.mark.slow
@@ -173,13 +173,13 @@ async def test_thousands_of_names_that_change_stop_nobody_and_leave_nothing(
         for turn in range(3):
             names.names[:] = ["own", *(f"{turn}-{number}" for number in range(6000))]
             await pass_time(PERIOD)
-            ports = await told_ports(proxy)
+            ports = await ports_of_routes(proxy)
             assert ports["own"] == own.port
             assert descriptors() - before <= 4 * MOST_BROKERS + 10
-            assert (await client.ask(RequestCode.GET_KV_CONFIG)).header.code == 0
+            assert (await client.request(RequestCode.GET_KV_CONFIG)).header.code == 0
         names.names[:] = ["own"]
         await pass_time(PERIOD)
         await pass_time(GONE_SECONDS)
         await pass_time(11)
         assert descriptors() - before <= 10
-        assert (await told_ports(proxy)) == {"own": own.port}
+        assert (await ports_of_routes(proxy)) == {"own": own.port}

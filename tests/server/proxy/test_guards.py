@@ -57,22 +57,22 @@ async def test_a_read_only_proxy_shows_everything_and_changes_nothing(tmp_path: 
         await server.broker().send("T")
         client, names = proxy.broker(), proxy.names()
         assert len(records((await client.pull("T", 0, sys_flag=4)).body)) == 1
-        assert (await names.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})).header.code == 0
-        assert (await client.ask(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
+        assert (await names.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})).header.code == 0
+        assert (await client.request(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
         assert (await client.heartbeat("c", producers=("P",))).header.code == 0
         for answer in (
             await client.send("T"),
             await client.pull("T", 0, sys_flag=5, commit_offset=1),
             await client.heartbeat("c", consumer("G", subscription("T"))),
-            await client.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("New")),
-            await client.ask(RequestCode.POP_MESSAGE),
-            await client.ask(RequestCode.CHECK_TRANSACTION_STATE),
-            await names.ask(RequestCode.PUT_KV_CONFIG, {"namespace": "N", "key": "k", "value": "v"}),
+            await client.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("New")),
+            await client.request(RequestCode.POP_MESSAGE),
+            await client.request(RequestCode.CHECK_TRANSACTION_STATE),
+            await names.request(RequestCode.PUT_KV_CONFIG, {"namespace": "N", "key": "k", "value": "v"}),
         ):
             assert answer.header.code == ResponseCode.NO_PERMISSION
             assert "read-only" in (answer.header.remark or "")
         direct = server.broker()
-        assert (await direct.ask(30, {"topic": "T", "queueId": "0"})).header.ext == {"offset": "1"}
+        assert (await direct.request(30, {"topic": "T", "queueId": "0"})).header.ext == {"offset": "1"}
 
 
 @pytest.mark.parametrize("rule", ["answer:215:slow down,code=310", "corrupt:header,code=310", "drop:answer,code=310"])
@@ -110,13 +110,13 @@ async def join(client: Client, key: str, client_id: str) -> Frame:
     """Be a producer of the group P."""
     body = heartbeat(client_id, producers=["P"])
     ext = {ACCESS_KEY: key, SIGNATURE: SecretKey(SECRETS[key]).sign(key.encode(), body).decode()}
-    return await client.ask(RequestCode.HEART_BEAT, ext, body)
+    return await client.request(RequestCode.HEART_BEAT, ext, body)
 
 
 async def send_half(server: Server) -> None:
     """Send a message of a transaction past the proxy, and pass time until it has been checked."""
     half = send_ext("T", producer_group="P", sys_flag=4, properties=properties_text(TRAN_MSG="true", PGROUP="P"))
-    assert (await server.broker().ask(310, half, b"half")).header.code == 0
+    assert (await server.broker().request(310, half, b"half")).header.code == 0
     for _ in range(8):
         await server.pass_time(10)
 
@@ -129,7 +129,7 @@ async def test_only_accounts_of_the_file_get_through(tmp_path: Path, accounts: d
         async def sent_by(key: str, secret: str) -> str:
             ext = send_ext("T") | {ACCESS_KEY: key}
             ext[SIGNATURE] = SecretKey(secret).sign(signed_content(ext), b"x").decode()
-            return str((await client.ask(310, ext, b"x")).header.remark)
+            return str((await client.request(310, ext, b"x")).header.remark)
 
         assert await sent_by("sending-account", "sender-secret") == "None"
         assert "Check signature failed" in await sent_by("sending-account", "wrong")
@@ -141,7 +141,7 @@ async def test_only_accounts_of_the_file_get_through(tmp_path: Path, accounts: d
             ACCESS_KEY: "sending-account",
         }
         ending[SIGNATURE] = SecretKey("sender-secret").sign(signed_content(ending)).decode()
-        assert "Exception" not in str((await client.ask(37, ending)).header.remark)
+        assert "Exception" not in str((await client.request(37, ending)).header.remark)
 
 
 async def test_checks_of_a_transaction_go_to_accounts_that_may_know_the_message(

@@ -30,7 +30,7 @@ async def test_clients_get_the_proxys_address_in_routes_and_ids(
         proxying(tmp_path / "p", server.name_server_address, advertised_host=advertised, **keys) as proxy,
     ):
         await server.broker().create_topic("T")
-        answer = await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+        answer = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
         told = proxy.address()
         assert told.host == advertised
         assert decode_body(TopicRouteData, answer.body).broker_datas[0].broker_addrs == {0: str(told)}

@@ -23,13 +23,13 @@ from tests.server.acl.test_every_code import (
     PROOF,
     REFUSED,
     Places,
-    ask,
-    ask_every_code,
+    check_owner_access,
     done,
     hidden,
+    send_every_code,
     signed,
+    signed_request,
     unserved,
-    what_the_owner_may_ask,
 )
 from tests.server.harness import Client, Server, pull_ext, send_ext
 from tests.server.proxy.proxied import Proxy, proxying
@@ -66,12 +66,12 @@ def refusal_of(code: int) -> str:
 @pytest.mark.parametrize("serialize_type", [SerializeType.JSON, SerializeType.ROCKETMQ])
 async def test_no_code_gives_or_changes_what_is_anothers(tmp_path: Path, serialize_type: int) -> None:
     async with lending(tmp_path) as (server, owner, places, proxy):
-        await ask_every_code(proxy.broker, refusal_of, server, owner, places, serialize_type)
+        await send_every_code(proxy.broker, refusal_of, server, owner, places, serialize_type)
 
 
 async def test_what_the_owner_may_ask_of_the_same(tmp_path: Path) -> None:
     async with lending(tmp_path) as (_, _, places, proxy):
-        await what_the_owner_may_ask(proxy.broker(), places)
+        await check_owner_access(proxy.broker(), places)
 
 
 @pytest.mark.slow
@@ -81,7 +81,7 @@ async def test_undecided_codes_reach_no_name_server(tmp_path: Path) -> None:
         for code in EVERY_CODE:
             for account in (OTHER, ADMIN):
                 (asked,) = unserved(code, refusal_of(code))
-                answer = await ask(names, account, code, asked.ext)
+                answer = await signed_request(names, account, code, asked.ext)
                 if code not in ACCESS_RULES:
                     told = (answer.header.code, answer.header.remark)
                     assert told == (ResponseCode.SYSTEM_ERROR, f"{NOT_PASSED}{code}")

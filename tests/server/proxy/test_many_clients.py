@@ -97,7 +97,7 @@ def test_a_thousand_clients_with_ten_thousand_queues(behind: Process) -> None:
                 beat_all(clients)
                 assert spent.each(what, CLIENTS) < 2 * REQUEST_SECONDS
             for place in range(TOPICS_OF_ONE):
-                ask_for_routes(names, place, proxy.broker)
+                request_routes(names, place, proxy.broker)
             assert spent.each("routes", CLIENTS * TOPICS_OF_ONE) < 2 * REQUEST_SECONDS
             hold_pulls(clients)
             with Caller(proxy.broker) as sender:
@@ -128,7 +128,7 @@ def beat_all(clients: list[Caller]) -> None:
             assert answer_to(clients[number]).header.code == ResponseCode.SUCCESS
 
 
-def ask_for_routes(names: list[Caller], place: int, broker: str) -> None:
+def request_routes(names: list[Caller], place: int, broker: str) -> None:
     """Each client asks for the route of one of its topics."""
     for group in GROUPS:
         for number in group:

@@ -55,7 +55,7 @@ async def taken_over(server: Server, proxy: Proxy) -> None:
 async def test_metrics_and_health(tmp_path: Path) -> None:
     async with pair(tmp_path, http=HTTP) as (_, proxy):
         assert (await proxy.broker().send("T")).header.code == 0
-        await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+        await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
         status, body = await http(proxy, "GET", "/metrics")
         assert status == 200
         lines = body.decode().splitlines()
@@ -115,10 +115,10 @@ async def test_requests_are_timed_until_their_answers(tmp_path: Path, looks_at_f
             client, waiting = proxy.broker(), proxy.broker()
             for _ in range(3):
                 await client.send("T")
-            await client.tell(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"one-way")
+            await client.send_oneway(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"one-way")
             await waiting.hold("Empty", 0)  # it is not answered yet
             await client.pull("T", 0)
-            await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+            await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
             with Sdk(proxy.standing.listened) as sdk:
                 await sdk.call("SendMessage", send_request())
             await settle()
@@ -225,6 +225,6 @@ async def test_faults_apply_to_connections_that_there_are(tmp_path: Path) -> Non
         await settle()
         assert [(await each.send("T")).header.code for each in clients] == [0, 0, 0]
         assert (await waiting.receive()).header.code == 0
-        stored = await server.broker().ask(30, {"topic": "T", "queueId": "0"})
+        stored = await server.broker().request(30, {"topic": "T", "queueId": "0"})
         assert stored.header.ext is not None
         assert int(stored.header.ext["offset"]) in {6, 7}

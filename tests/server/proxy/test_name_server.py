@@ -16,7 +16,7 @@ ROUTE: Final = RequestCode.GET_ROUTEINFO_BY_TOPIC
 
 async def queues(client: Client) -> int:
     """How many queues the topic T has, as the name server says."""
-    (found,) = decode_body(TopicRouteData, (await client.ask(ROUTE, {"topic": "T"})).body).queue_datas
+    (found,) = decode_body(TopicRouteData, (await client.request(ROUTE, {"topic": "T"})).body).queue_datas
     return found.write_queue_nums
 
 

@@ -93,7 +93,7 @@ async def test_an_answer_is_not_read_as_a_request(tmp_path: Path) -> None:
 )
 async def test_a_body_that_may_be_read_otherwise_reaches_no_broker(tmp_path: Path, body: bytes) -> None:
     async with recorded(tmp_path) as (client, headers):
-        answer = await client.ask(34, signed(OTHER, {"x": "1"}, body), body)
+        answer = await client.request(34, signed(OTHER, {"x": "1"}, body), body)
         assert answer.header.code != 0
         assert headers == []
 
@@ -101,7 +101,7 @@ async def test_a_body_that_may_be_read_otherwise_reaches_no_broker(tmp_path: Pat
 async def test_a_heartbeat_too_long_to_be_decided_about_reaches_no_broker(tmp_path: Path) -> None:
     async with recorded(tmp_path, max_heartbeat_bytes=1000) as (client, headers):
         body = heartbeat("c", consumer("hidden", subscription("Hidden"))) + b" " * 1000
-        answer = await client.ask(34, signed(OTHER, {"x": "1"}, body), body)
+        answer = await client.request(34, signed(OTHER, {"x": "1"}, body), body)
         assert "maxHeartbeatBytes=1000" in (answer.header.remark or "")
         assert headers == []
 
@@ -113,7 +113,7 @@ async def test_a_client_gets_no_signature_of_the_proxy(tmp_path: Path, serialize
     async with recorded(tmp_path, **own) as (client, headers):
         ext = {"consumerGroup": "own", "clientId": "c", "jstackEnable": "true"}
         code = RequestCode.GET_CONSUMER_RUNNING_INFO
-        answer = await client.ask(code, signed(OTHER, ext), serialize_type=serialize_type)
+        answer = await client.request(code, signed(OTHER, ext), serialize_type=serialize_type)
         assert answer.header.code == 0
         assert (decode_header(memoryview(headers[0]), serialize_type).ext or {})["AccessKey"] == "proxy-account"
         (forwarded,) = client.pushes

@@ -47,7 +47,7 @@ async def names_apart(tmp_path: Path) -> AsyncIterator[tuple[Server, dict[str, A
 async def test_a_message_goes_through_and_its_id_names_the_proxy(tmp_path: Path, serialize_type: int) -> None:
     async with pair(tmp_path) as (server, proxy):
         client = proxy.broker()
-        sent = await client.ask(310, send_ext("T", queue_id=1), b"hello", serialize_type=serialize_type)
+        sent = await client.request(310, send_ext("T", queue_id=1), b"hello", serialize_type=serialize_type)
         assert sent.header.code == ResponseCode.SUCCESS
         assert sent.header.ext is not None
         stored_at, _ = parse_offset_message_id(sent.header.ext["msgId"])
@@ -63,14 +63,14 @@ async def test_routes_and_brokers_have_addresses_of_the_proxy(tmp_path: Path) ->
         names = proxy.names()
         wanted = {0: str(proxy.address())}
         for ext in ({}, {"acceptStandardJsonOnly": "true"}):
-            told = await names.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T", **ext})
+            told = await names.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T", **ext})
             route = decode_body(TopicRouteData, told.body)
             assert [each.broker_addrs for each in route.broker_datas] == [wanted]
             assert [each.write_queue_nums for each in route.queue_datas] == [2]
-        info = decode_body(ClusterInfo, (await names.ask(RequestCode.GET_BROKER_CLUSTER_INFO)).body)
+        info = decode_body(ClusterInfo, (await names.request(RequestCode.GET_BROKER_CLUSTER_INFO)).body)
         assert info.broker_addr_table["broker-a"].broker_addrs == wanted
-        missing = await names.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Nowhere"})
-        direct = await server.name_server().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Nowhere"})
+        missing = await names.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Nowhere"})
+        direct = await server.name_server().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Nowhere"})
         assert (missing.header.code, missing.header.remark) == (direct.header.code, direct.header.remark)
 
 
@@ -78,11 +78,11 @@ async def test_what_a_name_server_keeps_goes_through_and_registrations_do_not(tm
     async with pair(tmp_path) as (server, proxy):
         names = proxy.names()
         value = {"namespace": "N", "key": "k", "value": "v"}
-        assert (await names.ask(RequestCode.PUT_KV_CONFIG, value)).header.code == 0
-        told = await server.name_server().ask(RequestCode.GET_KV_CONFIG, value)
+        assert (await names.request(RequestCode.PUT_KV_CONFIG, value)).header.code == 0
+        told = await server.name_server().request(RequestCode.GET_KV_CONFIG, value)
         assert told.header.ext is not None
         assert told.header.ext["value"] == "v"
-        refused = await names.ask(RequestCode.REGISTER_BROKER, {"brokerName": "x"})
+        refused = await names.request(RequestCode.REGISTER_BROKER, {"brokerName": "x"})
         assert refused.header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
@@ -105,7 +105,7 @@ async def members(server: Server, count: int) -> list[str]:
     found: list[str] = []
     for _ in range(1000):
         await settle()
-        answer = await server.broker().ask(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G"})
+        answer = await server.broker().request(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G"})
         found = sorted(json.loads(bytes(answer.body))["consumerIdList"])
         if len(found) == count:
             break
@@ -158,7 +158,7 @@ async def test_a_broker_that_moves_is_followed_and_those_that_come_later_are_off
                 await server.broker().create_topic("T")
                 await settle()
                 await names.pass_time(3, step=1)
-                told = await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+                told = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
                 (broker,) = decode_body(TopicRouteData, told.body).broker_datas
                 host, _, number = broker.broker_addrs[0].rpartition(":")
                 address = Address(host=host, port=int(number))
@@ -175,13 +175,13 @@ async def test_the_last_routes_serve_while_no_name_server_answers(tmp_path: Path
         async with proxying(tmp_path / "proxy", names.name_server_address) as proxy:
             client = proxy.names()
             asked = {"topic": "T"}
-            before = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, asked)
+            before = await client.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, asked)
             names._scope.cancel()
             await settle()
-            after = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, asked)
+            after = await client.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, asked)
             assert bytes(after.body) == bytes(before.body)
             assert str(proxy.address()).encode() in bytes(after.body)
-            unknown = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Other"})
+            unknown = await client.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Other"})
             assert unknown.header.code == ResponseCode.SYSTEM_ERROR
             assert (await proxy.broker().send("T")).header.code == 0
 

@@ -85,7 +85,7 @@ async def test_a_row_of_proxies_passes_requests_on(tmp_path: Path, keys: dict[st
         for number in range(3):
             proxy = await stack.enter_async_context(proxying(tmp_path / str(number), names, **keys))
             names = proxy.standing.listened
-        assert (await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})).header.code == 0
+        assert (await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})).header.code == 0
         assert (await proxy.broker(next(iter(proxy.standing.brokers)).name).send("T")).header.code == 0
 
 
@@ -111,7 +111,7 @@ async def test_name_servers_in_a_ring(tmp_path: Path) -> None:
         nursery.start_soon(time_goes_on)  # the second one is asked before it is ready
         async with proxying(tmp_path / "2", one.standing.listened, port=port) as two:
             for proxy in (one, two):
-                answer = await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+                answer = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
                 # Refused, or given up: a proxy serves the requests of a connection one after the other.
                 assert answer.header.code == ResponseCode.SYSTEM_ERROR
                 assert re.search(r"this proxy|does not answer", answer.header.remark or "")
@@ -123,8 +123,8 @@ async def test_what_others_ask_about_rings(tmp_path: Path) -> None:
     async with name_server(lambda _: told) as address, proxying(tmp_path / "p", address) as proxy:
         client = proxy.broker("liar")
         for ids in ("", "x", "a" * 1000, ",,,", "0,1", "\x00"):
-            answer = await client.ask(CODE, {"proxies": ids})
+            answer = await client.request(CODE, {"proxies": ids})
             assert answer.header.code == 0
             assert "ring" not in (answer.header.ext or {})
-        answer = await client.ask(CODE, {"proxies": ",".join("0" * MOST_PROXIES)})
+        answer = await client.request(CODE, {"proxies": ",".join("0" * MOST_PROXIES)})
         assert (answer.header.ext or {})["ring"] == "true"

@@ -26,7 +26,7 @@ async def test_a_handle_does_not_reach_the_broker(tmp_path: Path, keys: dict[str
     async with recorded(tmp_path, accounts=False, **keys) as (client, headers):
         for code, short in ((RequestCode.SEND_MESSAGE, False), (RequestCode.SEND_MESSAGE_V2, True)):
             ext = send_ext("T", short=short, properties=TEXT)
-            assert (await client.ask(code, ext, b"x", serialize_type=serialize_type)).header.code == 0
+            assert (await client.request(code, ext, b"x", serialize_type=serialize_type)).header.code == 0
             got = decode_header(memoryview(headers[-1]), serialize_type).ext
             assert got is not None
             assert got["i" if short else "properties"] == CLEAN
@@ -35,7 +35,7 @@ async def test_a_handle_does_not_reach_the_broker(tmp_path: Path, keys: dict[str
 async def test_what_a_client_has_signed_itself_stays(tmp_path: Path) -> None:
     async with recorded(tmp_path, accounts=False, topic_quotas="T=100/-") as (client, headers):
         ext = signed(OTHER, send_ext("T", properties=TEXT))
-        assert (await client.ask(RequestCode.SEND_MESSAGE_V2, ext, b"x")).header.code == 0
+        assert (await client.request(RequestCode.SEND_MESSAGE_V2, ext, b"x")).header.code == 0
         assert decode_header(memoryview(headers[-1]), JSON).ext == ext
 
 

@@ -89,11 +89,11 @@ async def test_all_kinds_of_sends_are_copied(tmp_path: Path) -> None:
         assert (await client.send("T", b"V2", queue_id=1)).header.code == 0
         long = {"producerGroup": "P", "topic": "T", "defaultTopic": "TBW102", "defaultTopicQueueNums": "4"}
         long |= {"queueId": "0", "sysFlag": "0", "bornTimestamp": "1", "flag": "0", "properties": ""}
-        assert (await client.ask(RequestCode.SEND_MESSAGE, long, b"long")).header.code == 0
+        assert (await client.request(RequestCode.SEND_MESSAGE, long, b"long")).header.code == 0
         batch = batch_body((b"one", b"two"))
-        assert (await client.ask(RequestCode.SEND_BATCH_MESSAGE, send_ext("T", batch=True), batch)).header.code == 0
+        assert (await client.request(RequestCode.SEND_BATCH_MESSAGE, send_ext("T", batch=True), batch)).header.code == 0
         await of.becomes({"same": 3})
-        await client.tell(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"one-way")
+        await client.send_oneway(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"one-way")
         await of.becomes({"same": 3, "not_compared": 1})
         with Sdk(of.proxy.standing.listened) as sdk:
             assert code_of(await sdk.call("SendMessage", send_request(message(b"of 5.x")))) is Code.OK
@@ -149,7 +149,7 @@ async def test_copies_take_no_connection_from_the_kernel(tmp_path: Path) -> None
         for _ in range(3):
             assert (await client.send("T")).header.code == 0
         await of.becomes({"same": 3})
-        await client.tell(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"one-way")
+        await client.send_oneway(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"one-way")
         await of.becomes({"same": 3, "not_compared": 1})
         _, body = await http(of.proxy, "GET", "/metrics")
         assert sample(body, "relayed_connections") == 1
@@ -161,7 +161,7 @@ async def test_a_broker_that_goes_without_an_answer_is_not_compared(tmp_path: Pa
     async with both(tmp_path, of_first={"faults": silent}) as of:
         client = of.proxy.broker()
         with pytest.raises(AssertionError, match="closed the connection"):
-            await client.ask(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"lost")
+            await client.request(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"lost")
         client.close()
         await of.becomes({"not_compared": 1})
 

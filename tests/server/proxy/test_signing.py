@@ -40,7 +40,7 @@ async def sent(client: Client, topic: str, account: tuple[str, str] | None, **ho
     if account is not None:
         ext |= {ACCESS_KEY: account[0], "SecurityToken": "of the client"}
         ext[SIGNATURE] = SecretKey(account[1]).sign(signed_content(ext), b"x").decode()
-    answer = await client.ask(RequestCode.SEND_MESSAGE_V2, ext, b"x", **how)
+    answer = await client.request(RequestCode.SEND_MESSAGE_V2, ext, b"x", **how)
     return answer.header.code, answer.header.remark or ""
 
 
@@ -68,7 +68,7 @@ async def test_without_accounts_of_its_own_the_proxy_lends_its_account_to_everyb
         client = proxy.broker()
         assert await sent(client, "T", None) == (0, "")
         assert await sent(client, "T", ("unknown", "secret")) == (0, "")
-        route = await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+        route = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
         assert route.header.code == 0
         assert "No default permission" in (await sent(client, "Other", None))[1]
 
@@ -86,7 +86,7 @@ async def test_calls_of_5_x_clients_are_signed(tmp_path: Path) -> None:
         stored = 0
         for queue in range(8):
             header = Header(code=30, opaque=1, ext={"topic": "T", "queueId": str(queue)})
-            answer = await server.broker().ask(30, signer.signed(header, b"").ext)
+            answer = await server.broker().request(30, signer.signed(header, b"").ext)
             stored += int((answer.header.ext or {}).get("offset", 0))
         assert stored == 2
 
@@ -119,7 +119,7 @@ async def test_without_accounts_other_codes_pass_as_their_clients_signed_them(tm
     async with recorded(tmp_path, accounts=False, **OWN) as (client, headers):
         ext = {"name": "value", ACCESS_KEY: "some-client", SIGNATURE: "its own"}
         for code in (3001, 30):
-            assert (await client.ask(code, ext)).header.code == 0
+            assert (await client.request(code, ext)).header.code == 0
         first, second = (decode_header(memoryview(each), 0).ext or {} for each in headers)
         assert first == ext
         assert second[ACCESS_KEY] == "proxy-account"
@@ -133,6 +133,6 @@ def test_half_an_account_is_a_mistake(half: str) -> None:
 
 async def test_nobody_is_told_the_secret(tmp_path: Path) -> None:
     async with serving(tmp_path / "store", **OWN) as server:
-        told = bytes((await server.broker().ask(RequestCode.GET_BROKER_CONFIG)).body)
+        told = bytes((await server.broker().request(RequestCode.GET_BROKER_CONFIG)).body)
         assert b"upstreamAccessKey=proxy-account" in told
         assert b"proxy-secret" not in told

@@ -68,7 +68,7 @@ async def test_everything_reaches_a_broker_that_takes_tls_only(
     async with serving(tmp_path / "store", **of_broker(files)) as server:
         await secured(server, trusting(authority)).create_topic("T")
         async with proxying(tmp_path / "p", server.name_server_address, **keys) as proxy:
-            route = await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+            route = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
             assert str(proxy.address()).encode() in bytes(route.body)
             client = proxy.broker()
             big = bytes(range(256)) * 4096  # more than fits in a buffer
@@ -91,7 +91,7 @@ async def test_both_ends_end_together(tmp_path: Path, files: Files) -> None:
         proxy = await stack.enter_async_context(proxying(tmp_path / "p", server.name_server_address, **of_proxy()))
         leaving, staying = proxy.broker(), proxy.broker()
         for each in (leaving, staying):
-            assert (await each.ask(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
+            assert (await each.request(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
         assert value(await scraped(server), "connections", listener="broker") == 2
         leaving.close()
         for _ in range(1000):
@@ -113,7 +113,7 @@ async def test_a_certificate_of_another_authority_is_refused(
         await secured(server, trusting(authority)).create_topic("T")
         async with proxying(tmp_path / "p", server.name_server_address, **keys) as proxy:
             assert not proxy.standing.brokers
-            answer = await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+            answer = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
             assert answer.header.code == ResponseCode.SYSTEM_ERROR
             assert "certificate verify failed" in str(answer.header.remark)
     address = server.name_server_address
@@ -137,7 +137,7 @@ async def test_a_broker_may_ask_for_the_proxys_own_certificate(
     with_own = client_file(tmp_path, tls_client_certPath=own.certificate, tls_client_keyPath=own.key)
     async with serving(tmp_path / "store", **asking) as server:
         async with proxying(tmp_path / "p", server.name_server_address, **of_proxy(with_own)) as proxy:
-            assert (await proxy.broker().ask(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
+            assert (await proxy.broker().request(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
         async with proxying(tmp_path / "p", server.name_server_address, **of_proxy()) as proxy:
             assert not proxy.standing.brokers
 
@@ -147,7 +147,7 @@ async def test_what_begins_no_tls_is_told(tmp_path: Path) -> None:
         serving(tmp_path / "store", tls_server_mode="disabled") as server,
         proxying(tmp_path / "p", server.name_server_address, **of_proxy()) as proxy,
     ):
-        answer = await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+        answer = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
         assert "TLS: the server left before the handshake was over" in str(answer.header.remark)
 
 

@@ -26,7 +26,7 @@ QUEUES = st.fixed_dictionaries(
 BROKERS = st.fixed_dictionaries(
     {"brokerName": TEXTS, "cluster": TEXTS, "brokerAddrs": st.dictionaries(NUMBERS.map(str), ADDRESSES, max_size=3)}
 )
-TOLD: st.SearchStrategy[Any] = st.fixed_dictionaries(
+BODIES: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {},
     optional={
         "brokerDatas": st.one_of(st.lists(BROKERS, max_size=3), ODD),
@@ -55,7 +55,7 @@ CODES = st.sampled_from([0, 0, 0, 1, 2, 3, 17, 19, 20, 21, 22, 208, 209, 210, -1
 ANSWERS = st.one_of(
     st.builds(
         lambda body, code, ext: answer(body, code=code, ext=json.dumps(ext)),
-        st.one_of(TOLD.map(json.dumps).map(str.encode), st.binary(max_size=40)),
+        st.one_of(BODIES.map(json.dumps).map(str.encode), st.binary(max_size=40)),
         code=CODES,
         ext=FIELDS,
     ),

@@ -68,7 +68,7 @@ async def test_a_one_way_pull_that_waited_is_not_answered(
 ) -> None:
     sys_flag = PullSysFlag.SUSPEND | PullSysFlag.SUBSCRIPTION
     ext = pull_ext("T", sys_flag=sys_flag, suspend_timeout_millis=15000)
-    await broker.tell(RequestCode.PULL_MESSAGE, ext)
+    await broker.send_oneway(RequestCode.PULL_MESSAGE, ext)
     await settle()
     await server.broker().send("T")
     assert await broker.arrived() == []

@@ -54,7 +54,9 @@ async def test_a_pull_over_its_quota_is_refused_and_moves_nothing(filled: Client
     for offset in (6, 10, 100):
         refused = await filled.pull("T", offset, sys_flag=PullSysFlag.SUBSCRIPTION | PullSysFlag.COMMIT_OFFSET)
         assert (code_and_remark(refused), refused.header.ext, refused.body) == (OVER, {}, b"")
-    answer = await filled.ask(RequestCode.QUERY_CONSUMER_OFFSET, {"consumerGroup": "G", "topic": "T", "queueId": "0"})
+    answer = await filled.request(
+        RequestCode.QUERY_CONSUMER_OFFSET, {"consumerGroup": "G", "topic": "T", "queueId": "0"}
+    )
     assert answer.header.code == 0
     assert answer.header.ext == {"offset": "0"}
     assert (await filled.pull("T", 6, consumer_group="H")).header.code == 0
@@ -205,7 +207,7 @@ async def test_one_message_is_given_even_when_none_is_asked_for(filled: Client, 
 
 async def test_at_most_32_messages_are_given(broker: Client) -> None:
     ext = send_ext("T", batch=True)
-    await broker.ask(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"%d" % number for number in range(100)]))
+    await broker.request(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"%d" % number for number in range(100)]))
     answer = await broker.pull("T", max_msg_nums=1000)
     assert len(records(answer.body)) == 32
     assert offsets_of(answer)[0] == 32
@@ -241,26 +243,26 @@ async def test_a_pull_brings_as_many_as_client_and_broker_allow(tmp_path: Path) 
         client = server.broker()
         body = batch_body([b"%d" % each for each in range(1100)])
         ext = send_ext("New", batch=True)
-        assert (await client.ask(RequestCode.SEND_BATCH_MESSAGE, ext, body)).header.code == 0
+        assert (await client.request(RequestCode.SEND_BATCH_MESSAGE, ext, body)).header.code == 0
         for most in (1, 1024):
             answer = await client.pull("New", 7, max_msg_nums=most)
             assert bodies(answer) == [b"%d" % each for each in range(7, 7 + most)]
 
 
 async def test_a_pull_of_a_5x_lite_consumer(filled: Client) -> None:
-    answer = await filled.ask(RequestCode.LITE_PULL_MESSAGE, pull_ext("T", 9))
+    answer = await filled.request(RequestCode.LITE_PULL_MESSAGE, pull_ext("T", 9))
     assert bodies(answer) == [b"m9"]
 
 
 async def test_a_binary_pull_is_answered_binary(filled: Client) -> None:
-    answer = await filled.ask(RequestCode.PULL_MESSAGE, pull_ext("T", 9), serialize_type=BINARY)
+    answer = await filled.request(RequestCode.PULL_MESSAGE, pull_ext("T", 9), serialize_type=BINARY)
     assert answer.serialize_type == BINARY
     assert offsets_of(answer) == (10, 0, 10)
     assert bodies(answer) == [b"m9"]
 
 
 async def test_a_one_way_pull_is_not_answered(filled: Client) -> None:
-    await filled.tell(RequestCode.PULL_MESSAGE, pull_ext("T"))
+    await filled.send_oneway(RequestCode.PULL_MESSAGE, pull_ext("T"))
     assert await filled.arrived() == []
 
 
@@ -321,7 +323,7 @@ async def test_a_subscription_that_names_no_tag(broker: Client) -> None:
 async def test_a_request_without_a_topic(broker: Client) -> None:
     ext = pull_ext("T")
     del ext["topic"]
-    answer = await broker.ask(RequestCode.PULL_MESSAGE, ext)
+    answer = await broker.request(RequestCode.PULL_MESSAGE, ext)
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert answer.header.ext == {}
 
@@ -395,7 +397,7 @@ async def test_every_way_of_sending_wakes(server: Server, broker: Client, way: s
     await broker.hold("T")
     sender = server.broker()
     if way == "batch":
-        await sender.ask(RequestCode.SEND_BATCH_MESSAGE, send_ext("T", batch=True), batch_body([b"new"]))
+        await sender.request(RequestCode.SEND_BATCH_MESSAGE, send_ext("T", batch=True), batch_body([b"new"]))
     elif way == "binary":
         await sender.send("T", b"new", serialize_type=BINARY)
     else:

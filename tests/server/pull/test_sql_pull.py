@@ -77,7 +77,7 @@ async def test_a_held_pull_does_not_wait_behind_messages_it_could_not_look_at(se
     await broker.hold("T", subscription="a = 1", expression_type="SQL92")
     unwanted = batch_body([b"m"] * 900, properties_text(a="0"))
     wanted = batch_body([b"wanted"], properties_text(a="1"))
-    await server.broker().ask(RequestCode.SEND_BATCH_MESSAGE, send_ext("T", batch=True), unwanted + wanted)
+    await server.broker().request(RequestCode.SEND_BATCH_MESSAGE, send_ext("T", batch=True), unwanted + wanted)
     (answer,) = await broker.arrived()
     assert code_and_remark(answer) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE")
     assert offsets_of(answer) == (800, 0, 901)
@@ -155,7 +155,7 @@ async def test_the_file_tells_when_the_last_consumer_left(tmp_path: Path) -> Non
         for client in (first, second):
             await client.heartbeat("id", consumer("G", sql("a = 1")))
         leave = {"clientID": "id", "consumerGroup": "G"}
-        assert (await first.ask(RequestCode.UNREGISTER_CLIENT, leave)).header.code == 0
+        assert (await first.request(RequestCode.UNREGISTER_CLIENT, leave)).header.code == 0
         mock_clock().jump(10)
         await settle()
         assert not saved(tmp_path)["dead"]

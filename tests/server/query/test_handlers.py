@@ -24,7 +24,7 @@ async def query(
     ext = {"topic": topic, "key": key, "maxNum": str(most), "beginTimestamp": str(begin), "endTimestamp": end}
     if unique is not None:
         ext["_UNIQUE_KEY_QUERY"] = unique
-    return await client.ask(RequestCode.QUERY_MESSAGE, ext, serialize_type=serialize_type)
+    return await client.request(RequestCode.QUERY_MESSAGE, ext, serialize_type=serialize_type)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ async def test_a_message_by_its_place(filled: Client, serialize_type: int) -> No
     assert sent.header.ext is not None
     offset = int(sent.header.ext["msgId"][16:], 16)
     ext = {"offset": str(offset)}
-    answer = await filled.ask(RequestCode.VIEW_MESSAGE_BY_ID, ext, serialize_type=serialize_type)
+    answer = await filled.request(RequestCode.VIEW_MESSAGE_BY_ID, ext, serialize_type=serialize_type)
     assert answer.serialize_type == serialize_type
     (message,) = records(answer.body)
     assert (message.body, message.physical_offset) == (b"here", offset)
@@ -98,14 +98,14 @@ async def test_a_message_by_its_place(filled: Client, serialize_type: int) -> No
 
 @pytest.mark.parametrize("offset", [1, -1, 2**62, 10_000])
 async def test_no_message_at_a_place(filled: Client, offset: int) -> None:
-    answer = await filled.ask(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(offset)})
+    answer = await filled.request(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(offset)})
     expected = f"can not find message by the offset, {offset}"
     assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, expected)
 
 
 @pytest.mark.parametrize("code", [RequestCode.QUERY_MESSAGE, RequestCode.VIEW_MESSAGE_BY_ID])
 async def test_a_request_that_lacks_a_field_is_answered(broker: Client, code: int) -> None:
-    answer = await broker.ask(code, {"topic": "T"})
+    answer = await broker.request(code, {"topic": "T"})
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert answer.header.remark
 

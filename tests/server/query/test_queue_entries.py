@@ -11,9 +11,9 @@ from rocketwire.wire.java import string_hash
 from tests.server.harness import Client, code_and_remark, consumer, properties_text, subscription
 
 
-async def asked(client: Client, **changes: object) -> Any:
+async def queried(client: Client, **changes: object) -> Any:
     ext = {"topic": "T", "queueId": 0, "index": 0, "count": 10, **changes}
-    answer = await client.ask(RequestCode.QUERY_CONSUME_QUEUE, {name: str(value) for name, value in ext.items()})
+    answer = await client.request(RequestCode.QUERY_CONSUME_QUEUE, {name: str(value) for name, value in ext.items()})
     if answer.header.code or not answer.body:
         return code_and_remark(answer)
     return json.loads(bytes(answer.body))
@@ -28,7 +28,7 @@ async def filled(broker: Client) -> Client:
 
 
 async def test_entries(filled: Client) -> None:
-    told = await asked(filled)
+    told = await queried(filled)
     assert (told["minQueueIndex"], told["maxQueueIndex"]) == (0, 3)
     assert [entry["tagsCode"] for entry in told["queueData"]] == [string_hash(tag) for tag in "abc"]
     first, second, _ = told["queueData"]
@@ -38,34 +38,34 @@ async def test_entries(filled: Client) -> None:
 
 
 async def test_some_of_them(filled: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = (await asked(filled))["queueData"]
-    assert (await asked(filled, index=1, count=1))["queueData"] == whole[1:2]
-    assert (await asked(filled, count=0))["queueData"] == []
-    assert (await asked(filled, count=-1))["queueData"] == []
+    whole = (await queried(filled))["queueData"]
+    assert (await queried(filled, index=1, count=1))["queueData"] == whole[1:2]
+    assert (await queried(filled, count=0))["queueData"] == []
+    assert (await queried(filled, count=-1))["queueData"] == []
     monkeypatch.setattr(queue_entries, "MOST_ENTRIES", 2)
-    assert (await asked(filled))["queueData"] == whole[:2]
+    assert (await queried(filled))["queueData"] == whole[:2]
 
 
 async def test_more_than_one_step_takes(broker: Client) -> None:
     for _ in range(130):
         await broker.send("T")
-    assert len((await asked(broker, count=1000))["queueData"]) == 130
+    assert len((await queried(broker, count=1000))["queueData"]) == 130
 
 
 async def test_what_is_not_there(filled: Client) -> None:
-    assert await asked(filled, index=3) == (0, "Index 3 of 0@T is not exist!")
-    assert await asked(filled, index=-1) == (0, "Index -1 of 0@T is not exist!")
-    assert await asked(filled, queueId=1) == (0, "Index 0 of 1@T is not exist!")  # a queue without messages
-    assert await asked(filled, queueId=9) == (ResponseCode.SYSTEM_ERROR, "9@T is not exist!")
-    assert await asked(filled, topic="None") == (ResponseCode.SYSTEM_ERROR, "0@None is not exist!")
+    assert await queried(filled, index=3) == (0, "Index 3 of 0@T is not exist!")
+    assert await queried(filled, index=-1) == (0, "Index -1 of 0@T is not exist!")
+    assert await queried(filled, queueId=1) == (0, "Index 0 of 1@T is not exist!")  # a queue without messages
+    assert await queried(filled, queueId=9) == (ResponseCode.SYSTEM_ERROR, "9@T is not exist!")
+    assert await queried(filled, topic="None") == (ResponseCode.SYSTEM_ERROR, "0@None is not exist!")
 
 
 async def test_what_a_group_subscribes_to(filled: Client) -> None:
-    assert (await asked(filled, consumerGroup="G"))["filterData"] == "G@T is not online!"
+    assert (await queried(filled, consumerGroup="G"))["filterData"] == "G@T is not online!"
     await filled.heartbeat("client", consumer("G", subscription("T", "a||b")))
-    told = await asked(filled, consumerGroup="G")
+    told = await queried(filled, consumerGroup="G")
     assert told["subscriptionData"]["subString"] == "a||b"
     assert told["filterData"] == "null"
     sql = subscription("T", "a > 1", version=2, expression_type="SQL92")
     await filled.heartbeat("client", consumer("G", sql))
-    assert json.loads((await asked(filled, consumerGroup="G"))["filterData"])["subString"] == "a > 1"
+    assert json.loads((await queried(filled, consumerGroup="G"))["filterData"])["subString"] == "a > 1"

@@ -39,7 +39,7 @@ async def test_a_check_of_a_transaction_goes_to_no_client_that_may_not_know_the_
             command = (await owner.command(owners)).recover_orphaned_transaction_command
             assert command.transaction_id == "idt"
             await other.rest()
-            asked = await broker.ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, {"producerGroup": "trans"})
+            asked = await broker.request(RequestCode.GET_PRODUCER_CONNECTION_LIST, {"producerGroup": "trans"})
             found = decode_body(ProducerConnection, asked.body).connection_set
             assert [each.client_id for each in found] == ["owner"]  # or the broker would ask the other in its turn
             assert other.incoming[strangers].messages(TelemetryCommand) == []

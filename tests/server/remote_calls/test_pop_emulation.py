@@ -260,7 +260,7 @@ async def test_what_a_client_of_4_has_sent_back_is_received(front: Front) -> Non
     header = ConsumerSendMsgBackRequestHeader(
         offset=record.physical_offset, group="G", delay_level=1, origin_topic="T", max_reconsume_times=16
     )
-    await front.brokers["a"].broker().ask(RequestCode.CONSUMER_SEND_MSG_BACK, encode_ext(header))
+    await front.brokers["a"].broker().request(RequestCode.CONSUMER_SEND_MSG_BACK, encode_ext(header))
     assert code_of(await front.sdk.call("AckMessage", ack(first))) is Code.OK
     (again,) = await take(front, "a", seconds=20)
     assert (again.body, again.topic.name) == (b"back", "T")
@@ -292,7 +292,7 @@ async def test_a_receive_from_a_topic_that_the_broker_has_not(front: Front) -> N
 async def reset(front: Front, name: str) -> None:
     """Set the group back to the begin of T at a broker."""
     ext = {"topic": "T", "group": "G", "timestamp": "0", "isForce": "true"}
-    answer = await front.brokers[name].broker().ask(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, ext)
+    answer = await front.brokers[name].broker().request(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, ext)
     assert answer.header.code == 0, answer.header.remark
     await front.pass_time(0.5)
 
@@ -340,7 +340,7 @@ async def test_a_handle_in_a_record_of_a_broker_is_not_believed(tmp_path: Path, 
         broker = brokers["a"].broker()
         await create_group(broker, "G", consume_message_orderly=bool(ordered))
         fields = UpdateConsumerOffsetRequestHeader(consumer_group="G", topic="T", queue_id=0, commit_offset=0)
-        assert (await broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, encode_ext(fields))).header.code == 0
+        assert (await broker.request(RequestCode.UPDATE_CONSUMER_OFFSET, encode_ext(fields))).header.code == 0
         async with proxying(name_server, clock=brokers["a"].clock, pop=pop, ordered_groups=ordered) as proxy:
             with Sdk(proxy.address) as sdk:
                 front = Front(name_server, brokers, proxy, sdk)

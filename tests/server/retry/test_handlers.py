@@ -53,7 +53,7 @@ async def give_back(client: Client, offset: int, level: int = 0, **changes: Any)
     }
     ext |= {name: str(value) for name, value in changes.items()}
     ext = {name: value for name, value in ext.items() if value != "None"}
-    return await client.ask(RequestCode.CONSUMER_SEND_MSG_BACK, ext, **options)
+    return await client.request(RequestCode.CONSUMER_SEND_MSG_BACK, ext, **options)
 
 
 async def waiting(client: Client, level: int) -> list[MessageRecord]:
@@ -70,7 +70,7 @@ def properties_of(message: MessageRecord) -> dict[str, str]:
 
 
 async def topics_of(client: Client) -> dict[str, Any]:
-    answer = await client.ask(RequestCode.GET_ALL_TOPIC_CONFIG)
+    answer = await client.request(RequestCode.GET_ALL_TOPIC_CONFIG)
     found: dict[str, Any] = json.loads(bytes(answer.body))["topicConfigTable"]
     return found
 
@@ -208,9 +208,9 @@ async def test_a_dead_letter_is_found_by_its_key_its_unique_key_and_its_id(serve
     (letter,) = await dead(broker)
     for key, unique in (("k", "false"), ("U", "true")):
         ext = {"topic": DEAD, "key": key, "maxNum": "32", "beginTimestamp": "0", "endTimestamp": str(NOW + 10_000)}
-        answer = await broker.ask(RequestCode.QUERY_MESSAGE, ext | {"_UNIQUE_KEY_QUERY": unique})
+        answer = await broker.request(RequestCode.QUERY_MESSAGE, ext | {"_UNIQUE_KEY_QUERY": unique})
         assert [found.body for found in records(answer.body)] == [b"found"]
-    answer = await broker.ask(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(letter.physical_offset)})
+    answer = await broker.request(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(letter.physical_offset)})
     assert decode_record(answer.body).topic == DEAD
 
 
@@ -255,9 +255,9 @@ async def test_a_place_without_a_message(broker: Client, offset: int) -> None:
 async def test_a_record_inside_a_message_is_none(broker: Client) -> None:
     """A body may hold bytes that look like a record."""
     inner = await broker.send("T", b"inner")
-    record = (await broker.ask(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(place(inner))})).body
+    record = (await broker.request(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(place(inner))})).body
     outer = await broker.send("T", bytes(record))
-    view = (await broker.ask(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(place(outer))})).body
+    view = (await broker.request(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(place(outer))})).body
     offset = place(outer) + bytes(view).index(bytes(record))
     expected = (ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {offset}")
     assert code_and_remark(await give_back(broker, offset)) == expected
@@ -265,7 +265,7 @@ async def test_a_record_inside_a_message_is_none(broker: Client) -> None:
 
 async def test_what_may_not_be_stored_is_refused(broker: Client) -> None:
     sent = place(await broker.send("T"))
-    assert (await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(RETRY, perm=4))).header.code == 0
+    assert (await broker.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(RETRY, perm=4))).header.code == 0
     expected = (ResponseCode.NO_PERMISSION, f"the topic[{RETRY}] sending message is forbidden")
     assert code_and_remark(await give_back(broker, sent)) == expected
     await broker.set_config(autoCreateSubscriptionGroup="false")
@@ -280,7 +280,7 @@ async def test_what_may_not_be_stored_is_refused(broker: Client) -> None:
 async def test_a_request_that_lacks_a_field_is_answered(broker: Client, field: str) -> None:
     ext = {"offset": "0", "group": "G", "delayLevel": "0"}
     del ext[field]
-    answer = await broker.ask(RequestCode.CONSUMER_SEND_MSG_BACK, ext)
+    answer = await broker.request(RequestCode.CONSUMER_SEND_MSG_BACK, ext)
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert field in (answer.header.remark or "")
 
@@ -298,7 +298,7 @@ async def test_answers_are_of_the_kind_that_apache_gave(broker: Client, capture:
         header_length = int.from_bytes(frame.data[5:8], "big")
         ext = decode_header(memoryview(frame.data)[8 : 8 + header_length], serialize_type).ext
         assert ext == fields
-        answer = await broker.ask(frame.row["code"], {**fields, "offset": offset}, serialize_type=serialize_type)
+        answer = await broker.request(frame.row["code"], {**fields, "offset": offset}, serialize_type=serialize_type)
         (expected,) = [each.row for each in found if each.row["seq"] == frame.row["pair"]]
         assert code_and_remark(answer) == (expected["code"], expected["header"].get("remark"))
         assert (answer.header.ext or None) == (expected["header"].get("extFields") or None)

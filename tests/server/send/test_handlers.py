@@ -47,20 +47,20 @@ FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
 
 async def send_v2_json(client: Client, topic: str, body: bytes, **changes: Any) -> Frame:
     """Decoded fast."""
-    return await client.ask(RequestCode.SEND_MESSAGE_V2, send_ext(topic, **changes), body)
+    return await client.request(RequestCode.SEND_MESSAGE_V2, send_ext(topic, **changes), body)
 
 
 async def send_v2_binary(client: Client, topic: str, body: bytes, **changes: Any) -> Frame:
-    return await client.ask(RequestCode.SEND_MESSAGE_V2, send_ext(topic, **changes), body, serialize_type=BINARY)
+    return await client.request(RequestCode.SEND_MESSAGE_V2, send_ext(topic, **changes), body, serialize_type=BINARY)
 
 
 async def send_v1_json(client: Client, topic: str, body: bytes, **changes: Any) -> Frame:
-    return await client.ask(RequestCode.SEND_MESSAGE, send_ext(topic, short=False, **changes), body)
+    return await client.request(RequestCode.SEND_MESSAGE, send_ext(topic, short=False, **changes), body)
 
 
 async def send_v1_binary(client: Client, topic: str, body: bytes, **changes: Any) -> Frame:
     ext = send_ext(topic, short=False, **changes)
-    return await client.ask(RequestCode.SEND_MESSAGE, ext, body, serialize_type=BINARY)
+    return await client.request(RequestCode.SEND_MESSAGE, ext, body, serialize_type=BINARY)
 
 
 WAYS = [send_v2_json, send_v2_binary, send_v1_json, send_v1_binary]
@@ -86,7 +86,7 @@ async def test_a_message_is_stored_and_its_place_told(server: Server, broker: Cl
     assert ext == {"queueId": "1", "queueOffset": "1", "TRACE_ON": "true", "MSG_REGION": "DefaultRegion"}
     assert len(place) == 32
     assert place.startswith(host)
-    seen = await broker.ask(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(int(place[16:], 16))})
+    seen = await broker.request(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(int(place[16:], 16))})
     assert [message.body for message in records(seen.body)] == [b"two"]
 
 
@@ -119,8 +119,8 @@ async def test_the_answer_is_serialised_as_the_request_was(broker: Client, send:
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY])
 async def test_a_one_way_send_is_stored_and_never_answered(broker: Client, code: int, serialize_type: int) -> None:
     ext = send_ext("T", short=code == RequestCode.SEND_MESSAGE_V2)
-    await broker.tell(code, ext, b"quiet", serialize_type=serialize_type)
-    await broker.tell(code, {**ext, "queueId": "99", "e": "99"}, b"refused", serialize_type=serialize_type)
+    await broker.send_oneway(code, ext, b"quiet", serialize_type=serialize_type)
+    await broker.send_oneway(code, {**ext, "queueId": "99", "e": "99"}, b"refused", serialize_type=serialize_type)
     assert await broker.arrived() == []
     assert await stored(broker, "T") == [b"quiet"]
 
@@ -139,7 +139,7 @@ async def test_an_empty_body_is_stored_as_4_9_does(broker: Client, send: Any) ->
 async def test_an_unknown_topic_is_made_after_its_model(broker: Client, send: Any, asked: int, made: int) -> None:
     answer = await send(broker, "New", b"x", default_topic_queue_nums=asked, queue_id=-1)
     assert answer.header.code == 0
-    topics = await broker.ask(RequestCode.GET_ALL_TOPIC_CONFIG)
+    topics = await broker.request(RequestCode.GET_ALL_TOPIC_CONFIG)
     expected = (
         f'"New":{{"order":false,"perm":6,"readQueueNums":{made},"topicFilterType":"SINGLE_TAG",'
         f'"topicName":"New","topicSysFlag":0,"writeQueueNums":{made}}}'
@@ -152,7 +152,7 @@ async def test_the_route_of_a_made_topic_is_there_before_the_answer(
     broker: Client, name_server: Client, send: Any
 ) -> None:
     await send(broker, "New", b"x")
-    route = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "New"})
+    route = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "New"})
     assert route.header.code == 0
 
 
@@ -355,14 +355,14 @@ async def test_a_timer_message_is_answered_with_what_cancels_it(broker: Client, 
 async def test_a_header_without_a_topic_is_answered(broker: Client) -> None:
     ext = send_ext("T")
     del ext["b"]
-    answer = await broker.ask(RequestCode.SEND_MESSAGE_V2, ext, b"x")
+    answer = await broker.request(RequestCode.SEND_MESSAGE_V2, ext, b"x")
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert answer.header.remark is not None
     assert "topic" in answer.header.remark
 
 
 async def test_a_header_with_a_number_that_is_none_is_answered(broker: Client) -> None:
-    answer = await broker.ask(RequestCode.SEND_MESSAGE_V2, {**send_ext("T"), "e": "first"}, b"x")
+    answer = await broker.request(RequestCode.SEND_MESSAGE_V2, {**send_ext("T"), "e": "first"}, b"x")
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert answer.header.remark is not None
     assert "first" in answer.header.remark
@@ -371,7 +371,7 @@ async def test_a_header_with_a_number_that_is_none_is_answered(broker: Client) -
 @pytest.mark.parametrize("field", ["d", "e", "f", "g", "h", "j", "l"])
 async def test_a_number_that_no_record_can_hold_is_refused(broker: Client, field: str) -> None:
     number = str(2**63 if field == "g" else 2**31)
-    answer = await broker.ask(RequestCode.SEND_MESSAGE_V2, {**send_ext("T"), field: number}, b"x")
+    answer = await broker.request(RequestCode.SEND_MESSAGE_V2, {**send_ext("T"), field: number}, b"x")
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert answer.header.remark is not None
     assert number in answer.header.remark
@@ -384,18 +384,18 @@ async def test_a_number_that_no_record_can_hold_is_refused(broker: Client, field
 async def send_batch(client: Client, topic: str, body: bytes, **changes: Any) -> Frame:
     """Decoded fast."""
     ext = send_ext(topic, batch=True, **changes)
-    return await client.ask(RequestCode.SEND_BATCH_MESSAGE, ext, body)
+    return await client.request(RequestCode.SEND_BATCH_MESSAGE, ext, body)
 
 
 async def send_batch_binary(client: Client, topic: str, body: bytes, **changes: Any) -> Frame:
     ext = send_ext(topic, batch=True, **changes)
-    return await client.ask(RequestCode.SEND_BATCH_MESSAGE, ext, body, serialize_type=BINARY)
+    return await client.request(RequestCode.SEND_BATCH_MESSAGE, ext, body, serialize_type=BINARY)
 
 
 async def send_batch_v1(client: Client, topic: str, body: bytes, **changes: Any) -> Frame:
     """An old client's: SEND_MESSAGE whose header says that it is a batch."""
     ext = send_ext(topic, short=False, batch=True, **changes)
-    return await client.ask(RequestCode.SEND_MESSAGE, ext, body)
+    return await client.request(RequestCode.SEND_MESSAGE, ext, body)
 
 
 every_batch_way = pytest.mark.parametrize("send", [send_batch, send_batch_binary, send_batch_v1])

@@ -247,23 +247,23 @@ def test_both_ways_keep_the_same_quotas(
 Change = Callable[[Run], None]
 
 
-def ask(run: Run, code: int, ext: dict[str, str] | None = None, body: bytes = b"") -> None:
+def request(run: Run, code: int, ext: dict[str, str] | None = None, body: bytes = b"") -> None:
     answers = run.read(frame(code, ext or {}, body))
     assert [answer.header.code for answer in answers.values()] == [0], answers
 
 
 def topic(name: str, queues: int = 3, **changes: Any) -> Change:
-    return lambda run: ask(run, RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(name, queues, **changes))
+    return lambda run: request(run, RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(name, queues, **changes))
 
 
 def config(**changes: object) -> Change:
     text = "".join(f"{name}={value}\n" for name, value in changes.items()).encode()
-    return lambda run: ask(run, RequestCode.UPDATE_BROKER_CONFIG, body=text)
+    return lambda run: request(run, RequestCode.UPDATE_BROKER_CONFIG, body=text)
 
 
 def typed(run: Run) -> None:
     ext = {**topic_ext("T", 3), "attributes": "+message.type=DELAY"}
-    ask(run, RequestCode.UPDATE_AND_CREATE_TOPIC, ext)
+    request(run, RequestCode.UPDATE_AND_CREATE_TOPIC, ext)
 
 
 def topic_gone(run: Run) -> None:

@@ -15,7 +15,7 @@ ZERO = {"avgpt": 0.0, "sum": 0, "tps": 0.0}
 
 
 async def viewed(client: Client, name: str, key: str) -> dict[str, Any]:
-    answer = await client.ask(VIEW, {"statsName": name, "statsKey": key})
+    answer = await client.request(VIEW, {"statsName": name, "statsKey": key})
     assert code_and_remark(answer) == (0, None)
     found: dict[str, Any] = json.loads(bytes(answer.body))
     assert found.keys() == {"statsMinute", "statsHour", "statsDay"}
@@ -28,7 +28,7 @@ async def minute(client: Client, name: str, key: str) -> dict[str, float]:
 
 
 async def remark(client: Client, name: str, key: str) -> tuple[int, str | None]:
-    return code_and_remark(await client.ask(VIEW, {"statsName": name, "statsKey": key}))
+    return code_and_remark(await client.request(VIEW, {"statsName": name, "statsKey": key}))
 
 
 async def size_of_one(client: Client) -> int:
@@ -59,7 +59,7 @@ async def test_a_topics_messages_and_bytes(server: Server, broker: Client) -> No
 async def test_the_messages_of_a_batch_count_each(server: Server, broker: Client) -> None:
     await broker.create_topic("T")
     ext = send_ext("T", short=True, batch=True)
-    assert (await broker.ask(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"x"] * 7))).header.code == 0
+    assert (await broker.request(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"x"] * 7))).header.code == 0
     await server.pass_time(10)
     assert (await minute(broker, "TOPIC_PUT_NUMS", "T"))["sum"] == 7
 
@@ -83,7 +83,7 @@ async def test_what_is_given_back(server: Server, broker: Client) -> None:
     _, offset = parse_offset_message_id(answer.header.ext["msgId"])
     for level in ("3", "-1"):
         ext = {"offset": str(offset), "group": "G", "delayLevel": level, "originTopic": "T"}
-        assert (await broker.ask(RequestCode.CONSUMER_SEND_MSG_BACK, ext)).header.code == 0
+        assert (await broker.request(RequestCode.CONSUMER_SEND_MSG_BACK, ext)).header.code == 0
     await server.pass_time(10)
     assert await minute(broker, "SNDBCK_PUT_NUMS", "T@G") == {"sum": 2, "tps": 0.2, "avgpt": 1.0}
 

@@ -36,13 +36,13 @@ def by(account: str, ext: dict[str, str], body: bytes = b"") -> dict[str, str]:
 
 async def send(client: Client, account: str) -> int:
     """Send a message; the code of the answer."""
-    return (await client.ask(RequestCode.SEND_MESSAGE_V2, by(account, send_ext("T"), b"x"), b"x")).header.code
+    return (await client.request(RequestCode.SEND_MESSAGE_V2, by(account, send_ext("T"), b"x"), b"x")).header.code
 
 
 async def pull(client: Client, account: str, group: str = "G") -> int:
     """Pull what there is; the code of the answer."""
     return (
-        await client.ask(RequestCode.PULL_MESSAGE, by(account, pull_ext("T", consumer_group=group, sys_flag=4)))
+        await client.request(RequestCode.PULL_MESSAGE, by(account, pull_ext("T", consumer_group=group, sys_flag=4)))
     ).header.code
 
 
@@ -59,7 +59,7 @@ async def guarded(tmp_path: Path, accounts: Path) -> AsyncIterator[Server]:
     own: dict[str, Any] = {"acl_enable": True, "acl_file": str(accounts), "account_quotas": "first-account=2/3,*=4/1"}
     async with serving(tmp_path / "store", **own) as server:
         broker = server.broker()
-        assert (await broker.ask(17, by(ADMIN, topic_ext("T", 1)))).header.code == 0
+        assert (await broker.request(17, by(ADMIN, topic_ext("T", 1)))).header.code == 0
         yield server
 
 

@@ -36,7 +36,7 @@ async def test_sends_are_refused_while_a_group_is_too_far_behind(server: Server,
     await server.pass_time(1)
     assert await codes(broker, 3) == [ResponseCode.FLOW_CONTROL] * 3
     assert await codes(broker, 3, "U") == [0] * 3
-    answer = await broker.ask(RequestCode.SEND_BATCH_MESSAGE, send_ext("T", batch=True), b"")
+    answer = await broker.request(RequestCode.SEND_BATCH_MESSAGE, send_ext("T", batch=True), b"")
     assert answer.header.code == ResponseCode.FLOW_CONTROL
     await broker.commit(22)
     await server.pass_time(1)
@@ -58,7 +58,7 @@ async def test_an_invented_group_refuses_nothing(server: Server, broker: Client)
     await see_consumer(broker)
     await server.pass_time(1)
     assert await codes(broker, 1) == [ResponseCode.FLOW_CONTROL]
-    await broker.ask(RequestCode.DELETE_SUBSCRIPTIONGROUP, {"groupName": "G"})
+    await broker.request(RequestCode.DELETE_SUBSCRIPTIONGROUP, {"groupName": "G"})
     await server.pass_time(1)
     assert await codes(broker, 1) == [0]
 

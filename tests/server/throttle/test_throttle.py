@@ -319,4 +319,4 @@ async def test_a_request_of_the_number_of_the_refusal(server: Server, broker: Cl
     await broker.set_config(topicQuotas="*=0/0", groupQuotas="*=0/0")
     assert code_and_remark(await broker.send("T")) == (ResponseCode.FLOW_CONTROL, SEND_REMARK)
     assert code_and_remark(await broker.pull("T")) == (ResponseCode.FLOW_CONTROL, RECEIVE_REMARK)
-    assert code_and_remark(await broker.ask(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": "T"})) == (0, None)
+    assert code_and_remark(await broker.request(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": "T"})) == (0, None)

@@ -74,10 +74,10 @@ async def test_what_passes_and_what_it_counts(tmp_path: Path, metrics: Metrics, 
             code, ext, body, cost = chosen.choice(SENDS)
             one_way = chosen.random() < 0.1
             if one_way:
-                await client.tell(code, ext, body, serialize_type=serialize_type)
+                await client.send_oneway(code, ext, body, serialize_type=serialize_type)
                 assert await client.arrived() == []
             else:
-                answer = await client.ask(code, ext, body, serialize_type=serialize_type)
+                answer = await client.request(code, ext, body, serialize_type=serialize_type)
             if ext.get("a") == "other":
                 assert one_way or answer.header.code == 0
             elif level > 0:

@@ -46,7 +46,7 @@ def recall_ext(handle: str, topic: str = "T") -> dict[str, str]:
 async def test_a_message_is_cancelled_by_a_marker(broker: Client, form: int) -> None:
     handle = await handle_of(broker)
     for _ in range(2):  # whether the message is there yet is not asked
-        answer = await broker.ask(RequestCode.RECALL_MESSAGE, recall_ext(handle), serialize_type=form)
+        answer = await broker.request(RequestCode.RECALL_MESSAGE, recall_ext(handle), serialize_type=form)
         assert code_and_remark(answer) == (0, NOT_SET)
         assert answer.header.ext == {"msgId": "U", "MSG_REGION": "DefaultRegion"}
     stored = records((await broker.pull("rmq_sys_wheel_timer")).body)
@@ -58,7 +58,7 @@ async def test_a_message_is_cancelled_by_a_marker(broker: Client, form: int) -> 
 
 
 async def test_refusals_tell_the_region_too(broker: Client) -> None:
-    answer = await broker.ask(RequestCode.RECALL_MESSAGE, recall_ext("%"))
+    answer = await broker.request(RequestCode.RECALL_MESSAGE, recall_ext("%"))
     assert code_and_remark(answer) == (604, "recall handle is invalid")
     assert answer.header.ext == {"MSG_REGION": "DefaultRegion"}
 
@@ -72,7 +72,7 @@ async def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         for size in (100_000, 5_000, 300):
             while (await client.send("T", bytes(size))).header.code == 0:
                 pass
-        answers = [await client.ask(RequestCode.RECALL_MESSAGE, recall_ext(handle)) for _ in range(3)]
+        answers = [await client.request(RequestCode.RECALL_MESSAGE, recall_ext(handle)) for _ in range(3)]
         assert code_and_remark(answers[-1]) == (1, "recall failed, execute error")
 
 
@@ -121,11 +121,11 @@ async def test_requests_of_a_client_of_5_5_0(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", [JSON, BINARY])
 async def test_how_far_the_timer_is(server: Server, broker: Client, form: int) -> None:
-    before = (await broker.ask(RequestCode.GET_TIMER_CHECK_POINT, serialize_type=form)).body
+    before = (await broker.request(RequestCode.GET_TIMER_CHECK_POINT, serialize_type=form)).body
     assert len(before) == CHECK_STRUCT.size == 56
     await broker.send("T", properties=MARKED)
     await server.pass_time(3, step=0.5)
-    answer = await broker.ask(RequestCode.GET_TIMER_CHECK_POINT, serialize_type=form)
+    answer = await broker.request(RequestCode.GET_TIMER_CHECK_POINT, serialize_type=form)
     assert code_and_remark(answer) == (0, None)
     read_time, log_end, queue_offset, master_offset, _, _, counter = CHECK_STRUCT.unpack(answer.body)
     assert (log_end, queue_offset, master_offset) == (52, 1, 1)
@@ -137,12 +137,12 @@ async def test_how_many_messages_of_each_topic_wait(server: Server, broker: Clie
     for _ in range(2):
         await broker.send("T", properties=MARKED)
     await server.pass_time(1, step=0.5)
-    answer = await broker.ask(RequestCode.GET_TIMER_METRICS)
+    answer = await broker.request(RequestCode.GET_TIMER_METRICS)
     assert code_and_remark(answer) == (0, None)
     told = loads(bytes(answer.body))
     assert told["timingCount"] == {"T": {"count": 2, "timeStamp": server.clock.now}}
     assert told["dataVersion"]["stateVersion"] == 0
-    table = loads(bytes((await broker.ask(RequestCode.GET_BROKER_RUNTIME_INFO)).body))["table"]
+    table = loads(bytes((await broker.request(RequestCode.GET_BROKER_RUNTIME_INFO)).body))["table"]
     assert (table["timerCongestNum"], table["timerOffsetBehind"]) == ("2", "0")
 
 
@@ -153,8 +153,8 @@ async def test_a_broker_without_a_timer(tmp_path: Path) -> None:
             (RequestCode.GET_TIMER_CHECK_POINT, "The checkpoint is null"),
             (RequestCode.GET_TIMER_METRICS, "The timer message store is null"),
         ):
-            assert code_and_remark(await client.ask(code)) == (1, remark)
-        assert (await client.ask(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
+            assert code_and_remark(await client.request(code)) == (1, remark)
+        assert (await client.request(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
 
 
 async def test_a_message_comes_at_its_millisecond_and_one_that_is_recalled_does_not(
@@ -163,7 +163,7 @@ async def test_a_message_comes_at_its_millisecond_and_one_that_is_recalled_does_
     handle = await handle_of(broker, properties_text(UNIQ_KEY="Gone", TIMER_DELIVER_MS=str(NOW + 2345)))
     for key in ("Stays", "Gone-too"):
         await broker.send("T", key.encode(), properties=properties_text(UNIQ_KEY=key, TIMER_DELAY_MS="2345"))
-    assert (await broker.ask(RequestCode.RECALL_MESSAGE, recall_ext(handle))).header.code == 0
+    assert (await broker.request(RequestCode.RECALL_MESSAGE, recall_ext(handle))).header.code == 0
     marker = properties_text(TIMER_DEL_UNIQKEY="Gone-too", TIMER_DELIVER_MS=str(NOW + 2345))
     assert (await broker.send("T", properties=marker)).header.code == 0
     await server.pass_time(2.344, step=0.1)
@@ -182,7 +182,7 @@ async def test_a_message_that_came_at_its_time_is_tried_again_like_any_other(ser
     assert "TIMER_OUT_MS" in properties
     # Given back, it waits for its level; sent to the retry topic by an older client, too; sent on, for nothing.
     ext = {"offset": str(delivered.physical_offset), "group": "G", "delayLevel": "3", "maxReconsumeTimes": "16"}
-    assert (await broker.ask(RequestCode.CONSUMER_SEND_MSG_BACK, ext)).header.code == 0
+    assert (await broker.request(RequestCode.CONSUMER_SEND_MSG_BACK, ext)).header.code == 0
     retried = f"{properties}\x02DELAY\x013"
     assert (await broker.send("%RETRY%G", b"again", properties=retried, reconsume_times=1)).header.code == 0
     assert (await broker.send("T", b"on", properties=properties)).header.code == 0

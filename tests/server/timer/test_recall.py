@@ -35,7 +35,7 @@ def recall(setup: Setup) -> Recall:
     return Recall(keys, broker, setup.topics, timers, setup.clock)
 
 
-def asked(
+def recall_header(
     time: int = NOW + 5000, key: str = "U", *, topic: str = "T", broker: str = "broker-a", **changes: str
 ) -> RecallMessageRequestHeader:
     handle = encode_recall_handle(topic, broker, time, key).decode()
@@ -43,7 +43,7 @@ def asked(
 
 
 def test_the_marker(recall: Recall) -> None:
-    draft = recall.marker(asked(), HOST)
+    draft = recall.marker(recall_header(), HOST)
     assert (draft.topic, draft.queue_id, bytes(draft.body), draft.born_host) == ("rmq_sys_wheel_timer", 0, b"0", HOST)
     assert (draft.unique_key, draft.keys, draft.tags_code) == ("U", None, string_hash("_RECALL_TAG_"))
     assert draft.properties.decode() == properties_text(
@@ -60,14 +60,14 @@ def test_the_marker(recall: Recall) -> None:
 
 
 def test_a_producer_without_a_group(recall: Recall) -> None:
-    handle = asked().recall_handle
+    handle = recall_header().recall_handle
     draft = recall.marker(RecallMessageRequestHeader(topic="T", recall_handle=handle), HOST)
     assert b"PGROUP" not in draft.properties
 
 
 @pytest.mark.parametrize("time", [NOW + 1, NOW + MOST - 1])
 def test_how_long_it_can_be_cancelled(recall: Recall, time: int) -> None:
-    assert recall.marker(asked(time), HOST).topic == "rmq_sys_wheel_timer"
+    assert recall.marker(recall_header(time), HOST).topic == "rmq_sys_wheel_timer"
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_how_long_it_can_be_cancelled(recall: Recall, time: int) -> None:
             17,
             "recall failed, the topic[N] not exist",
         ),
-        (asked(recall_handle="?"), RecallHandleInvalid, 604, "recall handle is invalid"),
-        (asked(topic="N", broker="b"), RecallRefused, 604, "recall failed, topic not match"),
-        (asked(NOW, broker="broker-b"), RecallRefused, 604, "recall failed, broker service not available"),
-        (asked(NOW), RecallRefused, 604, "recall failed, timestamp invalid"),
-        (asked(-1), RecallRefused, 604, "recall failed, timestamp invalid"),
-        (asked(NOW + MOST), RecallRefused, 604, "recall failed, timestamp invalid"),
+        (recall_header(recall_handle="?"), RecallHandleInvalid, 604, "recall handle is invalid"),
+        (recall_header(topic="N", broker="b"), RecallRefused, 604, "recall failed, topic not match"),
+        (recall_header(NOW, broker="broker-b"), RecallRefused, 604, "recall failed, broker service not available"),
+        (recall_header(NOW), RecallRefused, 604, "recall failed, timestamp invalid"),
+        (recall_header(-1), RecallRefused, 604, "recall failed, timestamp invalid"),
+        (recall_header(NOW + MOST), RecallRefused, 604, "recall failed, timestamp invalid"),
         (
-            asked(recall_handle=base64.urlsafe_b64encode(b"v1 T broker-a soon U").decode()),
+            recall_header(recall_handle=base64.urlsafe_b64encode(b"v1 T broker-a soon U").decode()),
             RecallRefused,
             604,
             "recall failed, timestamp invalid",
@@ -104,17 +104,17 @@ def test_refusals(
 def test_it_may_be_forbidden(setup: Setup, recall: Recall) -> None:
     setup.live.update({"recallMessageEnable": "false"})
     with pytest.raises(RecallForbidden, match=r"^recall failed, operation is forbidden$") as caught:
-        recall.marker(asked(topic="N"), HOST)
+        recall.marker(recall_header(topic="N"), HOST)
     assert response_code(caught.value) == 16
 
 
 def test_what_cannot_be_stored(setup: Setup, recall: Recall) -> None:
     with pytest.raises(PropertiesInvalid):
-        recall.marker(asked(key="U\x02DELAY\x011"), HOST)
-    for fields in (asked(key="\0"), asked(producer_group="x" * 32_700)):
+        recall.marker(recall_header(key="U\x02DELAY\x011"), HOST)
+    for fields in (recall_header(key="\0"), recall_header(producer_group="x" * 32_700)):
         with pytest.raises(RecallFailed, match=r"^recall failed, execute error$") as caught:
             recall.marker(fields, HOST)
         assert response_code(caught.value) == 1
     setup.live[TimerKeys].current = TimerKeys(timer_wheel_enable=False)
     with pytest.raises(RecallFailed):
-        recall.marker(asked(), HOST)
+        recall.marker(recall_header(), HOST)

@@ -107,7 +107,7 @@ def test_only_messages_of_the_topics_type_pass(accepted: str, found: str) -> Non
 
 
 async def make(client: Client, topic: str, attributes: str | None) -> Frame:
-    return await client.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(topic, attributes=attributes))
+    return await client.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(topic, attributes=attributes))
 
 
 async def send(client: Client, topic: str, kind: str, **options: Any) -> Frame:
@@ -143,7 +143,7 @@ async def test_every_message_of_a_batch_has_to_be_of_the_type(broker: Client) ->
             BatchItem(flag=0, body=b"x", properties=properties_text(**PROPERTIES[kind]).encode()) for kind in kinds
         ]
         ext = send_ext("Fifo", batch=True, properties="WAIT\x01true")
-        return await broker.ask(RequestCode.SEND_BATCH_MESSAGE, ext, encode_batch(items))
+        return await broker.request(RequestCode.SEND_BATCH_MESSAGE, ext, encode_batch(items))
 
     assert (await send_batch("FIFO", "FIFO")).header.code == 0
     assert code_and_remark(await send_batch("FIFO", "NORMAL")) == refusal("Fifo", "FIFO", "NORMAL")
@@ -180,7 +180,7 @@ async def test_a_bad_attribute_is_refused_and_changes_nothing(broker: Client) ->
         ResponseCode.SYSTEM_ERROR,
         "value is not in set: UNSPECIFIED, NORMAL, FIFO, DELAY, TRANSACTION, MIXED",
     )
-    topics = json.loads(bytes((await broker.ask(RequestCode.GET_ALL_TOPIC_CONFIG)).body))
+    topics = json.loads(bytes((await broker.request(RequestCode.GET_ALL_TOPIC_CONFIG)).body))
     assert "New" not in topics["topicConfigTable"]
 
 

@@ -139,7 +139,7 @@ class Setup:
         return [offset for offset, _ in self.state.undecided()]
 
     @property
-    def told(self) -> list[int | None]:
+    def committed_offsets(self) -> list[int | None]:
         """The offsets of both queues in the table."""
         return [self.offsets.query(GROUP, *HALF), self.offsets.query(GROUP, *OP)]
 

@@ -20,7 +20,7 @@ CAPTURE = golden.Capture("4.9.7", "transaction_check")
 QUESTIONS = [frame for frame in golden.frames(CAPTURE) if frame.row["code"] == 39]
 
 
-def asking(group: str = "w_pg_tx", *, store_host: bytes) -> tuple[BackCheckSender, FakePeer]:
+def sender_and_peer(group: str = "w_pg_tx", *, store_host: bytes) -> tuple[BackCheckSender, FakePeer]:
     clients = ClientGroups(lambda _: False)
     peer = FakePeer()
     clients.register_producer(peer, "id", group, language="JAVA", version=407)
@@ -34,7 +34,7 @@ async def test_a_question_is_apaches(question: golden.GoldenFrame) -> None:
     asked = decode_record(body)
     properties = decode_properties(asked.properties.decode())
     half = stored_message(memoryview(body))._replace(properties=b"", queue_id=0, topic="RMQ_SYS_TRANS_HALF_TOPIC")
-    service, peer = asking(store_host=encode_host(*asked.store_host))
+    service, peer = sender_and_peer(store_host=encode_host(*asked.store_host))
     service.send(half, (asked.physical_offset, asked.queue_offset), {**properties, "WAIT": "true"}, RoundReport())
     ((code, ext),) = peer.pushed
     assert (code, ext) == (39, decode_header(frame.header, frame.serialize_type).ext)
@@ -52,7 +52,7 @@ QUEUE = {"REAL_TOPIC": "T", "REAL_QID": "1"}
 @pytest.mark.parametrize("properties", [QUEUE, {"PGROUP": "other", **QUEUE}, {"PGROUP": "w_pg_tx"}])
 async def test_nobody_is_asked_without_a_group_a_producer_or_a_queue(properties: dict[str, str]) -> None:
     report = RoundReport()
-    service, peer = asking(store_host=encode_host("127.0.0.1", 1))
+    service, peer = sender_and_peer(store_host=encode_host("127.0.0.1", 1))
     service.send(stored_message(memoryview(HALF)), (0, 0), properties, report)
     assert peer.pushed == []
     assert (report.unasked.total(), report.asked) == (1, 0)
@@ -60,7 +60,7 @@ async def test_nobody_is_asked_without_a_group_a_producer_or_a_queue(properties:
 
 async def test_a_question_without_a_key() -> None:
     report = RoundReport()
-    service, peer = asking(store_host=encode_host("127.0.0.1", 1))
+    service, peer = sender_and_peer(store_host=encode_host("127.0.0.1", 1))
     service.send(stored_message(memoryview(HALF)), (7, 3), {"PGROUP": "w_pg_tx", **QUEUE}, report)
     assert peer.pushed[0][1] == {
         "commitLogOffset": "7",
@@ -72,7 +72,7 @@ async def test_a_question_without_a_key() -> None:
 
 async def test_a_question_that_fits_no_record_is_not_asked() -> None:
     report = RoundReport()
-    service, peer = asking(store_host=encode_host("127.0.0.1", 1))
+    service, peer = sender_and_peer(store_host=encode_host("127.0.0.1", 1))
     properties = {"PGROUP": "w_pg_tx", "REAL_TOPIC": "t" * 200, "REAL_QID": "1"}
     service.send(stored_message(memoryview(HALF)), (0, 0), properties, report)
     assert peer.pushed == []

@@ -252,7 +252,7 @@ async def test_outcomes_are_counted_as_stored(
     monkeypatch.setattr(Metrics, "stored", lambda _self, messages, _size: counted.append(messages))
     await broker.write(b"".join(broker.frame(END, end(half)) for half in halves))
     await broker.arrived()
-    await broker.ask(END, end(await prepared(broker, 9), ROLLBACK), serialize_type=BINARY)
+    await broker.request(END, end(await prepared(broker, 9), ROLLBACK), serialize_type=BINARY)
     assert counted == [8, 1, 1]
 
 
@@ -288,5 +288,5 @@ async def test_decisions_behind_a_slow_append_are_refused(
         (guard,) = guards
         for busy, code in ((True, ResponseCode.SYSTEM_BUSY), (False, ResponseCode.SUCCESS)):
             guard.is_busy = busy
-            assert (await client.ask(END, end(half), serialize_type=way)).header.code == code
+            assert (await client.request(END, end(half), serialize_type=way)).header.code == code
         assert len(records((await client.pull("T")).body)) == 1

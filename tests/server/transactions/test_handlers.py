@@ -90,12 +90,12 @@ async def test_without_a_unique_key_there_is_no_transaction_id(broker: Client) -
 
 async def test_one_way_and_other_decisions(broker: Client) -> None:
     sent = [await send_half(broker, b"%d" % number) for number in range(4)]
-    await broker.tell(RequestCode.END_TRANSACTION, end_ext(sent[2]))
-    await broker.tell(RequestCode.END_TRANSACTION, end_ext(sent[0], ROLLBACK))
-    await broker.tell(RequestCode.END_TRANSACTION, end_ext(sent[1], 0))
-    answer = await broker.ask(RequestCode.END_TRANSACTION, end_ext(sent[1], producer_group="Q"))
+    await broker.send_oneway(RequestCode.END_TRANSACTION, end_ext(sent[2]))
+    await broker.send_oneway(RequestCode.END_TRANSACTION, end_ext(sent[0], ROLLBACK))
+    await broker.send_oneway(RequestCode.END_TRANSACTION, end_ext(sent[1], 0))
+    answer = await broker.request(RequestCode.END_TRANSACTION, end_ext(sent[1], producer_group="Q"))
     assert code_and_remark(answer) == (1, "The producer group wrong")
-    answer = await broker.ask(RequestCode.END_TRANSACTION, end_ext(sent[1]))
+    answer = await broker.request(RequestCode.END_TRANSACTION, end_ext(sent[1]))
     assert (answer.header.code, answer.header.ext) == (0, None)
     assert await bodies(broker) == [b"2", b"1"]
 
@@ -104,7 +104,7 @@ async def test_a_commit_wakes_a_consumer_that_waits(server: Server, broker: Clie
     sent = await send_half(broker)
     waiting = server.broker()
     await waiting.hold("T", queue_id=1)
-    await broker.tell(RequestCode.END_TRANSACTION, end_ext(sent))
+    await broker.send_oneway(RequestCode.END_TRANSACTION, end_ext(sent))
     (answer,) = await waiting.arrived()
     assert [message.body for message in records(answer.body)] == [b"half"]
 
@@ -122,7 +122,7 @@ async def test_a_producer_is_asked_and_its_answer_counts(server: Server, broker:
     ext = question.header.ext
     assert ext is not None
     answer = {"queueOffset": ext["tranStateTableOffset"], "msgId": ext["offsetMsgId"]}
-    await producer.tell(RequestCode.END_TRANSACTION, end_ext(answer, from_transaction_check=True))
+    await producer.send_oneway(RequestCode.END_TRANSACTION, end_ext(answer, from_transaction_check=True))
     await settle()
     assert await bodies(broker) == [b"half"]
 
@@ -136,7 +136,7 @@ async def test_what_waits_at_a_stop_is_asked_about_after_the_start(tmp_path: Pat
         await server.pass_time(7, step=1)
         await producer.arrived()
         assert producer.pushes
-        await producer.tell(RequestCode.END_TRANSACTION, end_ext(sent))
+        await producer.send_oneway(RequestCode.END_TRANSACTION, end_ext(sent))
         assert await bodies(producer) == [b"half"]
 
 
@@ -145,17 +145,19 @@ async def test_transactions_may_be_refused(server: Server, broker: Client) -> No
     text = properties_text(TRAN_MSG="true", PGROUP="P")
     assert code_and_remark(await broker.send("T", properties=text)) == (16, FORBIDDEN)
     ext = send_ext("T", properties=text, batch=True)
-    answer = await broker.ask(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"a"]))
+    answer = await broker.request(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"a"]))
     assert code_and_remark(answer) == (16, FORBIDDEN)
     assert server.config.transactions.reject_transaction_message is False
 
 
 async def test_a_batch_has_no_transaction(broker: Client) -> None:
     ext = send_ext("T", properties=properties_text(TRAN_MSG="true", PGROUP="P"), batch=True)
-    answer = await broker.ask(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"a", b"b"]))
+    answer = await broker.request(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"a", b"b"]))
     assert code_and_remark(answer) == (13, "property TRAN_MSG: a batch has no transaction")
     ext = send_ext("T", properties="", batch=True)
-    answer = await broker.ask(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"a"], properties_text(TRAN_MSG="true")))
+    answer = await broker.request(
+        RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"a"], properties_text(TRAN_MSG="true"))
+    )
     assert code_and_remark(answer) == (13, "a batch takes no delayed or transactional messages")
 
 
@@ -174,7 +176,7 @@ async def test_the_delay_of_a_transaction_is_cleared(broker: Client, delay: dict
     """Producers of 4.x drop a delay level themselves."""
     sent = await send_half(broker, named=delay)
     assert "recallHandle" not in sent
-    await broker.tell(RequestCode.END_TRANSACTION, end_ext(sent))
+    await broker.send_oneway(RequestCode.END_TRANSACTION, end_ext(sent))
     (delivered,) = records((await broker.pull("T", queue_id=1)).body)
     assert delivered.body == b"half"
     assert delay.keys().isdisjoint(decode_properties(delivered.properties.decode()))
@@ -194,10 +196,10 @@ async def test_an_undecided_message_outlives_its_file(tmp_path: Path) -> None:
         await server.pass_time(3600, step=300)
         later = server.broker()
         first = RequestCode.GET_MIN_OFFSET, {"topic": "T", "queueId": "0"}
-        assert (await later.ask(*first)).header.ext == {"offset": "0"}
-        assert (await later.ask(RequestCode.DELETE_EXPIRED_COMMITLOG)).header.code == 0
+        assert (await later.request(*first)).header.ext == {"offset": "0"}
+        assert (await later.request(RequestCode.DELETE_EXPIRED_COMMITLOG)).header.code == 0
         await server.pass_time(90, step=1)
-        assert (await later.ask(*first)).header.ext != {"offset": "0"}
+        assert (await later.request(*first)).header.ext != {"offset": "0"}
         await server.pass_time(600, step=60)
         assert await bodies(server.broker(), "TRANS_CHECK_MAX_TIME_TOPIC", 0) == [b"undecided"]
 

@@ -28,14 +28,14 @@ def leave_copy(setup: Setup) -> None:
     setup.store.append([half.draft(*HALF, half.decoded_properties() | {"TRANSACTION_CHECK_TIMES": "1"})])
 
 
-def leave_given_up(setup: Setup) -> None:
+def leave_moved_copy(setup: Setup) -> None:
     half = setup.messages(HALF)[-1]
     setup.store.append([half.draft(*GAVE_UP, half.decoded_properties())])
 
 
 @pytest.mark.parametrize(
     ("leave", "delivered", "undecided"),
-    [(leave_commit, [b"one"], [0]), (leave_copy, [], [0, 2]), (leave_given_up, [], [0])],
+    [(leave_commit, [b"one"], [0]), (leave_copy, [], [0, 2]), (leave_moved_copy, [], [0])],
 )
 @pytest.mark.parametrize("again", [False, True])
 def test_an_outcome_at_the_end_of_the_log_gets_its_note(

@@ -16,7 +16,7 @@ def named(offset: int) -> str:
     return offset_message_id(HOST, offset)
 
 
-async def given_up(setup: Setup) -> str:
+async def moved_to_max_time_topic(setup: Setup) -> str:
     """A half message that nobody decided; its id in TRANS_CHECK_MAX_TIME_TOPIC."""
     setup.send(body=b"one", TRANSACTION_CHECK_TIMES="15")
     setup.clock.now += 3_600_000
@@ -28,7 +28,7 @@ async def given_up(setup: Setup) -> str:
 
 @pytest.mark.parametrize("restart", [False, True])
 async def test_it_is_undecided_again_and_can_be_committed(setup: Setup, restart: bool) -> None:
-    setup.transactions.resuming.resume(await given_up(setup))
+    setup.transactions.resuming.resume(await moved_to_max_time_topic(setup))
     if restart:
         setup.reopen()
         list(setup.state.undecided())
@@ -54,7 +54,7 @@ async def test_the_first_place_decides_it_too(setup: Setup) -> None:
 
 
 async def test_only_half_messages_are_put_back(setup: Setup) -> None:
-    message_id = await given_up(setup)
+    message_id = await moved_to_max_time_topic(setup)
     for wrong in ("", "no id", message_id[:-4] + "FFFF", named(1)):
         with pytest.raises(CheckNotResumed, match="is not the id of a half message"):
             setup.transactions.resuming.resume(wrong)
@@ -65,6 +65,6 @@ async def test_only_half_messages_are_put_back(setup: Setup) -> None:
 
 
 async def test_the_answer(broker: Client) -> None:
-    answer = await broker.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, {"msgId": "x"})
+    answer = await broker.request(RequestCode.RESUME_CHECK_HALF_MESSAGE, {"msgId": "x"})
     text = "Put message back to RMQ_SYS_TRANS_HALF_TOPIC failed: x is not the id of a half message"
     assert code_and_remark(answer) == (1, text)

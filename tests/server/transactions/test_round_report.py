@@ -9,7 +9,7 @@ import pytest
 from rocketwire.server.transactions.round_report import RoundReport
 
 
-def told(report: RoundReport, caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
+def logged(report: RoundReport, caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
     caplog.clear()
     caplog.set_level("INFO")
     report.log_summary()
@@ -26,4 +26,4 @@ def test_all_that_is_counted_stands_in_one_line(caplog: pytest.LogCaptureFixture
         "3 are gone from the log, undecided; 4 cannot be checked; 6 are too long to ask about, of producer group Q (6)"
         "; 5 have no producer here to be asked, of producer group P (5); 1 were asked about"
     )
-    assert told(report, caplog) == [(logging.WARNING, line)]
+    assert logged(report, caplog) == [(logging.WARNING, line)]

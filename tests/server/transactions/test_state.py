@@ -23,15 +23,15 @@ def test_offsets_are_told_when_the_disk_has_what_they_rest_on(setup: Setup) -> N
     setup.decide(places[2])
     setup.state.note_progress()
     setup.state.note_progress()
-    assert setup.told == [None, None]
+    assert setup.committed_offsets == [None, None]
     setup.flush()
     setup.decide(places[1], ROLLBACK)
     setup.state.note_progress()
-    assert setup.told == [1, 1]
+    assert setup.committed_offsets == [1, 1]
     setup.state.note_progress()
     setup.flush()
     setup.state.note_progress()
-    assert setup.told == [3, 3]
+    assert setup.committed_offsets == [3, 3]
     setup.state.note_progress()
     assert setup.undecided == []
 
@@ -41,7 +41,7 @@ def test_an_op_message_is_over_when_all_before_its_half_message_is(setup: Setup)
     for number in (2, 0):
         setup.decide(places[number])
     setup.save_progress()
-    assert setup.told == [1, 0]
+    assert setup.committed_offsets == [1, 0]
 
 
 def test_a_start_reads_what_was_decided(setup: Setup) -> None:
@@ -61,7 +61,7 @@ def test_a_queue_that_lost_its_end_takes_new_half_messages(tmp_path: Path) -> No
     setup.offsets.commit(GROUP, *HALF, 100)
     setup.offsets.commit(GROUP, *OP, 100)
     setup.reopen()
-    assert setup.told == [1, 0]
+    assert setup.committed_offsets == [1, 0]
     place = setup.send("new", b"new")
     kill(setup.store)
     setup.open()
@@ -114,7 +114,7 @@ def test_a_damaged_op_message_leaves_its_half_message_undecided(setup: Setup) ->
     setup.state = TransactionState(setup.store, setup.offsets)
     assert setup.undecided == [1]
     setup.save_progress()
-    assert setup.told == [1, 2]
+    assert setup.committed_offsets == [1, 2]
 
 
 def test_damaged_op_messages_and_those_of_nothing_are_over(setup: Setup) -> None:
@@ -127,7 +127,7 @@ def test_damaged_op_messages_and_those_of_nothing_are_over(setup: Setup) -> None
     setup.reopen()
     assert setup.undecided == [1]
     setup.save_progress()
-    assert setup.told == [1, 5]
+    assert setup.committed_offsets == [1, 5]
 
 
 def test_a_damaged_record_is_passed_over(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
@@ -168,7 +168,7 @@ def test_decisions_in_any_order(
         assert setup.state.next_undecided(0) == min(left, default=None)
     assert setup.bodies() == [b"%d" % number for number in order]
     setup.save_progress()
-    assert setup.told == [12, 12]
+    assert setup.committed_offsets == [12, 12]
     setup.close()
 
 
@@ -179,4 +179,4 @@ def test_the_note_of_ops_that_are_over_is_cut(setup: Setup, monkeypatch: pytest.
         setup.flush()
         setup.state.note_progress()
     assert len(setup.state._ops) < 5
-    assert setup.told == [19, 19]
+    assert setup.committed_offsets == [19, 19]

@@ -21,13 +21,13 @@ from tests.server.harness import Client, Clock, free_port, run_inline, serving, 
 
 async def brokers(client: Client) -> set[str]:
     await settle()
-    answer = await client.ask(RequestCode.GET_BROKER_CLUSTER_INFO)
+    answer = await client.request(RequestCode.GET_BROKER_CLUSTER_INFO)
     return set(decode_body(ClusterInfo, answer.body).broker_addr_table)
 
 
 async def route(client: Client, topic: str) -> TopicRouteData | None:
     await settle()  # until brokers have told what changed
-    answer = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
+    answer = await client.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
     return None if answer.header.code == ResponseCode.TOPIC_NOT_EXIST else decode_body(TopicRouteData, answer.body)
 
 
@@ -77,7 +77,7 @@ async def test_a_broker_alone_is_in_the_routes_of_name_servers_elsewhere(tmp_pat
                 assert found is not None
                 assert {(each.broker_name, each.write_queue_nums) for each in found.queue_datas} == {("a", 3), ("b", 2)}
             assert await brokers(one) == await brokers(two) == {"a"}
-            config = await broker.ask(RequestCode.GET_BROKER_CONFIG)
+            config = await broker.request(RequestCode.GET_BROKER_CONFIG)
             assert f"namesrvAddr={first.address};{second.address}" in bytes(config.body).decode()
         assert await brokers(one) == set()
 
@@ -127,7 +127,7 @@ async def test_the_brokers_permission_is_told(tmp_path: Path) -> None:
     ):
         broker = server.broker()
         await broker.create_topic("T", 1)
-        await broker.ask(RequestCode.UPDATE_BROKER_CONFIG, body=b"brokerPermission=4")
+        await broker.request(RequestCode.UPDATE_BROKER_CONFIG, body=b"brokerPermission=4")
         await server.pass_time(31)
         found = await route(there, "T")
         assert found is not None
@@ -138,10 +138,10 @@ async def test_a_name_server_alone_keeps_values_in_a_folder_that_it_makes(tmp_pa
     alone = NameServer(tmp_path / "not" / "there")
     value = {"namespace": "N", "key": "k", "value": "v"}
     async with alone.running() as names:
-        answer = await names.ask(RequestCode.PUT_KV_CONFIG, value)
+        answer = await names.request(RequestCode.PUT_KV_CONFIG, value)
         assert answer.header.code == ResponseCode.SUCCESS, answer.header.remark
     async with alone.running() as names:
-        answer = await names.ask(RequestCode.GET_KV_CONFIG, value)
+        answer = await names.request(RequestCode.GET_KV_CONFIG, value)
         assert answer.header.ext == {"value": "v"}
 
 
@@ -156,11 +156,11 @@ async def test_a_topic_is_answered_once_the_name_servers_know_it(tmp_path: Path)
                 topic = f"T{number}"
                 await broker.create_topic(topic, 1)
                 for client in (one, two):
-                    answer = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
+                    answer = await client.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
                     assert answer.header.code == ResponseCode.SUCCESS
             body = encode_body(CreateTopicListRequestBody(topic_config_list=(TopicConfig(topic_name="L"),)))
-            assert (await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, body=body)).header.code == 0
-            answer = await two.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "L"})
+            assert (await broker.request(RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, body=body)).header.code == 0
+            answer = await two.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "L"})
             assert answer.header.code == ResponseCode.SUCCESS
 
 

@@ -66,7 +66,7 @@ async def guarded(folder: Path, **settings: Any) -> AsyncIterator[Server]:
     file.write_text(ACCOUNTS)
     async with serving(folder / "store", acl_enable=True, acl_file=str(file), **settings) as server:
         topic = as_admin(topic_ext("T", attributes="+message.type=MIXED"))
-        made = await server.broker().ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic)
+        made = await server.broker().request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic)
         assert made.header.code == 0
         yield server
 

@@ -86,7 +86,7 @@ def _varint(number: int) -> bytes:
     return bytes([*found, number])
 
 
-async def asked(sdk: Sdk, case: Case) -> Incoming:
+async def outcome_of(sdk: Sdk, case: Case) -> Incoming:
     """What comes of a request; of a stream of messages, once it is over or has an answer."""
     streaming = METHODS[case.path].streams_requests or METHODS[case.path].streams_responses
     stream = sdk.open(case.path)

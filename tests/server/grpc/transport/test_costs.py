@@ -16,7 +16,7 @@ from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.times import put_duration
 from tests.server.grpc.sdk import DIALLED, SERVICE, Sdk, message, topic
 from tests.server.grpc.test_access import signed
-from tests.server.grpc.transport.bounding import Case, LongestStep, asked
+from tests.server.grpc.transport.bounding import Case, LongestStep, outcome_of
 from tests.server.grpc.transport.test_request_bounds import KINDS, MOST_SECONDS, listening
 from tests.server.harness import NOW, Server
 from tests.slowness import within
@@ -153,7 +153,7 @@ async def longest_steps(kind: str, folder: Path) -> dict[str, float]:
             with Sdk(address, name, headers=headers) as sdk, LongestStep() as longest:
                 await sdk.call("Heartbeat", s.HeartbeatRequest())
                 longest.seconds = 0.0
-                await asked(sdk, case)
+                await outcome_of(sdk, case)
                 found[name] = longest.seconds
         for name, payload in (("AckMessage", b"\x1a\0" * 1024), ("Telemetry", TELEMETRY)):
             with Sdk(address, "many", headers=headers) as sdk, LongestStep() as longest:

@@ -19,7 +19,7 @@ from rocketwire.wire.grpc.methods import ANONYMOUS, METHODS
 from rocketwire.wire.grpc.queue_lists import varint
 from tests.server.grpc.sdk import SERVICE, Incoming, Sdk, receive_request
 from tests.server.grpc.test_access import ACCOUNTS, signed
-from tests.server.grpc.transport.bounding import Case, LongestStep, asked, cases
+from tests.server.grpc.transport.bounding import Case, LongestStep, cases, outcome_of
 from tests.server.harness import Server, serving, settle
 from tests.server.proxy.proxied import proxying
 from tests.slowness import within
@@ -65,7 +65,7 @@ async def test_the_largest_request_is_served_and_the_next_is_refused(kind: str, 
             for path in METHODS:
                 for case in cases(path):
                     longest.seconds = 0.0
-                    found = await asked(sdk, case)
+                    found = await outcome_of(sdk, case)
                     assert found.over or found.data
                     served = path in SERVED or case.what == "bytes"
                     assert is_refused(case, found) == (case.refused and served), (case[:2], case.length, found.headers)
@@ -131,7 +131,7 @@ async def test_a_request_without_an_account_is_not_read(kind: str, headers: dict
         with Sdk(address, headers=headers) as sdk:
             for path in sorted(set(METHODS) - ANONYMOUS):
                 for payload in (b"\x1a\0" * 2000, b"\xff\xff"):
-                    found = await asked(sdk, Case(path, "entries", payload, len(payload), refused=True))
+                    found = await outcome_of(sdk, Case(path, "entries", payload, len(payload), refused=True))
                     (response,) = found.messages(METHODS[path].response)[:1] or [None]
                     said = found.headers.get("grpc-message", "") if response is None else response.status.message
                     assert "AclException" in said or "unknown method" in said, (path, found.headers)

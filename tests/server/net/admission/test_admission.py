@@ -87,7 +87,7 @@ async def test_the_first_request_of_a_refused_connection_is_answered(tmp_path: P
         broker, name_server = server.broker(), server.name_server()
         await settle()
         for late in (server.broker(), server.name_server()):
-            answer = await late.ask(RequestCode.GET_BROKER_CLUSTER_INFO)
+            answer = await late.request(RequestCode.GET_BROKER_CLUSTER_INFO)
             assert code_and_remark(answer) == (2, TEXT + "maxConnectionsPerAddress=2")
             late.sock.shutdown(1)
             assert await late.ended()
@@ -95,9 +95,9 @@ async def test_the_first_request_of_a_refused_connection_is_answered(tmp_path: P
         await settle()
         welcome = server.broker()
         assert (await welcome.set_config(maxConnectionsPerAddress=3)).header.code == 0
-        assert (await server.name_server().ask(RequestCode.GET_BROKER_CLUSTER_INFO)).header.code == 0
-        assert (await server.name_server().ask(RequestCode.GET_BROKER_CLUSTER_INFO)).header.code == 2
-        assert (await broker.ask(RequestCode.GET_BROKER_CONFIG)).header.code == 0
+        assert (await server.name_server().request(RequestCode.GET_BROKER_CLUSTER_INFO)).header.code == 0
+        assert (await server.name_server().request(RequestCode.GET_BROKER_CLUSTER_INFO)).header.code == 2
+        assert (await broker.request(RequestCode.GET_BROKER_CONFIG)).header.code == 0
 
 
 @pytest.mark.usefixtures("driver")
@@ -115,7 +115,7 @@ async def test_silence_is_as_long_as_the_configuration_says(tmp_path: Path) -> N
         await server.pass_time(20)
         assert await lively.ended()
         again: Client = server.broker()
-        assert (await again.ask(RequestCode.GET_BROKER_CONFIG)).header.code == 0
+        assert (await again.request(RequestCode.GET_BROKER_CONFIG)).header.code == 0
 
 
 def test_the_connections_of_a_second_begin_at_once_and_further_ones_at_the_rate() -> None:

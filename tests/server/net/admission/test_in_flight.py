@@ -298,7 +298,7 @@ async def test_the_longest_frame_is_that_of_the_start(tmp_path: Path) -> None:
         client = server.broker()
         for changed, size, code in ((64, 100 * KIB, 0), (256, 100 * KIB, 0), (256, 200 * KIB, 13)):
             body = f"maxInFlightBytesPerConnection={changed * KIB}".encode()
-            assert (await client.ask(RequestCode.UPDATE_BROKER_CONFIG, body=body)).header.code == 0
+            assert (await client.request(RequestCode.UPDATE_BROKER_CONFIG, body=body)).header.code == 0
             assert (await client.send("T", bytes(size))).header.code == code
 
 

@@ -132,7 +132,7 @@ async def refused(client: TlsClient) -> bool:
     try:
         await client.shake_hands()
         await settle()
-        await client.ask(9999)
+        await client.request(9999)
     except (OSError, AssertionError):
         return True
     return False

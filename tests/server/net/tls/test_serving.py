@@ -58,7 +58,7 @@ async def test_both_kinds_of_clients_are_served_on_the_same_port(
 async def test_the_name_server_speaks_it_too(server: Server) -> None:
     client = TlsClient(server.name_server_address)
     server.adopt(client)
-    answer = await client.ask(RequestCode.GET_BROKER_CLUSTER_INFO)
+    answer = await client.request(RequestCode.GET_BROKER_CLUSTER_INFO)
     assert b"broker-a" in answer.body
 
 
@@ -111,7 +111,7 @@ async def test_enforcing_waits_for_a_first_byte_as_long_as_for_any(tmp_path: Pat
 
 async def test_only_a_connections_first_bytes_begin_tls(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     client = server.broker()
-    assert (await client.ask(9999)).header.code == 3
+    assert (await client.request(9999)).header.code == 3
     await client.write(b"\x16\x03\x01\x02\0\x01\0\x01")
     assert await client.ended()
     (line,) = warnings(caplog)
@@ -553,7 +553,7 @@ async def test_other_clients_are_closed_with_an_alert(
     async with serving(tmp_path / "store", **configured(files)) as server:
         client = secured(server, context)
         with pytest.raises(ssl.SSLError, match="alert"):
-            await client.ask(RequestCode.GET_BROKER_CONFIG)
+            await client.request(RequestCode.GET_BROKER_CONFIG)
         await settle()
         (line,) = warnings(caplog)
         assert line.startswith(f"closing {client.local}: TLS: {reason}")

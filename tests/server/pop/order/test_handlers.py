@@ -25,7 +25,7 @@ async def filled(broker: Client) -> Client:
 
 async def consumed(client: Client) -> str | None:
     ext = {"consumerGroup": "G", "topic": "T", "queueId": "0", "setZeroIfNotFound": "false"}
-    answer = await client.ask(RequestCode.QUERY_CONSUMER_OFFSET, ext)
+    answer = await client.request(RequestCode.QUERY_CONSUMER_OFFSET, ext)
     return (answer.header.ext or {}).get("offset")
 
 
@@ -112,7 +112,7 @@ async def test_what_was_not_popped_is_not_acknowledged(filled: Client) -> None:
 async def test_nobody_is_notified_of_a_queue_that_gives_nothing(filled: Client) -> None:
     async def has_message(attempt: str | None) -> bool:
         ext = notification_ext(order=True, attempt_id=attempt)
-        answer = await filled.ask(RequestCode.NOTIFICATION, ext)
+        answer = await filled.request(RequestCode.NOTIFICATION, ext)
         return decode_ext(NotificationResponseHeader, answer.header.ext).has_msg
 
     assert await has_message(None)
@@ -138,7 +138,7 @@ async def test_what_is_out_is_known_after_a_restart(tmp_path: Path) -> None:
 
 async def test_a_new_topic_of_the_same_name_gives_messages(filled: Client, server: Server) -> None:
     await pop(filled, order=True)
-    await filled.ask(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": "T"})
+    await filled.request(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": "T"})
     await settle()
     await filled.create_topic("T", 1)
     await filled.send("T", b"new")

@@ -11,7 +11,7 @@ import pytest
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
-from tests.server.clients.test_online_handlers import TOLD, asked, join
+from tests.server.clients.test_online_handlers import TOLD, join, pushed
 from tests.server.grpc.consuming.test_receiving import SOON, messages
 from tests.server.grpc.sdk import Sdk, consumer_settings, create_group, receive_request
 from tests.server.harness import Client, Server, serving, serving_topic
@@ -33,7 +33,7 @@ async def filled(broker: Client) -> Client:
 async def reset(client: Client, timestamp: int = 0, **changes: str) -> int:
     """Set G to a time in T, as a 4.x tool does; the code of the answer."""
     ext = {"topic": "T", "group": "G", "timestamp": str(timestamp), "isForce": "true", **changes}
-    return (await client.ask(RESET, ext)).header.code
+    return (await client.request(RESET, ext)).header.code
 
 
 async def to_offset(client: Client, offset: int) -> int:
@@ -44,12 +44,12 @@ async def to_offset(client: Client, offset: int) -> int:
 async def commit(client: Client, offset: int) -> None:
     """Commit an offset of G in the queue, as its members do that pull, and old tools."""
     ext = {"consumerGroup": "G", "topic": "T", "queueId": "0", "commitOffset": str(offset)}
-    assert (await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext)).header.code == 0
+    assert (await client.request(RequestCode.UPDATE_CONSUMER_OFFSET, ext)).header.code == 0
 
 
 async def consumed(client: Client) -> str | None:
     ext = {"consumerGroup": "G", "topic": "T", "queueId": "0", "setZeroIfNotFound": "false"}
-    return ((await client.ask(RequestCode.QUERY_CONSUMER_OFFSET, ext)).header.ext or {}).get("offset")
+    return ((await client.request(RequestCode.QUERY_CONSUMER_OFFSET, ext)).header.ext or {}).get("offset")
 
 
 async def until_nothing_comes(server: Server, client: Client, **changes: Any) -> list[bytes]:
@@ -214,7 +214,7 @@ async def test_a_mixed_group_is_told_and_reset(filled: Client, server: Server) -
     await join(puller, "puller")
     await pop(filled)
     assert await reset(filled) == 0
-    (told,) = await asked(puller, TOLD)
+    (told,) = await pushed(puller, TOLD)
     assert told.header.ext == {"topic": "T", "group": "G", "timestamp": "0", "isForce": "false"}
     assert await consumed(filled) == "0"
 
