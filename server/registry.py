@@ -1,4 +1,4 @@
-"""Every request code served, listed openly.
+"""The list of all families of handlers, and so of every request code served.
 
 A room's `family` has its request codes; called with services it gives what a server serves. The table of
 docs/request-codes.md is made from `FAMILIES`. Handlers are given no more than the services that they touch.

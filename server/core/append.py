@@ -35,9 +35,9 @@ class Append(msgspec.Struct, frozen=True, gc=False):
         answer: How it is answered.
         wait: Whether its answer waits for the disk under SYNC_FLUSH.
         size: Bytes that it stores and did not bring, such as the body of a message that is stored again.
-        decides: What it decides, as numbers. Of one read a second request that decides the same is handled again once
-            the first is stored.
-        stored: Called when its messages are appended, before its answer.
+        conflict_keys: What it decides, as numbers. Of one read a second request that decides the same is handled again
+            once the first is stored.
+        on_stored: Called when its messages are appended, before its answer.
     """
 
     drafts: Sequence[Draft]
