@@ -1,8 +1,8 @@
 """One connection to a name server or broker.
 
 `send` sends a request, `answer` waits for its answer, `ask` does both. Several requests may be in flight, and their
-answers are taken in any order. Other frames from the peer (requests of its own, late answers) are skipped. Every wait
-ends after the connection's time-out.
+answers are taken in any order; late answers are dropped. `peer_request` gives a request of the peer. Every wait ends
+after the connection's time-out, unless it has its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Self, TypeAlias
 
-from rocketwire.remoting.core.session import ClientRequest, ClientSession, Response, ResponseReceived
+from rocketwire.remoting.core.session import ClientRequest, ClientSession, RequestReceived, Response
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.errors import NotReached, reason, refusal
 from rocketwire.wire.addresses import Address
@@ -29,8 +29,8 @@ WaitContext: TypeAlias = Callable[[str], contextlib.AbstractContextManager[None]
 """Is given what is waited for, in words, and is entered during the wait."""
 _READ: Final = 1 << 18
 _AT_ONCE: Final = 64
-
-
+_MOST_PEER_REQUESTS: Final = 1024
+"""So many requests of the peer, the last ones, are kept: few connections ever read them."""
 _UNWATCHED: Final = contextlib.nullcontext()
 
 
@@ -73,6 +73,7 @@ class BlockingConnection:
         self._waiting = f"waiting for an answer of {self.what}"
         self._session = ClientSession(credentials=credentials)
         self._answers: dict[int, Response | None] = {}  # of all requests whose answer is wanted
+        self._peer_requests: deque[RequestReceived] = deque(maxlen=_MOST_PEER_REQUESTS)
         with during(f"connecting to {self.what}"):
             self._socket = connected_socket(self.what, address, timeout, tls)
 
@@ -111,14 +112,25 @@ class BlockingConnection:
     def send(self, code: RequestCode, fields: WireHeader | None = None, body: bytes = b"") -> int:
         """Send a request and return its opaque, for `answer`."""
         opaque, data = self._session.request(ClientRequest(code, fields, body))
+        self.send_frame(data, opaque)
+        return opaque
+
+    def send_frame(self, data: bytes, opaque: int | None) -> None:
+        """Send a frame that was written elsewhere; `opaque` of a request whose answer is wanted, for `answer`."""
+        if opaque is not None:
+            self._answers[opaque] = None
         try:
             self._socket.settimeout(self._timeout)
             with self._during(self._waiting):
                 self._socket.sendall(data)
         except OSError as error:
             raise NotReached(self.what, f"the connection failed: {reason(error)}") from error
-        self._answers[opaque] = None
-        return opaque
+
+    def end_sending(self) -> None:
+        """Send no more; with TLS, which cannot end one direction, nothing happens."""
+        if not isinstance(self._socket, ssl.SSLSocket):
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_WR)
 
     def ask_all(
         self,
@@ -146,49 +158,53 @@ class BlockingConnection:
             raise refusal(self.what, answer.code, answer.remark)
         return answer
 
-    def answer(self, opaque: int) -> Response:
+    def answer(self, opaque: int, seconds: float | None = None) -> Response:
         """Wait for the answer to a request that was sent; each is taken once.
+
+        Args:
+            opaque: The request's.
+            seconds: How long to wait; None: the connection's time-out.
 
         Raises:
             KeyError: it was taken before, or given up.
         """
-        until = time.monotonic() + self._timeout
+        seconds = self._timeout if seconds is None else seconds
+        until = time.monotonic() + seconds
         try:
             if (answer := self._answers[opaque]) is None:
                 with self._during(self._waiting):
                     while (answer := self._answers[opaque]) is None:
-                        if not self._receive(until):
-                            raise NotReached(self.what, f"no answer within {self._timeout:g} s")
+                        self._receive(until, f"no answer within {seconds:g} s")
         finally:
             self._answers.pop(opaque, None)
         return answer
 
-    def next_answer(self, seconds: float) -> tuple[int, Response] | None:
-        """The opaque of any request that was sent, and its answer; None if no answer comes in so many seconds."""
+    def peer_request(self, code: int, seconds: float) -> RequestReceived:
+        """Wait so many seconds for a request of the peer that it wants answered; each is taken once."""
         until = time.monotonic() + seconds
         while True:
-            for opaque, answer in self._answers.items():
-                if answer is not None:
-                    del self._answers[opaque]
-                    return opaque, answer
-            if not self._receive(until):
-                return None
+            for each in self._peer_requests:
+                if each.code == code and not each.oneway:
+                    self._peer_requests.remove(each)
+                    return each
+            self._receive(until, f"no request {code} within {seconds:g} s")
 
-    def _receive(self, until: float) -> bool:
-        """Receive the next frames; whether any data came in time."""
+    def _receive(self, until: float, too_late: str) -> None:
+        """Receive the next frames."""
         try:
             self._socket.settimeout(max(0.001, until - time.monotonic()))
             data = self._socket.recv(_READ)
         except TimeoutError:
-            return False
+            raise NotReached(self.what, too_late) from None
         except OSError as error:
             raise NotReached(self.what, f"the connection failed: {reason(error)}") from error
         if not data:
             raise NotReached(self.what, "closed the connection")
         found, broken = self._session.receive(data)
         for each in found:
-            if isinstance(each, ResponseReceived) and each.opaque in self._answers:
+            if isinstance(each, RequestReceived):
+                self._peer_requests.append(each)
+            elif each.opaque in self._answers:
                 self._answers[each.opaque] = each.answer
         if broken is not None:
             raise NotReached(self.what, f"does not speak RocketMQ's protocol: {broken}") from broken
-        return True

@@ -186,7 +186,8 @@ def test_an_answer_that_does_not_come_is_a_difference() -> None:
         made((StreamSource.CLIENT, request(34)), (StreamSource.SERVER, answer(0))), alone(address)
     )
     (difference,) = found
-    assert (difference.field, difference.recorded, difference.replayed) == ("answer", "SUCCESS", "connection closed")
+    assert (difference.field, difference.recorded) == ("answer", "SUCCESS")
+    assert difference.replayed == "closed the connection"
     assert outcome.failed
 
 

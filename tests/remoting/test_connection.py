@@ -40,20 +40,6 @@ def test_answers_are_taken_in_any_order_and_each_once() -> None:
         assert to.own_host == "127.0.0.1"
 
 
-def test_the_next_answer_to_any_request() -> None:
-    answers: Answers = {CODE: lambda ext: None if ext["offset"] == "1" else Told(body=ext["offset"].encode())}
-    with fake_server(answers) as server, connected(server.port) as to:
-        waiting = [to.send(CODE, ViewMessageRequestHeader(offset=offset)) for offset in range(3)]
-        for number in (0, 2):
-            found = to.next_answer(120)
-            assert found is not None
-            assert (found[0], bytes(found[1].body)) == (waiting[number], b"%d" % number)
-        assert to.next_answer(0.05) is None
-        server.hang_up()
-        with pytest.raises(NotReached, match=r"closed the connection|connection failed"):
-            to.next_answer(120)
-
-
 def test_many_requests_are_answered_in_their_order() -> None:
     asked = [ViewMessageRequestHeader(offset=offset) for offset in range(200)]
     answers: Answers = {CODE: lambda ext: Told(body=ext["offset"].encode())}

@@ -18,12 +18,14 @@ from rocketwire.capture.contents.secrets import Secrets
 from rocketwire.capture.errors import CannotReplay
 from rocketwire.capture.file.events import ConnectionOpened, CutParts, Event, Role, StreamEnded, StreamSource
 from rocketwire.capture.replay.compare import AnswerDifference, differences
-from rocketwire.capture.replay.peer import ReplayAnswer, ReplayConnection, ReplayConnectionLost
 from rocketwire.capture.replay.requests import UNSENDABLE, OffsetTranslation, names_of, prepared, target_of
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.credentials import Signer
+from rocketwire.remoting.errors import NotReached
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import decode_frame, encode_frame
+from rocketwire.wire.header import Header
 
 _MICRO: Final = 1e6
 
@@ -80,7 +82,7 @@ class RecordingPlayer:
         self._speed = speed
         self._names = names_of(events)
         self._brokers: Mapping[str, Address] | None = None
-        self._peers: dict[int, ReplayConnection] = {}
+        self._peers: dict[int, BlockingConnection] = {}
         self._left_out: set[int] = set()
         self._places = OffsetTranslation()
         self.outcome = ReplayOutcome()
@@ -112,12 +114,15 @@ class RecordingPlayer:
 
     def _step(self, event: Event | RecordedFrame) -> Iterator[AnswerDifference]:
         if isinstance(event, ConnectionOpened):
-            self._peers[event.connection] = ReplayConnection(
-                self._address(event), timeout=self._target.timeout, tls=self._target.tls
+            self._peers[event.connection] = BlockingConnection(
+                event.role.name.lower().replace("_", " "),
+                self._address(event),
+                timeout=self._target.timeout,
+                tls=self._target.tls,
             )
         elif isinstance(event, StreamEnded) and event.connection in self._peers:
             if event.source is StreamSource.CLIENT and not event.reason:
-                self._peers[event.connection].end()
+                self._peers[event.connection].end_sending()
             else:
                 self._peers.pop(event.connection).close()
         elif isinstance(event, RecordedFrame) and event.sent.connection in self._peers:
@@ -130,8 +135,8 @@ class RecordingPlayer:
                     self._answer(peer, event)
                 else:
                     self._ask(peer, event)
-            except ReplayConnectionLost as lost:
-                yield self._lost(event, str(lost))
+            except NotReached as error:
+                yield self._lost(event, error.parts[1])
 
     def _address(self, opened: ConnectionOpened) -> Address:
         if opened.role is Role.NAME_SERVER:
@@ -140,7 +145,7 @@ class RecordingPlayer:
             self._brokers = self._target.brokers()
         return target_of(opened.server, self._names, self._brokers)
 
-    def _ask(self, peer: ReplayConnection, request: RecordedFrame) -> None:
+    def _ask(self, peer: BlockingConnection, request: RecordedFrame) -> None:
         if request.sent.left & UNSENDABLE:
             self._left_out.add(request.number)
             self.outcome.unsent.append(request)
@@ -148,30 +153,34 @@ class RecordingPlayer:
         try:
             data = prepared(request, self._target.signer, self._places)
         except WireError as error:
-            raise ReplayConnectionLost(f"cannot be written: {error}") from error
-        peer.send(data)
+            self._left_out.add(request.number)
+            raise NotReached(peer.what, f"cannot be written: {error}") from error
+        peer.send_frame(data, None if request.header.is_oneway else request.header.opaque)
         self.outcome.sent += 1
 
-    def _compared(self, peer: ReplayConnection, recorded: RecordedFrame) -> Iterator[AnswerDifference]:
+    def _compared(self, peer: BlockingConnection, recorded: RecordedFrame) -> Iterator[AnswerDifference]:
         asked = recorded.request
         if asked is None or asked.number in self._left_out:
             return
         self.outcome.compared += 1
         took = (recorded.latency or 0) / _MICRO
         answer = peer.answer(recorded.header.opaque, self._target.timeout + took)
-        self._places.learn(recorded, answer.header.ext or {}, answer.body)
-        shown = _masked(answer, recorded) if recorded.sent.left & (CutParts.SECRETS | CutParts.ACCOUNT) else answer
-        found = list(differences(recorded, shown.header, shown.body))
+        body = bytes(answer.body)
+        self._places.learn(recorded, answer.ext, body)
+        header = msgspec.structs.replace(recorded.header, code=answer.code, remark=answer.remark, ext=answer.ext)
+        if recorded.sent.left & (CutParts.SECRETS | CutParts.ACCOUNT):
+            header, body = _masked(header, body, recorded)
+        found = list(differences(recorded, header, body))
         self.outcome.different += bool(found)
         yield from found
 
-    def _answer(self, peer: ReplayConnection, recorded: RecordedFrame) -> None:
+    def _answer(self, peer: BlockingConnection, recorded: RecordedFrame) -> None:
         """Answer a request of the endpoint itself as the recorded client did."""
         if recorded.request is None or recorded.sent.left & UNSENDABLE:
             return
-        asked = peer.request(recorded.request.header.code, self._target.timeout)
-        header = msgspec.structs.replace(recorded.header, opaque=asked.header.opaque)
-        peer.send(encode_frame(header, recorded.body, recorded.serialize_type))
+        request = peer.peer_request(recorded.request.header.code, self._target.timeout)
+        header = msgspec.structs.replace(recorded.header, opaque=request.opaque)
+        peer.send_frame(encode_frame(header, recorded.body, recorded.serialize_type), None)
 
     def _lost(self, event: RecordedFrame, reason: str) -> AnswerDifference:
         """The difference of an answer, or a request of the endpoint, that did not come."""
@@ -186,9 +195,9 @@ def _difference(event: RecordedFrame, what: str, recorded: str, replayed: str) -
     return AnswerDifference(event.number, event.sent.connection, event.code_name, what, recorded, replayed)
 
 
-def _masked(answer: ReplayAnswer, recorded: RecordedFrame) -> ReplayAnswer:
+def _masked(header: Header, body: bytes, recorded: RecordedFrame) -> tuple[Header, bytes]:
     """An answer with the masks that the recorded one has."""
-    data = encode_frame(answer.header, answer.body, recorded.serialize_type)
-    masked = Secrets().masked(data, answer.header, answer.body, recorded.serialize_type, recorded.code)
-    header, body, _ = decode_frame(masked.data)
-    return ReplayAnswer(header, bytes(body))
+    data = encode_frame(header, body, recorded.serialize_type)
+    masked = Secrets().masked(data, header, body, recorded.serialize_type, recorded.code)
+    frame = decode_frame(masked.data)
+    return frame.header, bytes(frame.body)
