@@ -77,7 +77,7 @@ class DiskFull(StoreError):
 
 
 class DiskNearlyFull(StoreError):
-    """The disk is so full that nothing is appended any more, though there is room left; the text says how full."""
+    """The disk is so full that nothing is appended any more, though some room remains; the text has the usage."""
 
 
 class WheelFull(StoreError):
@@ -89,7 +89,7 @@ class WheelFull(StoreError):
 
 
 class DraftRefused(StoreError):
-    """A message that can never be stored, whatever becomes of the store: others can."""
+    """A message that can never be stored, whatever the state of the store; others can."""
 
 
 class PropertiesTooLong(DraftRefused):

@@ -29,6 +29,6 @@ class Event(Generic[P]):
         return bool(self._listeners)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Tell all listeners."""
+        """Call all listeners."""
         for listener in self._listeners:
             listener(*args, **kwargs)

@@ -1,7 +1,7 @@
 """The interface of a store for the server's handlers and services, which a remote cluster could implement, too.
 
-`MessageStore` (`store.store`) is the implementation over this machine's own files. What only that one has, its files,
-their retention, the index, and what the kernel writes to, is no part of the protocol: `server/maintenance`,
+`MessageStore` (`store.store`) is the implementation over this machine's own files. What only that one has (its files,
+their retention, the index, and what the kernel writes to) is no part of the protocol: `server/maintenance`,
 `server/timer` and the `kernel.py` of a room know `MessageStore` itself.
 """
 
@@ -31,7 +31,8 @@ class StoreProtocol(Protocol):
     def append(self, drafts: Sequence[Draft]) -> list[AppendResult]:
         """Append a group in order: it can be read when this returns, and is durable when `flushed_offset` is past it.
 
-        A shorter result means that the rest was refused: `append_error` says why. The same drafts may be tried again.
+        A shorter result means that the rest was refused: `append_error` has the reason. The same drafts may be tried
+        again.
         """
         ...
 
@@ -51,7 +52,7 @@ class StoreProtocol(Protocol):
         ...
 
     def on_store_error(self, error: Exception) -> bool:
-        """Note what a request met; false: it does not say that files of the store are gone, and the caller logs it."""
+        """Note the error of a request; false: it is not about a missing file, and the caller logs it."""
         ...
 
     # --- durability ---
@@ -72,7 +73,7 @@ class StoreProtocol(Protocol):
 
     @property
     def stopped_cleanly(self) -> bool:
-        """Whether the last stop lost nothing, so that what the log holds and what tables say of it agree."""
+        """Whether the last stop lost nothing, so that the log and the tables agree."""
         ...
 
     # --- the log ---
@@ -140,7 +141,7 @@ class StoreProtocol(Protocol):
         matches: Callable[[bytes], bool] | None = None,
         most_text: int = ANY_TEXT,
     ) -> FetchResult:
-        """Messages of a queue from an offset on, and where the reader goes on, by the rules of Apache 4.9.7.
+        """Messages of a queue from an offset on, and where the reader continues, by the rules of Apache 4.9.7.
 
         At most `max_count` of at most `max_bytes` (None: as configured), but always one; those whose tags code `accept`
         takes and whose property text `matches` takes, up to the message whose text is beyond `most_text` bytes in all.

@@ -1,11 +1,11 @@
 """Retention: which files of a store have expired, by Apache's rules, and removing them.
 
 The oldest file of the commit log is removed when it is older than the retention time and one of these holds: it is the
-hour of deletion, the disk is fuller than `max_used`, or an administrator asks for it. On a disk fuller than
+hour of deletion, the disk is fuller than `max_used`, or an administrator requests it. On a disk fuller than
 `clean_forcibly` it is removed at any age; on one fuller than `warning` nothing is appended either. The file that is
-being written always stays. Files of consume queues and of the index follow once all their messages are gone, but never
-the newest of a queue or of the index, which holds the next offset. A stop at any point of this leaves a store that
-opens: entries that point into removed files are skipped.
+being written always stays. Files of consume queues and of the index follow once all their messages are removed, but
+never the newest of a queue or of the index, which holds the next offset. A stop at any point of this leaves a store
+that opens: entries that point into removed files are skipped.
 
 A file's age counts from the first message behind it, which was stored when the file was full. Apache uses the
 modification time, which is that of the last message in the file, but also changes with a copy. So no message expires
@@ -82,11 +82,11 @@ class CleaningDecision(NamedTuple):
     full: bool
 
 
-def decide_cleaning(rules: RetentionRules, used: float, *, hour: int, asked: bool) -> CleaningDecision:
-    """Apply the rules to a disk usage (0 to 1) at an hour of the day; `asked`: an administrator asks for it."""
+def decide_cleaning(rules: RetentionRules, used: float, *, hour: int, requested: bool) -> CleaningDecision:
+    """Apply the rules to a disk usage (0 to 1) at an hour of the day; `requested`: by an administrator."""
     pressed = used > rules.clean_forcibly or used > rules.warning
     return CleaningDecision(
-        clean=asked or pressed or used > rules.max_used or hour in rules.hours,
+        clean=requested or pressed or used > rules.max_used or hour in rules.hours,
         forcibly=pressed and rules.forcibly_enabled,
         full=used > rules.warning,
     )
@@ -178,7 +178,7 @@ class Retention:
         return self._queues.by_key.get(queue.key) is queue
 
     def remove_queue_file(self, queue: ConsumeQueue) -> bool:
-        """Update a queue's minimum to the start of the log, and remove its oldest file if all its messages are gone.
+        """Update a queue's minimum to the start of the log, and remove its oldest file if all its messages are removed.
 
         True when a file was removed: `sync_queue` makes that durable, then there may be another. The newest stays.
         """
@@ -193,16 +193,16 @@ class Retention:
             self._files.sync_directory(queue.directory)
 
     def detach_index_files(self) -> Sequence[IndexFile]:
-        """Take the index files whose messages are all gone out of the index, but not the newest.
+        """Take the index files whose messages are all removed out of the index, but not the newest.
 
         Their `remove` may run in a thread. One that fails leaves a file that the next start finds again.
         """
         return () if self._index is None else self._index.detach_before(self._log.start)
 
-    # --- what an administrator asks for ---
+    # --- at the request of an administrator ---
 
     def expired_queues(self) -> Iterator[ConsumeQueue | None]:
-        """The queues of which no message is left, but those of delays and transactions; None for each other.
+        """The queues without messages, but those of delays and transactions; None for each other.
 
         The next message of a removed one gets offset 0. Like `unused_queues`, the iterator may be continued at any time
         later, and then gives only queues for which this still holds.

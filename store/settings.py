@@ -120,7 +120,7 @@ class StoreSettings:
 
     @property
     def abort(self) -> str:
-        """The file that is there at a start if the last run did not stop cleanly."""
+        """The file that exists at a start if the last run did not stop cleanly."""
         return str(self.root / "abort")
 
     @property

@@ -61,7 +61,7 @@ _KNOWN_NAMES: Final = frozenset(
 )
 #: Content of `abort` after a failed sync, else it is empty. Apache's brokers only check that the file exists.
 _SYNC_FAILED: Final = b"sync failed"
-_MOST_MET: Final = 64
+_MOST_MISSING: Final = 64
 
 
 class MessageStore(StoreReader):
@@ -70,9 +70,9 @@ class MessageStore(StoreReader):
     Attributes:
         arrivals: Called after each group with the (topic, queue id) pairs that got messages.
         recovered: What the recovery at the start did.
-        refusal: Why nothing is appended though the store itself could: set by the service that watches the disk.
-        gone: Why nothing is appended, when files of the store are gone.
-        met: What was found to be gone, by path; see `on_store_error`.
+        disk_refusal: Why nothing is appended though the store itself could: set by the service that watches the disk.
+        files_refusal: Why nothing is appended, when files of the store are missing.
+        missing_files: The files found to be missing, by path; see `on_store_error`.
         retention: Removes expired files.
         deleted_topics: The topics whose messages in the log are dead.
     """
@@ -211,7 +211,7 @@ class MessageStore(StoreReader):
             files.write(self.settings.abort, b"")
 
     def _note_failure(self) -> None:
-        """Tell the next start that a sync failed, for the kernel does not tell it."""
+        """Leave a mark for the next start that a sync failed, since the operating system reports it only once."""
         with contextlib.suppress(OSError):
             self._files.write(self.settings.abort, _SYNC_FAILED)
 
@@ -263,8 +263,8 @@ class MessageStore(StoreReader):
     def append(self, drafts: Sequence[Draft]) -> list[AppendResult]:
         """Append a group in order; it can be read when this returns, and is durable after `flush_to`.
 
-        A result shorter than the drafts means that the rest was refused: `append_error` says why. The same drafts may
-        be tried again.
+        A result shorter than the drafts means that the rest was refused: `append_error` has the reason. The same drafts
+        may be tried again.
         """
         if self._refuses:
             self._append_error = self.append_refusal
@@ -272,7 +272,7 @@ class MessageStore(StoreReader):
         touched: set[ConsumeQueue] = set()
         results = self._appender.append(drafts, touched)
         self._append_error = self._appender.error
-        self._tell_of(touched)
+        self._notify_arrivals(touched)
         if self._append_error is not None and self.on_store_error(self._append_error):
             self.files_refusal = self._presence.check()
         return results
@@ -293,10 +293,10 @@ class MessageStore(StoreReader):
             return None
         return self._flusher.error or self.files_refusal or self.disk_refusal or StoreClosed(str(self.settings.root))
 
-    # --- files that are gone ---
+    # --- missing files ---
 
     def check_files(self) -> StoreError | None:
-        """Why nothing may be stored, as its files are gone; None: they are there. Blocking; safe in a thread."""
+        """Why nothing may be stored, as its files are missing; None: they exist. Blocking; safe in a thread."""
         return self._presence.check()
 
     def apply_files_check(self, refusal: StoreError | None) -> None:
@@ -307,8 +307,8 @@ class MessageStore(StoreReader):
                 self.on_store_error(error)
 
     def on_store_error(self, error: Exception) -> bool:
-        """Record that a file is gone; false: it is another error, which the caller has to report."""
-        if isinstance(error, StoreGone) and len(self.missing_files) < _MOST_MET:
+        """Record that a file is missing; false: it is another error, which the caller has to report."""
+        if isinstance(error, StoreGone) and len(self.missing_files) < _MOST_MISSING:
             self.missing_files.setdefault(error.path, error)
         return isinstance(error, StoreGone)
 
@@ -316,7 +316,7 @@ class MessageStore(StoreReader):
         """Whether there is a file or folder of that name. Blocking; safe in a thread."""
         return self._files.identity(path) is not None
 
-    def _tell_of(self, touched: Collection[ConsumeQueue]) -> None:
+    def _notify_arrivals(self, touched: Collection[ConsumeQueue]) -> None:
         self._queues.dirty.update(touched)
         if touched and self.arrivals:
             self.arrivals([queue.key for queue in touched])
@@ -331,8 +331,8 @@ class MessageStore(StoreReader):
         return not self._refuses and now >= self.last_append_timestamp and now > self._checkpoint.claimed
 
     def note_kernel_appends(self, touched: Collection[ConsumeQueue]) -> None:
-        """Tell of the queues that got messages from the kernel."""
-        self._tell_of(touched)
+        """Notify of the queues that got messages from the kernel."""
+        self._notify_arrivals(touched)
 
     # --- flushing and the index ---
 
@@ -372,7 +372,7 @@ class MessageStore(StoreReader):
 
     @property
     def index_suits_thread(self) -> bool:
-        """Whether the next `dispatch_index` does better in a thread; else it is short, or would hold up all others."""
+        """Whether the next `dispatch_index` does better in a thread; else it is short, or would block all others."""
         return self._index is not None and self._index.suits_thread
 
     def dispatch_index(self, most: int = READ) -> bool:

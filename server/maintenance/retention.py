@@ -98,7 +98,7 @@ class FileRetention:
         """Check the disk, and have the store refuse or accept messages."""
         self.usage = usage = await self._run_sync(self._store.retention.disk_usage)
         rules = retention_rules(self._keys.current)
-        verdict = decide_cleaning(rules, usage.fullest, hour=hour_of_day(self._clock()), asked=self._asked > 0)
+        verdict = decide_cleaning(rules, usage.fullest, hour=hour_of_day(self._clock()), requested=self._asked > 0)
         refusing = self._store.disk_refusal is not None
         if verdict.full and not refusing:
             log.error(

@@ -68,7 +68,7 @@ class Flusher:
         self._guarded(self._save_checkpoint)
 
     def flush_all(self) -> None:
-        """Flush everything for a clean stop, with a checkpoint that says so; raises FlushFailed or FlushDelayed."""
+        """Flush everything for a clean stop, and mark the checkpoint as final; raises FlushFailed or FlushDelayed."""
         self._guarded(self._flush_all)
 
     def _flush_log(self, offset: int) -> None:

@@ -2,8 +2,8 @@
 
 Records are packed and written at once (`CommitLog.write`); the consume queue entries follow, so that a kill never
 leaves an entry without its record. What makes room (for records, for entries, the next file) may drop mappings, so
-what was packed before is written first. The kernel has the same writer in C; this one also takes what the kernel does
-not: drafts whose values are not of their declared types, and files that are not memory-mapped.
+what was packed before is written first. The kernel has the same writer in C; this one also writes what the kernel
+refuses: drafts whose values are not of their declared types, and files that are not memory-mapped.
 
 Drafts that belong together are in one file of the log: room for all of them is made at the first. They are the messages
 of a batch, as Apache writes them, or messages of several queues (one each) that must be stored all or none: the end of

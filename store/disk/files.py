@@ -3,10 +3,10 @@
 Every call names what the store needs, so a fake can refuse space, fail a flush or lose what was not synced. Two rules
 are behind it:
 
-* Files are created sparse in their full size, so a write through a mapping can meet a full disk, which kills the
-  process (SIGBUS). Therefore room is reserved (`reserve`) ahead of the writer, where a full disk is an ordinary error,
-  and the pages are touched in a way that can fail (`populate`): ext4 needs room to use what it reserved, and refuses
-  that on a disk that is nearly full (tried).
+* Files are created sparse in their full size, so a write through a mapping kills the process (SIGBUS) when the disk is
+  full. Therefore room is reserved (`reserve`) ahead of the writer, where a full disk is an ordinary error, and the
+  pages are touched in a way that can fail (`populate`): ext4 needs room to use what it reserved, and refuses that on a
+  disk that is nearly full (tried).
 * A new file is durable only when its directory was synced too.
 
 Read-only tools use `input_files`.
@@ -44,12 +44,12 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class PageFaulter(Protocol):
-    """Allocates pages and faults them in ahead of the writer; what it cannot do is left out."""
+    """Allocates pages and faults them in ahead of the writer; it skips pages that it cannot populate."""
 
     def populate(self, mapping: mmap.mmap, path: str, start: int, length: int, /) -> None:
-        """Begin with a range that starts at a page, in place of the range asked for before.
+        """Begin with a range that starts at a page, in place of the former range.
 
-        The range must hold zeros, and must not be written until the next call leaves it out: zeros are written there.
+        The range must hold zeros, and must not be written until the next call: zeros are written there.
         """
         ...
 
@@ -74,7 +74,7 @@ def _disk(path: str) -> os.statvfs_result:
 
 
 class FileSystem:
-    """What the store asks of the operating system's file system. All errors are OSError; tests refuse by overriding."""
+    """The operations on files that the store needs. All errors are OSError; tests override methods to inject errors."""
 
     def make_directory(self, path: str, *, durable: bool = True, within: str = "") -> None:
         """Create a directory and its parents; durable when this returns, or else when all parents are synced.
@@ -199,7 +199,7 @@ class FileSystem:
     def populate(self, mapping: mmap.mmap, offset: int, length: int) -> bool:
         """Fault reserved pages in for writing; false where the kernel cannot.
 
-        An error says that writing there would have killed the process.
+        An error means that writing there would have killed the process.
         """
         start = offset - offset % mmap.PAGESIZE
         try:
@@ -211,7 +211,7 @@ class FileSystem:
         return True
 
     def page_faulter(self) -> PageFaulter | None:
-        """A helper that populates in a thread of its own; None where the writer has to do it all."""
+        """A helper that populates in a separate thread; None where the writer has to do it all."""
         kernel = native.kernel
         return kernel.PageFaulter() if kernel is not None and hasattr(kernel, "PageFaulter") else None
 
@@ -320,11 +320,11 @@ class FileSystem:
         self.sync_directory(str(Path(path).parent))
 
     def remove(self, path: str) -> None:
-        """Remove a file if it is there."""
+        """Remove a file if it exists."""
         Path(path).unlink(missing_ok=True)
 
     def remove_directory(self, path: str) -> None:
-        """Remove a directory if it is there and empty."""
+        """Remove a directory if it exists and is empty."""
         try:
             Path(path).rmdir()
         except OSError as error:
@@ -375,7 +375,7 @@ class FileSystem:
 
 
 def missing_path_error(path: str, files: FileSystem) -> StoreGone:
-    """The error for a path that is not there; it names the folder if the whole folder is gone."""
+    """The error for a missing path; it names the folder if the whole folder is missing."""
     parent = path.rpartition("/")[0]
     while parent and files.identity(parent) is None:
         path, parent = parent, parent.rpartition("/")[0]

@@ -19,7 +19,7 @@ OFFSET_DIGITS: Final = 20
 TIME_DIGITS: Final = 17
 """Digits in the name of an index file: when it was made, to the ms (Apache: UtilAll.timeMillisToHumanString)."""
 IGNORED_FILE_REMARK: Final = "not a file of a store; ignored"
-"""What commands say of such a file."""
+"""The text by which commands report such a file."""
 _MOST_NAMED: Final = 5
 
 

@@ -84,10 +84,10 @@ class DirectoryEntry(NamedTuple):
 
 
 def entries(path: str) -> list[DirectoryEntry]:
-    """What is in a directory, by name. What vanishes meanwhile is left out.
+    """The entries of a directory, by name, without those that vanish meanwhile.
 
     Raises:
-        OSError: it is not there, may not be read, or is no directory.
+        OSError: it does not exist, may not be read, or is no directory.
     """
     found: list[DirectoryEntry] = []
     with os.scandir(path) as listing:
@@ -117,8 +117,8 @@ def locked_by_another(path: str) -> bool:
     except FileNotFoundError:
         return False
     try:
-        asked = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
-        kind, *_ = FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_OFD_GETLK, asked))
+        request = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+        kind, *_ = FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_OFD_GETLK, request))
     finally:
         os.close(fd)
     return bool(kind != fcntl.F_UNLCK)

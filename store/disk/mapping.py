@@ -1,9 +1,9 @@
 """Memory-mapping files without keeping a descriptor for each.
 
-Until Python 3.12 a mapping keeps a duplicate of the file's descriptor for as long as it lives; 3.13 can be told not to.
-A store may have thousands of files mapped, and readers keep more of them, so that would use up the descriptors that
-connections and the store's next file need. Before 3.13 an anonymous mapping is made, and the file is mapped in its
-place by a system call.
+Until Python 3.12 a mapping keeps a duplicate of the file's descriptor for as long as it lives; 3.13 has an option
+against that. A store may have thousands of files mapped, and readers keep more of them, so that would use up the
+descriptors that connections and the store's next file need. Before 3.13 an anonymous mapping is made, and the file is
+mapped in its place by a system call.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ def replace_file(path: Path, data: bytes) -> None:
     """Give a file other contents, which it has once this returns, whatever happens then.
 
     Raises:
-        OSError: it cannot be written; the former contents are there.
+        OSError: it cannot be written; the former contents remain.
     """
     new = path.with_name(f"{path.name}.new")
     with new.open("wb") as file:

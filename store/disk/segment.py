@@ -1,7 +1,7 @@
 """One pre-allocated file of a row, named by the offset of its first byte and memory-mapped only while it is used.
 
 A mapping is dropped by forgetting it: views of it (a pull's answer on its way to a socket) keep it alive until they are
-gone, so a file can be unmapped or removed under a reader at any time. The same holds for the descriptor that is kept
+dropped, so a file can be unmapped or removed under a reader at any time. The same holds for the descriptor that is kept
 between flushes of the commit log: a flush that runs in a thread meanwhile keeps it alive.
 """
 

@@ -187,9 +187,9 @@ class Segments:
             raise missing_path_error(self.directory, self._files) from error
 
     def sync_directory(self, done: Container[str] = ()) -> None:
-        """Sync the directory, so that it is durable which files there are. Safe in a thread.
+        """Sync the directory, so that the set of files is durable. Safe in a thread.
 
-        Parents that are `done`, since the first file was made, are left out.
+        Parents that are `done` (synced since the first file was made) are skipped.
         """
         if self.directory_unsynced:
             # Cleared first: a change meanwhile sets it again.
@@ -211,7 +211,7 @@ class Segments:
             last.clear_from(offset - last.start)
 
     def detach_first(self) -> Segment:
-        """Take the oldest file out of the row; it is there until it is removed."""
+        """Take the oldest file out of the row, without removing it from the disk."""
         first, *rest = self._row
         self._row = rest
         self._mapped.pop(first.start, None)

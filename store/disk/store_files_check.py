@@ -1,7 +1,7 @@
 """Whether the files of an open store are still in place: they may be removed or moved while the server runs.
 
 Mapped files can still be read and written, but what is written to them is lost unless they are put back, so nothing may
-be stored meanwhile. A folder that is gone is not made again: what was moved away could not be put back. Two files are
+be stored meanwhile. A missing folder is not made again: what was moved away could not be put back. Two files are
 restored, because they protect the next process: `abort` is written again, and the lock is taken again.
 """
 
@@ -45,13 +45,13 @@ class StoreFilesCheck:
         root = str(settings.root)
         self._needed = (root, settings.commit_log, settings.consume_queues)
         #: Folders that a store does not need until they are made.
-        self._others = (f"{root}/config", settings.index, settings.timer_log)
+        self._other_folders = (f"{root}/config", settings.index, settings.timer_log)
         self._seen: set[str] = set()
         self._turn = 0
         self._looking = threading.Lock()
 
     def check(self) -> StoreError | None:
-        """Why nothing may be stored; None if all required files are there. Blocking; safe in a thread."""
+        """Why nothing may be stored; None if all required files exist. Blocking; safe in a thread."""
         with self._looking:
             if self.lock_lost is None:
                 try:
@@ -84,12 +84,12 @@ class StoreFilesCheck:
         self._files.close(former)
 
     def missing_optional_files(self) -> list[StoreGone]:
-        """What else is gone that was there: folders, and files of queues, whose next append fails until they are back.
+        """Other missing folders and files of queues; appends to these queues fail until the files are back.
 
         Not in a thread.
         """
         found = []
-        for folder in self._others:
+        for folder in self._other_folders:
             if self._files.identity(folder) is not None:
                 self._seen.add(folder)
             elif folder in self._seen:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rocketwire.store.disk.files import FileSystem
 
 _WINDOW: Final = 1 << 20
-#: So many entries of a chain are read one by one; then all entries of the file are, `_BLOCK` at once: one of them
+#: So many entries of a chain are read singly; then all entries of the file are read, `_BLOCK` at once: one of them
 #: costs some 80 times less than a step.
 _STEPS: Final = 1000
 _BLOCK: Final = 1 << 16

@@ -64,7 +64,7 @@ class PythonKeyColumn:
 
     @property
     def pending(self) -> int:
-        """About how many keys can be taken; the twin always says few, because a thread would not make it faster."""
+        """About how many keys can be taken; the twin always returns 0, because a thread would not make it faster."""
         return 0
 
     def take(self, end: int, most: int) -> tuple[memoryview, memoryview, memoryview, int, int, int] | None:

@@ -117,7 +117,7 @@ class KeyIndex:
             self._files.sync_directory(self._directory)
         proven = max((file.end_timestamp for file in self._row if file.is_full), default=0)
         if checkpoint.index > proven:
-            # Else it would prove the files that replace those that are gone.
+            # Else it would prove the files that replace the removed ones.
             checkpoint.index = proven
             checkpoint.save()
         start = self._log.start
@@ -157,7 +157,7 @@ class KeyIndex:
             return self._dispatch(most)
 
     def catch_up(self, steps: int) -> None:
-        """Index messages, at most `steps` steps of `dispatch`; errors are left for the next `dispatch`."""
+        """Index messages, at most `steps` steps of `dispatch`; the next `dispatch` raises errors."""
         with self._lock, contextlib.suppress(*_OBSTACLES):
             for _ in range(steps):
                 if not self._dispatch(READ):

@@ -1,7 +1,7 @@
 """Layout of a consume queue file: entries of 20 bytes, entry n of the queue at byte n * 20 of the row of files.
 
 An entry that was never written is all zeros, or AHEAD where it is the first of its file. When a queue starts above 0
-(its older messages are gone), the entries before the first one in its first file are PRE_BLANK.
+(its older messages were removed), the entries before the first one in its first file are PRE_BLANK.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def sys_flag_of(record: memoryview) -> int:
 
 
 def physical_offset_of(record: memoryview) -> int:
-    """The physical offset that a whole record says it has."""
+    """The physical offset in the head of a whole record."""
     return int(_INT64.unpack_from(record, PHYSICAL_OFFSET_AT)[0])
 
 

@@ -21,10 +21,10 @@ _HEAD: Final = (
     "magic" / Int32sb,
 )
 
-#: `previous` is the position of the slot's unit before this one, NO_UNIT for none. The message is to come `delay` ms
-#: after `write_time` (ms). `physical_offset` and `record_size` say where it is in the commit log, `topic_hash` is
-#: Java's String.hashCode of its real topic. `outcome` is rocketwire's: what became of the message. To Apache's brokers
-#: it is reserved: they write 0 and never look at it.
+#: `previous` is the position of the slot's unit before this one, NO_UNIT for none. The message is due `delay` ms after
+#: `write_time` (ms). `physical_offset` and `record_size` say where it is in the commit log, `topic_hash` is Java's
+#: String.hashCode of its real topic. `outcome` is rocketwire's: the outcome of the message. To Apache's brokers it is
+#: reserved: they write 0 and never read it.
 UNIT = Struct(
     *_HEAD,
     "write_time" / Int64sb,
@@ -70,5 +70,5 @@ MAGIC_MASK: Final = 0xF
 
 
 def blank(size: int) -> bytes:
-    """The blank that ends a file of which `size` bytes are left."""
+    """The blank that ends a file with `size` bytes remaining."""
     return BLANK_STRUCT.pack(size, 0, BLANK_MAGIC)

@@ -127,7 +127,7 @@ class CommitLog(LogTail):
         # The limit is the end of what is faulted in, so that this is called again for the next part of the window.
         ready = min(current.reserved, whole_pages(max(at + size + BLANK_SIZE, at + self._prefault)))
         if self._helper is not None:
-            self._ask_for_more(self._helper, current, at, ready)
+            self._request_more(self._helper, current, at, ready)
         current.populate(at, ready - at)
         self.limit = current.start + ready - BLANK_SIZE
 
@@ -141,7 +141,7 @@ class CommitLog(LogTail):
         if segment is not None:
             segment.check_exists()
 
-    def _ask_for_more(self, helper: PageFaulter, current: Segment, at: int, ready: int) -> None:
+    def _request_more(self, helper: PageFaulter, current: Segment, at: int, ready: int) -> None:
         """Have the helper fault in what follows `ready`; what is before belongs to the writer from now on."""
         with contextlib.suppress(StoreError, OSError):  # reported when the file is needed
             self._reserve(current, at, min(ready + _AHEAD, current.size))

@@ -133,7 +133,7 @@ class ConsumeQueue(QueueEntries):
         self.limit = segment.reserved - segment.reserved % ENTRY_SIZE
 
     def ensure_mapped(self) -> None:
-        """Check that the file being written is there; if not, the next append checks again before it writes.
+        """Check that the file being written exists; if not, the next append checks again before it writes.
 
         Raises:
             StoreGone: it is not.

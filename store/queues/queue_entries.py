@@ -27,7 +27,7 @@ class QueueEntries(QueueTail):
         super().__init__()
         self._segments = segments
         self._read_block = -1
-        #: Place and size of the last record, when the end was there.
+        #: Place and size of the last record, when the queue ended at `_newest_end`.
         self._newest_end, self._newest = -1, (0, 0)
 
     @property
@@ -55,7 +55,7 @@ class QueueEntries(QueueTail):
         return self.first_offset + bisect_left(numbers, True, key=lambda number: test(self.entry(number)))  # noqa: FBT003
 
     def entries(self, offset: int, most: int) -> memoryview | None:
-        """The entries from `offset` on in its file, `most` at most; None when that file is gone."""
+        """The entries from `offset` on in its file, `most` at most; None when that file was removed."""
         at = offset * ENTRY_SIZE
         segment = self._segments.find(at)
         if segment is None:

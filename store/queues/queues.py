@@ -174,7 +174,7 @@ class QueueTable:
                 self.dirty.add(queue)
 
     def correct_min(self, log_start: int) -> None:
-        """Tell every queue where the log starts now."""
+        """Update every queue's minimum to the start of the log."""
         for queue in self:
             queue.correct_min(log_start)
 

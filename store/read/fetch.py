@@ -124,7 +124,7 @@ def fetch(
 def _outside(low: int, high: int, offset: int) -> FetchResult:
     """The result for an offset outside of a queue."""
     if offset < low == high:
-        # All of it is gone. As in 4.9.7 the reader continues at once; after OFFSET_TOO_SMALL it would wait 10 s.
+        # All messages are removed. As in 4.9.7 the reader continues at once; after OFFSET_TOO_SMALL it would wait 10 s.
         return FetchResult(FetchStatus.MESSAGE_WAS_REMOVING, high, low, high)
     if offset < low:
         return FetchResult(FetchStatus.OFFSET_TOO_SMALL, low, low, high)

@@ -122,8 +122,8 @@ class StoreReader:
     def record_at(self, physical_offset: int, size: int | None = None) -> memoryview | None:
         """The record at a place in the log; None when none can begin there.
 
-        Without `size` the record's own is taken. Only its first fields are looked at: a caller who did not get the
-        place from the store decodes it with its checks.
+        Without `size` it has the size in its head. Only its first fields are checked: a caller that did not get the
+        place from the store decodes it with all checks.
         """
         return self._log.record_at(physical_offset, size)
 

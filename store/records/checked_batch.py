@@ -1,11 +1,11 @@
-"""Which of the records at some positions of a buffer are to be believed, checked together as numpy columns.
+"""Which of the records at some positions of a buffer are valid, checked together as numpy columns.
 
 Only the body has a checksum, so the other fields of a record must be consistent as well: its magic, its lengths, its
 own physical offset and a topic that is text. After a crash, pages may be missing (all zero) while their neighbours were
 written. The body would then fail its CRC, but the properties would pass, so on demand properties of which a whole page
 is zero are rejected. Without a crash such zeros are what a client sent.
 
-Which bytes are a record is said here, for recovery and all readers in Python, and in C by the kernel's records/.
+These rules hold for recovery and all readers in Python; the kernel's records/ has them in C.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PROPERTIES_LENGTH: Final = 2
 _HEADS: Final = {bits: np.dtype(head_dtype(bits)) for bits in RECORD_HEADS}
 _HEAD_V4: Final = _HEADS[0]
 _PLACES: Final = dict(_HEAD_V4.fields or {})
-#: The head as words: where some stand, and values as they are there.
+#: The head as words: the places of some fields, and values in the byte order of the file.
 _WORD: Final = np.dtype(np.uint32)
 _MAGIC_WORD, _SYS_FLAG_WORD = (_PLACES[name][1] // _WORD.itemsize for name in ("magic", "sys_flag"))
 _USUAL_MAGIC, _USUAL_HOST_BITS = (int(np.array(value, ">i4").view(_WORD)) for value in (MAGIC_V1, HOST_BITS))
@@ -58,7 +58,7 @@ class CheckedRecords:
     ) -> None:
         """Take records, each of which has at least the bytes of the smallest record in the buffer.
 
-        `base` is None if their physical offsets are not to be checked; `believed` if their sizes and magic numbers are
+        `base` is None if their physical offsets are not checked; `believed` if their sizes and magic numbers are
         checked already.
         """
         self.reason = ""
@@ -79,7 +79,7 @@ class CheckedRecords:
         """Fill the columns and check them, the cheap steps first.
 
         Without `texts` it is enough that all parts of a record of the usual form end within it; what its topic is, and
-        whether its properties are as long as it says, was looked at before.
+        whether its properties have the length in its head, was checked before.
         """
         steps = [self._read_heads, self._check_heads, self._read_topics, self._read_properties]
         if self.count and self._take_usual(texts=texts):
@@ -107,7 +107,7 @@ class CheckedRecords:
     def _take_usual(self, *, texts: bool) -> bool:
         """Fill the columns by few steps if all records are of the usual form, version 1 and hosts of IPv4, and good.
 
-        If one is of another form, or bad, nothing is done: the steps one by one find out which, and why.
+        If one is of another form, or bad, nothing is done: the single steps find out which, and why.
         """
         records, octets = self.records, self._octets
         words = records.heads.view(_WORD).reshape(len(records.heads), -1)

@@ -1,4 +1,4 @@
-"""Records as numpy columns, decoded from a buffer; `checked_batch` says which bytes are records."""
+"""Records as numpy columns, decoded from a buffer; `checked_batch` finds which bytes are records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketwire.store.layout.record import head_dtype
 Buffer: TypeAlias = bytes | bytearray | memoryview | mmap.mmap
 
 _HEAD: Final = np.dtype(head_dtype(0))
-#: Columns that come from the head: the head's name for them, and what they are here.
+#: Columns that come from the head: the head's name for them, and their type in the columns.
 _FIELDS: Final[dict[str, tuple[str, type[np.signedinteger[Any]]]]] = {
     "magic": ("magic", np.int32),
     "physical_offset": ("physical_offset", np.int64),
@@ -38,7 +38,7 @@ class RecordColumns:
     """Whole records in the order of the log: columns of one length, in native byte order.
 
     Positions are those in the buffer; times are in ms, lengths in bytes. Columns that stand in the records' heads are
-    made when they are first asked for: who reads records looks at few of them.
+    made when they are first read: most readers need few of them.
     """
 
     position: NDArray[np.int64]

@@ -12,7 +12,7 @@ from typing import Final
 
 from rocketwire.wire.facts.properties import ITEM_SEP
 
-#: Bytes of a page of the page cache: after a crash each is there as a whole or not at all.
+#: Bytes of a page of the page cache: after a crash each exists as a whole or not at all.
 PAGE: Final = 4096
 _ZEROS: Final = bytes(PAGE)
 _ITEM_SEP: Final = ITEM_SEP.encode()

@@ -1,4 +1,4 @@
-"""What stored records say in their properties: their text for filters, tags codes and due times for recovery."""
+"""Reads the properties of stored records: their text for filters, tags codes and due times for recovery."""
 
 from __future__ import annotations
 

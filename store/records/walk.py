@@ -32,7 +32,7 @@ class WalkEnd(enum.Enum):
     BLANK = "the rest of the file is unused"
     UNWRITTEN = "nothing was ever written here"
     DAMAGED = "no record that can be believed"
-    FULL = "as many records as were asked for"
+    FULL = "the wanted number of records"
 
 
 class WalkResult(NamedTuple):
@@ -80,7 +80,7 @@ def walk(
 
 
 def _chain(buffer: Buffer, position: int, end: int, most: int, *, whole: bool) -> tuple[list[int], int, WalkEnd, str]:
-    """Where records begin, by their sizes and magic numbers alone; where the next one begins, and why it is left."""
+    """Where records begin, by their sizes and magic numbers alone; where the next one begins; why the walk ends."""
     unpack = _SIZE_AND_MAGIC.unpack_from
     starts: list[int] = []
     add = starts.append

@@ -5,8 +5,8 @@ change is noted here at once, without waiting for the disk: a kill loses nothing
 
 The file is a row of entries: crc32c and length of what follows (4 bytes each, big-endian), then JSON. An entry is a
 change, or `{"base": CRC}`: the changes of this file and the following one belong on the table whose text has this
-crc32c. A change must say what is, not what is added, so that making it again does no harm. Changes whose base is not
-there are of no use: another broker wrote the table meanwhile.
+crc32c. A change must contain the new value, not a difference, so that applying it twice does no harm. Changes without
+their base are of no use: another broker wrote the table meanwhile.
 
 When the table is about to be written a new file is begun, and the former one becomes `.old`. It belongs on the text
 before and on the new one, which has its changes: by them another table that is written at other times is brought up
@@ -106,12 +106,12 @@ class ChangesFile:
             return  # what is on the disk may be the text before, which the former file belongs on
         self._former_size = None
         if self._size is None:
-            self._bases = self._bases[-1:]  # the next file belongs on the text that is there
+            self._bases = self._bases[-1:]  # the next file belongs on the present text
         else:
             try:
                 self._files.rename(self._path, self._old)
             except OSError:
-                return  # then this file goes on, and has more than is needed
+                return  # then this file is continued, and has more than is needed
             if not self._lost:
                 self._former_size = self._size
             self._size = None

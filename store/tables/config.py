@@ -76,7 +76,7 @@ def save(path: str, files: FileSystem, data: bytes) -> None:
     """Replace a config file in one step.
 
     Raises:
-        StoreGone: the directory is gone from an open store.
+        StoreGone: the directory of an open store was removed.
         StoreNotWritable: the directory cannot be written, or the disk is full.
     """
     try:

@@ -87,6 +87,6 @@ class ConsumerFilterTable(SavedTable):
 
     def _document(self) -> dict[str, Any]:
         topics = {name: TopicFilters(topic=name, group_filter_data=groups) for name, groups in self._topics.items()}
-        if not self._unknown:  # then each is encoded by itself, step by step
+        if not self._unknown:  # then each is encoded alone, step by step
             return {_TABLE: topics}
         return self._unknown.restore(to_builtins(ConsumerFilterWrapper(filter_data_by_topic=topics)))

@@ -2,8 +2,8 @@
 
 The log keeps the messages of a deleted topic until its files expire, and recovery after a crash makes the entries of
 all messages that it reads. So each deletion writes here first up to which physical offset the topic's messages are
-dead: recovery gives these no entries. That also makes a deletion whole: it is marked as done when nothing of the topic
-is left, and a start that finds it not done finishes it.
+dead: recovery gives these no entries. That also makes a deletion whole: it is marked as done when everything of the
+topic is removed, and a start that finds it not done finishes it.
 
 Apache's brokers know no such file and ignore it.
 """
@@ -27,7 +27,7 @@ MOST_DELETED: Final = 10_000
 
 
 class Deletion(NamedTuple):
-    """One deleted topic: its messages before `end` are dead; `done`: its configuration and offsets are gone."""
+    """One deleted topic: its messages before `end` are dead; `done`: its configuration and offsets are removed."""
 
     end: int
     done: bool
@@ -53,7 +53,7 @@ class DeletedTopics:
 
     @property
     def unfinished(self) -> set[str]:
-        """The topics of which something may be left."""
+        """The topics that may not be removed completely."""
         return {topic for topic, deletion in self._deletions.items() if not deletion.done}
 
     def dead_before(self, log_start: int) -> dict[str, int]:
@@ -63,7 +63,7 @@ class DeletedTopics:
     def begin(self, topic: str, end: int, *, log_start: int) -> None:
         """Note a deletion so that a killed process does not lose it; `save` puts it on the disk.
 
-        Deletions whose messages have left the log are forgotten, and the oldest if there are too many.
+        Deletions whose messages are removed from the log are forgotten, and the oldest if there are too many.
 
         Raises:
             StoreError: it could not be written, and is not noted.
@@ -81,7 +81,7 @@ class DeletedTopics:
         self._deletions = kept
 
     def finish(self, topic: str) -> None:
-        """Note that nothing is left of a topic; `save` writes it."""
+        """Note that a topic is removed completely; `save` writes it."""
         self._deletions[topic] = self._deletions[topic]._replace(done=True)
 
     def save(self) -> None:

@@ -156,7 +156,7 @@ class GrowingFile:
     def rewrite_without(self, removed: Collection[bytes], count: int, version: bytes) -> bool:
         """Write the file without entries that were replaced later, and without those of these keys, in quotes.
 
-        False: the remaining entries would not be as many as expected, so nothing was done.
+        False: the number of remaining entries would not be the expected one, so nothing was done.
 
         Raises:
             OSError, StoreNotWritable: the file is as it was.

@@ -24,11 +24,11 @@ class RequestModeTable(SavedTable):
         self._topics = {topic: dict(groups) for topic, groups in saved.message_request_mode_map.items()}
 
     def get(self, topic: str, group: str) -> SetMessageRequestModeRequestBody | None:
-        """How a group asks for a topic's messages, None when nobody said."""
+        """How a group requests a topic's messages, None when it is not set."""
         return self._topics.get(topic, {}).get(group)
 
     def put(self, mode: SetMessageRequestModeRequestBody) -> None:
-        """Set how a group asks for a topic's messages."""
+        """Set how a group requests a topic's messages."""
         groups = self._topics.setdefault(mode.topic, {})
         if groups.get(mode.consumer_group) != mode:
             groups[mode.consumer_group] = mode
@@ -45,7 +45,7 @@ class RequestModeTable(SavedTable):
         )
 
     def _document(self) -> dict[str, Any]:
-        if not self._unknown:  # then each is encoded by itself, step by step
+        if not self._unknown:  # then each is encoded alone, step by step
             return {_TABLE: self._topics}
         return self._unknown.restore(to_builtins(self.modes))
 

@@ -25,7 +25,7 @@ class TableText(NamedTuple):
 
 
 class SavedTable(ABC):
-    """A table in a file of its own."""
+    """A table in a separate file."""
 
     def __init__(self, path: str, files: FileSystem) -> None:
         """Load the table from its file, see `open`; a subclass reads the file."""
@@ -68,7 +68,7 @@ class SavedTable(ABC):
         return False
 
     def rewrite(self) -> None:
-        """Write the file again because it is gone. Blocking.
+        """Write the file again because it was removed. Blocking.
 
         Raises:
             StoreError: it could not be written; the next `persist` does.

@@ -38,7 +38,7 @@ W = TypeVar("W", bound="DataclassInstance")
 
 _VERSION: Final = "dataVersion"
 _FEW: Final = 1000
-"""So many replaced entries may stay in the file, plus as many as there are current ones."""
+"""So many replaced entries may stay in the file, plus the number of current ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,11 +220,11 @@ class VersionedTable(ABC, Generic[C, W]):
 
     @property
     def lost_change(self) -> bool:
-        """Whether the folder was gone when the last change was to be written."""
+        """Whether the folder was missing when the last change was written."""
         return self._lost_folder
 
     def rewrite(self) -> None:
-        """Write the file again because it is gone. Blocking.
+        """Write the file again because it was removed. Blocking.
 
         Raises:
             StoreError: it could not be written; the next `persist` does.
@@ -274,7 +274,7 @@ class VersionedTable(ABC, Generic[C, W]):
             return True
         try:
             cleared = self._file.rewrite_without({dumps(name) for name in self._removed}, len(self._configs), version)
-        except FileNotFoundError as error:  # the file is not as it was left
+        except FileNotFoundError as error:  # the file was changed by another process
             self._log_failure(error)
             return False
         except OSError as error:

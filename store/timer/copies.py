@@ -76,17 +76,17 @@ def is_copy_of(record: memoryview | None, physical_offset: int) -> bool:
 def key_of_copy(record: memoryview) -> Key:
     """The key of a copy that does not name its record; one in the timer's topic waits for its next round."""
     rolled = topic_of(record) == _TIMER_TOPIC
-    real, key, out, times = _known_by(record)
+    real, key, out, times = _identity(record)
     return real, key, out, times if rolled else None
 
 
 def keys_of_record(record: memoryview) -> tuple[Key, Key]:
     """The key of a timer record's copy, and the key of what is stored for its next round."""
-    real, key, out, times = _known_by(record)
+    real, key, out, times = _identity(record)
     return (real, key, out, None), (real, key, out, times + 1)
 
 
-def _known_by(record: memoryview) -> tuple[str, str, str, int]:
+def _identity(record: memoryview) -> tuple[str, str, str, int]:
     properties = decode_stored_properties(properties_of(record))
     times = properties.get(TIMER_ROLL_TIMES, "0")
     return (

@@ -282,7 +282,7 @@ class TimerLog:
         self.segments.remove_first()
 
     def forget_mapping(self) -> None:
-        """Look for the file again."""
+        """Search the file again at the next read."""
         self._low = self._high = -1
         self._mapping = None
 

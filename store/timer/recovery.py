@@ -5,7 +5,7 @@ After a clean stop of rocketwire the wheel is used if it leads to all waiting un
 * The timer log is read up to the first unit that is not whole; those behind the last checkpoint are compared with their
   record. If it ends before the checkpoint, or it is not known how far it was written, all records of the timer's queue
   get a unit again.
-* A unit waits if its outcome says so, or if its outcome may be a torn write or belong to a copy that the log may have
+* A unit waits if its outcome is WAITS, or if its outcome may be a torn write or belong to a copy that the log may have
   lost since the checkpoint. A marker of a slot that may not have been processed waits again: processing it twice does
   no harm.
 * A copy settles its unit. Copies are searched in the log behind the physical offset that the checkpoint proves.
@@ -106,7 +106,7 @@ class TimerRecovery:
         trusted = self._trusts_check()
         yield from self._read_units(strictly=not trusted)
         units = self._units
-        # Apache's broker writes no outcome. Messages put since may be due earlier: the clock may have gone back.
+        # Apache's broker writes no outcome. Messages put since may be due earlier: the clock may have been set back.
         over = (units.number * self._precision < self.read_time) & (units.position < self._check.last_log_flushed)
         units.outcome[units.waits & over] = NO_COPY
         check = self._check

@@ -3,8 +3,8 @@
 At its start that broker reads the timer log and points each slot to the last of its units, whatever the wheel holds; it
 delivers all units of the slots that are not over. And it assumes that the record of the last unit in the log is the
 last one that has a unit. So for a slot that is not over and has settled units, those that wait are appended again, as a
-chain of their own; if none waits, a filler is appended: a marker that cancels nothing. The last unit of the log belongs
-to the record before `queue_offset`.
+separate chain; if none waits, a filler is appended: a marker that cancels nothing. The last unit of the log belongs to
+the record before `queue_offset`.
 """
 
 from __future__ import annotations

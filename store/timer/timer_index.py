@@ -1,8 +1,8 @@
 """The index of waiting timer messages: a unit in the timer log for each, a slot of the wheel for each time.
 
 The consume queue of the timer's topic is the source of truth: a record there waits until its copy is stored. Records
-before `queue_offset` have a unit, whose outcome tells whether they still wait. Log and wheel are memory-mapped, so a
-killed process loses nothing; `recovery` restores what a power cut loses.
+before `queue_offset` have a unit, without an outcome while they wait. Log and wheel are memory-mapped, so a killed
+process loses nothing; `recovery` restores what a power cut loses.
 
 No file is created before the first `put`. All belongs to one thread except `save`, which waits for the disk.
 """
@@ -82,7 +82,7 @@ class TimerIndex:
             now: The time in ms.
 
         Raises:
-            StoreForeign: the timer log has files of another size than the settings say.
+            StoreForeign: the timer log has files of another size than in the settings.
             OSError: a file cannot be read.
         """
         self = cls(settings, store, files, now)

@@ -19,7 +19,7 @@ from rocketwire.store.timer.units import TimerUnit
 _UNIT: Final = np.dtype(timer_log.UNIT_DTYPE)
 #: Units that are checked in one step.
 _BLOCK: Final = 1 << 15
-#: Units that are compared with their record, one by one, in one step.
+#: Units that are compared with their record, singly, in one step.
 _STRICT_BLOCK: Final = 1 << 10
 
 
@@ -149,7 +149,7 @@ class UnitTable:
             here = starts == start
             rows = np.frombuffer(self._log.mapping_of(start), _UNIT, self._log.units_a_file)
             places = (self.position[indexes[here]] - start) // UNIT_SIZE
-            # First that they roll: a unit that says only this is not delivered in its slot, but stored again.
+            # First that they roll: a unit with only this is not delivered in its slot, but stored again.
             rows["magic"][places] |= UnitMagic.ROLL
             rows["write_time"][places] = now * self._precision
             rows["delay"][places] = (numbers[here] - now) * self._precision

@@ -55,12 +55,14 @@ NOTHING, EXPIRED, FORCIBLY, FULL = (
     ],
 )
 def test_the_rules(used: float, hour: int, asked: bool, expected: CleaningDecision) -> None:
-    assert decide_cleaning(RULES, used, hour=hour, asked=asked) == expected
+    assert decide_cleaning(RULES, used, hour=hour, requested=asked) == expected
 
 
 def test_young_files_may_be_left_alone_though_the_disk_is_full() -> None:
     rules = RetentionRules(hours=frozenset(), max_used=0.9, clean_forcibly=0.95, warning=0.5, forcibly_enabled=False)
-    assert decide_cleaning(rules, 0.6, hour=0, asked=False) == CleaningDecision(clean=True, forcibly=False, full=True)
+    assert decide_cleaning(rules, 0.6, hour=0, requested=False) == CleaningDecision(
+        clean=True, forcibly=False, full=True
+    )
 
 
 def test_how_full_the_disks_are_is_told_as_apache_tells_it() -> None:

@@ -132,7 +132,7 @@ def _cat(
     unknown = sorted(wanted.topics - known_topics(directory, report)) if wanted.topics else []
     every: Iterator[SelectedMessage]
     if columns is not None:
-        from rocketwire.store.offline.columns.questions import StoreColumns
+        from rocketwire.store.offline.columns.queries import StoreColumns
 
         every = StoreColumns(directory, Path(columns)).find(wanted, report)
     else:

@@ -124,7 +124,7 @@ Examples:
 def count_command(*, directory: str, commitlog: str | None, folder: str, by: str, as_json: bool) -> int:
     """Count messages, RocketMQ's own topics too, up to where the columns go. Times are those of storing, in UTC."""
     from rocketwire.store.offline.columns.manifest import ColumnsUnusable
-    from rocketwire.store.offline.columns.questions import GROUPS, StoreColumns
+    from rocketwire.store.offline.columns.queries import GROUPS, StoreColumns
 
     names = by.split(",")
     if len(set(names)) < len(names) or not set(names) <= set(GROUPS):

@@ -64,12 +64,12 @@ def extend(
     Args:
         directory: The store.
         folder: Where the columns are.
-        report: Gets what of the log is damaged: it is in no column.
-        rebuild: Throw away what is there.
+        report: Called with each damaged part of the log: it is in no column.
+        rebuild: Drop the existing columns first.
         rows: Most rows of a segment, or of smaller ones that are merged.
 
     Raises:
-        ColumnsUnusable: what is there does not fit the store, or somebody is extending it: nothing was changed.
+        ColumnsUnusable: the columns do not fit the store, or a process is extending them: nothing was changed.
         StoreUnreadable: the log cannot be read.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ def extend(
         if rebuild or left != manifest.segments:
             manifest.segments = left
             save(folder, manifest)
-        _remove_others(folder, manifest)
+        _remove_unlisted(folder, manifest)
     return manifest
 
 
@@ -96,7 +96,7 @@ def remake(directory: StoreDirectory, folder: Path, damaged: ColumnSegment) -> M
     """Make a damaged segment again from its part of the log; the manifest then, or that of who did it before.
 
     Raises:
-        ColumnsUnusable: the manifest is damaged, or somebody is extending the columns.
+        ColumnsUnusable: the manifest is damaged, or a process is extending the columns.
         StoreUnreadable: the log cannot be read.
         OSError: the folder cannot be written.
     """
@@ -108,7 +108,7 @@ def remake(directory: StoreDirectory, folder: Path, damaged: ColumnSegment) -> M
         if _has(manifest, damaged):
             _put_again(directory, folder, manifest, damaged)
             save(folder, manifest)
-            _remove_others(folder, manifest)
+            _remove_unlisted(folder, manifest)
     return manifest
 
 
@@ -126,7 +126,7 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _remove_others(folder: Path, manifest: Manifest) -> None:
+def _remove_unlisted(folder: Path, manifest: Manifest) -> None:
     kept = {segment.name for segment in manifest.segments}
     for path in folder.glob(f"{_PREFIX}*"):
         if path.name not in kept:
@@ -158,8 +158,8 @@ class _Coder:
         return found
 
 
-class _Told:
-    """Passes on what of the log is damaged; `any` says whether anything was."""
+class _DamageReporter:
+    """Forwards reports of damage; `any` is true after the first."""
 
     def __init__(self, report: ReportProblem) -> None:
         self.any = False
@@ -175,10 +175,10 @@ def _batches(
 ) -> Iterator[tuple[list[_Columns], bool]]:
     """The columns of each segment, and whether the log is damaged in it, or before it."""
     coder = _Coder(manifest)
-    told = _Told(report)
+    reporter = _DamageReporter(report)
     waiting: list[_Columns] = []
     count = 0
-    for block in scan(directory, told, start=manifest.end):
+    for block in scan(directory, reporter, start=manifest.end):
         waiting.append(coder.columns(block))
         count += len(block.records.position)
         last = len(block.records.position) - 1
@@ -187,10 +187,10 @@ def _batches(
         manifest.end = manifest.last + len(record)
         manifest.witness = crc32c.crc32c(record)
         if count >= rows:
-            yield waiting, told.any
-            waiting, count, told.any = [], 0, False
+            yield waiting, reporter.any
+            waiting, count, reporter.any = [], 0, False
     if waiting:
-        yield waiting, told.any
+        yield waiting, reporter.any
 
 
 def _code(codes: dict[Any, int], texts: list[Any], text: str | None) -> int:
@@ -251,13 +251,13 @@ def _put_again(directory: StoreDirectory, folder: Path, manifest: Manifest, dama
     end = manifest.ends[place]
     coder = _Coder(manifest)
     blocks: list[_Columns] = []
-    told = _Told(lambda _: None)  # it was reported when the columns were first made
-    for block in scan(directory, told, start=damaged.first, end=end):
+    reporter = _DamageReporter(lambda _: None)  # it was reported when the columns were first made
+    for block in scan(directory, reporter, start=damaged.first, end=end):
         inside = block.records.physical_offset < end
         part = block if inside.all() else block._replace(records=block.records.part(inside))
         if len(part.records.position):
             blocks.append(coder.columns(part))
-    is_damaged = manifest.segments[place].damaged or told.any
+    is_damaged = manifest.segments[place].damaged or reporter.any
     if is_damaged and place:  # it may be before the first block
         manifest.segments[place - 1] = replace(manifest.segments[place - 1], damaged=True)
     manifest.segments[place : place + 1] = [_written(folder, blocks, damaged=is_damaged)] if blocks else []

@@ -21,7 +21,7 @@ KEY: Final = np.dtype("<i8")
 
 
 class ColumnsUnusable(Exception):
-    """The columns cannot be used for this store; the text says why in one line. They must be made again."""
+    """The columns cannot be used for this store; the text gives the reason in one line. They must be made again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

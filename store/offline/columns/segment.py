@@ -1,6 +1,6 @@
 """The files of a segment: a numpy memory map a column, in blocks whose checksums the manifest has.
 
-Beside the columns of its rows a segment has two tables that spare a question most of them. Keys are sorted by their
+Beside the columns of its rows a segment has two tables, so that a query reads few of them. Keys are sorted by their
 hash, in blocks that are small, so that a lookup reads and checks some tens of KiB: the manifest has the first of each
 block. Groups count the rows of each block by topic, tag and minute: counts are made from them, and blocks without a
 wanted topic or tag are not read.
@@ -53,7 +53,7 @@ _ROW_MASK: Final = (1 << _ROW_BITS) - 1
 
 
 class SegmentDamaged(ColumnsUnusable):
-    """A file of a segment is damaged, or gone; the segment can be made again from the log."""
+    """A file of a segment is damaged or missing; the segment can be made again from the log."""
 
     def __init__(self, segment: ColumnSegment, what: str) -> None:
         super().__init__(what)
@@ -136,10 +136,10 @@ class OpenSegment:
         return min(BLOCK, self.segment.rows - number * BLOCK)
 
     def expect(self, name: str, first: int, end: int) -> None:
-        """Have the system read blocks of a column that will be asked for, while this process does something else.
+        """Have the system read blocks of a column ahead, while this process does something else.
 
         Raises:
-            SegmentDamaged: the column is not there.
+            SegmentDamaged: the column does not exist.
         """
         length = len(self._array(name))
         step = _step(name)
@@ -182,7 +182,7 @@ class OpenSegment:
             path = self._folder / name / _DATA
             kind = np.dtype((COLUMNS | TABLES)[name])
             try:
-                # mmap_ninja would read four more files, which say what is known here.
+                # mmap_ninja would read four more files, whose content is known already.
                 with path.open("rb") as file:
                     mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
                 found = np.frombuffer(mapped, kind)

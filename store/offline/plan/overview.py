@@ -49,7 +49,7 @@ class StoreCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexSummary:
-    """An index file: its keys, for how many it has room (None: not to be seen), and its messages' store times (ms)."""
+    """An index file: its keys, for how many it has room (None: unknown), and its messages' store times (ms)."""
 
     name: str
     keys: int
@@ -82,7 +82,7 @@ class TimerSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreOverview:
-    """See the module. `problems` are lines that say what could not be read."""
+    """See the module. `problems` are lines about what could not be read."""
 
     version: str
     facts: tuple[str, ...]
@@ -99,7 +99,7 @@ class StoreOverview:
 
 
 def overview(directory: StoreDirectory) -> StoreOverview:
-    """Look at everything, without reading the messages.
+    """Read everything but the messages.
 
     Raises:
         StoreUnreadable: the commit log or a consume queue cannot be read.
@@ -132,7 +132,7 @@ def overview(directory: StoreDirectory) -> StoreOverview:
 def _version_of(directory: StoreDirectory, topics: dict[str, Any], *, own_timer: bool) -> tuple[str, list[str]]:
     """Which broker wrote the store, `5.x`, `4.x` or `unknown`, and the evidence.
 
-    A 4.x one may also be Rocketwire's, which writes the same files; the timer's files tell them apart.
+    A 4.x one may also be Rocketwire's, which writes the same files; only the timer's files differ.
     """
     present = {f"config/{file.name}" for file in directory.config} | set(directory.others)
     present |= {"timerwheel"} if directory.timer_wheel is not None else set()

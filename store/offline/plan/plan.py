@@ -143,7 +143,7 @@ class SearchLog:
         return _walk(self.directory, self.wanted, report, self._first_file(), FOREVER)
 
     def blocks(self, report: ReportProblem) -> Iterator[tuple[RecordBlock, NDArray[np.intp]]]:
-        """Blocks of records, each with the numbers of those that columns tell to be wanted: no text is looked at."""
+        """Blocks of records, each with the numbers of those that are wanted by their columns: no text is read."""
         return _blocks(self.directory, self.wanted, report, self._first_file(), FOREVER)
 
     def _first_file(self) -> int:
@@ -162,7 +162,7 @@ class SearchLog:
 def _blocks(
     directory: StoreDirectory, wanted: MessageConditions, report: ReportProblem, start: int, end: int
 ) -> Iterator[tuple[RecordBlock, NDArray[np.intp]]]:
-    """The blocks of a part of the log, each with those of its records that pass what its columns tell."""
+    """The blocks of a part of the log, each with those of its records that pass by their columns."""
     for block in scan(directory, report, start=start, end=end):
         records = block.records
         numbers = wanted.candidates(block)

@@ -20,7 +20,7 @@ FOREVER: Final = INT64_MAX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageConditions:
-    """Conditions that messages must meet; None, and the defaults, mean no condition.
+    """Conditions for messages; None, and the defaults, mean no condition.
 
     Attributes:
         topics: Their topic is one of these.
@@ -56,11 +56,11 @@ class MessageConditions:
 
     @property
     def needs_only_columns(self) -> bool:
-        """Whether `candidates` tells all: no key, id or tag is asked for."""
+        """Whether `candidates` is exact: no key, id or tag is wanted."""
         return self.key is None and self.message_id is None and self.tags is None
 
     def candidates(self, block: RecordBlock) -> NDArray[np.intp]:
-        """Indices of the records of a block that pass what its columns tell: all but keys, ids and tags."""
+        """Indices of the records of a block that pass by their columns: keys, ids and tags are not checked."""
         records = block.records
         passed = (records.store_timestamp >= self.since) & (records.store_timestamp < self.until)
         passed &= (records.queue_offset >= self.first_offset) & (records.queue_offset < self.end_offset)

@@ -131,7 +131,7 @@ def group_lags(directory: StoreDirectory, wanted: Callable[[str], bool] = lambda
 def log_summary(directory: StoreDirectory, newest: int = 0) -> LogSummary:
     """The commit log's ends; the second is found by a walk from `newest`, the physical offset of a late record.
 
-    If no whole record is there, as when a queue is damaged or the log's tail was lost in a crash, the walk begins at
+    If there is no whole record, as when a queue is damaged or the log's tail was lost in a crash, the walk begins at
     the last file with records.
 
     Raises:

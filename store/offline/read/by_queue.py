@@ -21,7 +21,7 @@ def by_queue(
 ) -> Iterator[tuple[str, int, NDArray[np.intp]]]:
     """Topic and number of each queue, and the numbers of its records in their order.
 
-    Prepared and rolled back messages have no entries, and are left out.
+    Prepared and rolled back messages have no entries, and are omitted.
 
     Args:
         records: The records.

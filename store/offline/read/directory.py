@@ -1,7 +1,7 @@
-"""The files of a store directory: `discover` looks at names and sizes, and opens nothing but `lock`.
+"""The files of a store directory: `discover` reads names and sizes, and opens nothing but `lock`.
 
-The result is a snapshot. While a broker is writing, files may be gone when they are opened, and the last ones may have
-grown more content; sizes of whole files do not change.
+The result is a snapshot. While a broker is writing, files may be removed before they are opened, and the last ones may
+have grown more content; sizes of whole files do not change.
 
 Commit log, consume queue and timer log are rows of files that are created at full size, so a row's file size is that of
 its first file. Names that no broker gives are listed in `ignored`. What has the name of a store's file and cannot be
@@ -81,7 +81,7 @@ class UnexpectedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueFiles:
-    """The files of one consume queue, in order; none if only its directory is left."""
+    """The files of one consume queue, in order; none if only its directory remains."""
 
     topic: str
     queue_id: int
@@ -105,9 +105,9 @@ class StoreDirectory:
         timer_wheel: 5.x's timer wheel.
         config: Files of `config`, .bak files among them.
         checkpoint: The checkpoint file.
-        abort: Whether `abort` is there: a broker runs, or did not stop cleanly.
+        abort: Whether `abort` exists: a broker runs, or did not stop cleanly.
         others: Names in `root` that are none of these: other stores of 5.x, for instance.
-        strange: Files and directories with names of a store that cannot be what these names say.
+        strange: Files and directories with names of a store that cannot be what these names mean.
         ignored: Paths of files and directories whose names no broker gives, such as `lost+found`.
         files: The file system that holds them.
     """
@@ -145,16 +145,16 @@ def discover(
     commit_log: str | None = None,
     files: ReadableFileSystem = LOCAL,
 ) -> StoreDirectory:
-    """Look at a store directory.
+    """List a store directory.
 
     Args:
         root: The store's directory.
         commit_log: The commit log's directory, if it is not `commitlog` in the store's.
-        files: The file system of both. If it cannot tell who holds the lock, a store that has `abort` is UNKNOWN.
+        files: The file system of both. If it cannot find who holds the lock, a store that has `abort` is UNKNOWN.
 
     Raises:
         StoreForeign: it is not a RocketMQ store.
-        StoreUnreadable: a directory in it, or one of the two, is not there or may not be read.
+        StoreUnreadable: a directory in it, or one of the two, does not exist or may not be read.
     """
     if not root:
         raise StoreForeign("''", "the folder's name is empty")

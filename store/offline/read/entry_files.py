@@ -63,5 +63,5 @@ class EntryFiles(Closable):
 
 
 def entries_in(data: bytes) -> NDArray[Any]:
-    """Entries as they are stored, as an array of ENTRY; the last one is left out if it is cut short."""
+    """Entries as they are stored, as an array of ENTRY; without the last one if it is cut short."""
     return np.frombuffer(data, _STORED, len(data) // ENTRY_SIZE).astype(ENTRY)

@@ -44,7 +44,7 @@ class ReadableFileSystem(Protocol):
     """Reads files and lists directories. It can be pickled, and equals another that reaches the same files."""
 
     def listing(self, root: str) -> Listing:
-        """How directories under `root` (and `root`) are listed for one look at a store.
+        """How directories under `root` (and `root`) are listed during one read of a store.
 
         For a remote store this may be a snapshot of all of them, taken now.
 
@@ -78,7 +78,7 @@ class ReadableFileSystem(Protocol):
 class LocalFiles:
     """The files of this machine."""
 
-    def listing(self, root: str) -> Listing:  # noqa: ARG002 - each directory is asked when it is its turn
+    def listing(self, root: str) -> Listing:  # noqa: ARG002 - each directory is listed when it is read
         """See `ReadableFileSystem.listing`."""
         return entries
 

@@ -39,7 +39,7 @@ _BLOCK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexHeader:
-    """What an index file's header says: store times in ms and physical offsets of its first and last message."""
+    """An index file's header: store times in ms and physical offsets of its first and last message."""
 
     begin_timestamp: int
     end_timestamp: int
@@ -59,7 +59,7 @@ class OpenIndexFile(Closable):
 
     Attributes:
         header: As it was when the file was opened.
-        slots, entries: For how many there is room; None when the content does not say (`geometry`).
+        slots, entries: For how many there is room; None when the content does not have it (`geometry`).
     """
 
     def __init__(self, file: PlainFile, *, likely: tuple[int, int] = DEFAULT) -> None:

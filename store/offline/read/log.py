@@ -33,7 +33,8 @@ class RecordBlock(NamedTuple):
     """Records that follow each other in one file.
 
     `records` has positions in `buffer`, whose first byte is at the physical offset `base`. `next` is the physical
-    offset behind the last of them, where `stop` and `reason` say what comes: FULL and MORE that there is another block.
+    offset behind the last of them, where `stop` and `reason` describe what follows: FULL and MORE mean that there is
+    another block.
     """
 
     buffer: bytes
@@ -103,8 +104,8 @@ class LogFileReader(Closable):
     def blocks(self, offset: int | None = None, *, check_crc: bool = True, block: int = BLOCK) -> Iterator[RecordBlock]:
         """The records from a physical offset (of a record; None for the file's first) to where the file's content ends.
 
-        The last block says with BLANK, UNWRITTEN or DAMAGED why it is the last. Every block counts, also one without
-        records.
+        BLANK, UNWRITTEN or DAMAGED of the last block is the reason why it is the last. Every block counts, also one
+        without records.
 
         Raises:
             StoreUnreadable: a read failed.
@@ -208,8 +209,8 @@ class CommitLogReader(Closable):
     def gather(self, places: Iterable[RecordPlace]) -> Iterator[tuple[RecordPlace, bytes]]:
         """The bytes of places, one after the other; those near each other are read at once.
 
-        A place outside the log, in a file removed meanwhile, or larger than its head says gives fewer bytes than its
-        size, or none.
+        A place outside the log, in a file removed meanwhile, or with a larger size than its head has gives fewer bytes
+        than its size, or none.
 
         Raises:
             StoreUnreadable: a file cannot be read.
@@ -230,7 +231,7 @@ class CommitLogReader(Closable):
         while group:
             first = group[0].physical_offset
             file = self.file_of(first)
-            # The next file needs a read of its own.
+            # The next file needs a separate read.
             here = [place for place in group if file is None or place.physical_offset < file.end]
             try:
                 data = self._read_together(first, max(place.end for place in here) - first)

@@ -9,7 +9,7 @@ from rocketwire.store.offline.read.file_system import LOCAL, ReadableFileSystem
 
 
 class FileGone(StoreUnreadable):
-    """A file was removed since the directory was looked at: a live broker does that with old ones."""
+    """A file was removed since the directory was listed: a live broker removes old ones."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path, "it was removed meanwhile")

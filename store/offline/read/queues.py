@@ -21,7 +21,7 @@ from rocketwire.store.offline.read.opening import FileGone
 
 #: Entries read at once.
 BLOCK: Final = 16 * 1024
-#: So many entries are read at once rather than looked for one by one: those of a page.
+#: So many entries are read at once rather than searched by single reads: those of a page.
 _NEAR: Final = 4096 // ENTRY_SIZE + 1
 #: So many entries behind the end are checked, for holes: four pages.
 _BEHIND: Final = 4 * 4096 // ENTRY_SIZE
@@ -119,7 +119,7 @@ class QueueReader(EntryFiles):
         low = self.first
         found = self.entry(low)
         if found[0] < log_start:
-            # A hole does not tell anything about the messages before it.
+            # A hole has no information about the messages before it.
             low = self.bisect(low, self.end, lambda entry: _is_written(entry) and entry[0] < log_start)
             found = self.entry(low)
         if found[1] != BLANK_SIZE:
@@ -132,7 +132,7 @@ class QueueReader(EntryFiles):
         return self.end
 
     def _drop(self, gone: FileGone) -> None:
-        """Go on without a file: a live broker removes the oldest ones."""
+        """Continue without a file: a live broker removes the oldest ones."""
         self._row = [file for file in self._row if file.path != gone.path]
 
     def __len__(self) -> int:
@@ -190,7 +190,7 @@ class QueueReader(EntryFiles):
         """The part of `start` to `stop` whose messages are in a range of a value that rises along the queue, as time.
 
         Args:
-            start: Offset of the first entry looked at.
+            start: Offset of the first entry read.
             stop: Offset behind the last one.
             since: Whether the message at a physical offset is before the range; None for a range without a begin.
             until: Whether it is before the range's end; None for a range without one.

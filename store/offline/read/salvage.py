@@ -30,7 +30,7 @@ _MAGICS: Final = (_INT32.pack(MAGIC_V1), _INT32.pack(MAGIC_V2))
 #: What the magic numbers of both versions begin with.
 _COMMON: Final = _MAGICS[0][:3]
 _HEAD: Final = PHYSICAL_OFFSET_AT + _INT64.size
-#: Bytes read at once: few enough that they are in the processor's cache when they are looked at.
+#: Bytes read at once: few enough that they are still in the processor's cache when they are searched.
 _CACHED: Final = 2 << 20
 _ZEROS: Final = bytes(BLOCK + _HEAD)
 

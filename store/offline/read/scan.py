@@ -28,7 +28,7 @@ _BLANK: Final[bytes] = END_OF_FILE_BLANK.build({"size": 0, "magic": BLANK_MAGIC}
 class ReadProblem(NamedTuple):
     """What could not be read: in which file, at which physical offset (None: it is no file of the log), and why.
 
-    `gone` says that the file was only removed meanwhile, as a live broker does with its oldest.
+    `gone`: the file was only removed meanwhile, as a live broker does with its oldest.
     """
 
     path: str
@@ -105,13 +105,13 @@ def _file(
         if block is None or block.stop is WalkEnd.BLANK:
             return
         unwritten = block.stop is WalkEnd.UNWRITTEN
-        goes_on = any(map(is_written, later))
-        if unwritten and not goes_on:
+        continues = any(map(is_written, later))
+        if unwritten and not continues:
             return  # the present end
         if block.next > start:
             start, tries = block.next, _TRIES
-        # A live broker may be writing it just now, or have gone on to the next file since.
-        if tries > 1 and directory.state in (StoreState.LIVE, StoreState.UNKNOWN) and (unwritten or not goes_on):
+        # A live broker may be writing it just now, or have continued in the next file since.
+        if tries > 1 and directory.state in (StoreState.LIVE, StoreState.UNKNOWN) and (unwritten or not continues):
             tries -= 1
             pause()
             continue

@@ -20,7 +20,7 @@ class SelectedMessage(NamedTuple):
 
     @property
     def offset_message_id(self) -> str:
-        """The id that says where the record is."""
+        """The id that contains the record's place."""
         return offset_message_id(encode_host(*self.message.store_host), self.message.physical_offset)
 
     @property

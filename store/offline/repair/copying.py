@@ -18,9 +18,9 @@ def copy_directory(source: str, target: str, files: FileSystem, *, but: Containe
 
     Args:
         source: A directory.
-        target: A directory that is there.
+        target: An existing directory.
         files: The file system to write to.
-        but: Names that are left out.
+        but: Names that are not copied.
 
     Raises:
         OSError: the source cannot be listed, or the target cannot be written.

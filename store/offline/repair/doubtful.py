@@ -1,6 +1,6 @@
 """Records that differ from what points to them: in their tag from the queue's entry, in their keys from the index's.
 
-Neither side has a checksum, so nothing tells which of the two is wrong. The new entry is made from the record, as by
+Neither side has a checksum, so it is unknown which of the two is wrong. The new entry is made from the record, as by
 every start after a crash; so the report names the record and both values.
 """
 
@@ -54,7 +54,7 @@ class RetaggedRecords:
     """
 
     def __init__(self, directory: StoreDirectory, report: ReportFinding, *, file_size: int) -> None:
-        # In the schedule topic an entry tells the time of delivery in place of the tag.
+        # In the schedule topic an entry has the time of delivery in place of the tag.
         self._queues = {
             (files.topic, files.queue_id): files
             for files in directory.queues
@@ -98,7 +98,7 @@ class RetaggedRecords:
             self.count += 1
 
     def finish(self) -> None:
-        """Report what is left."""
+        """Report what was not reported yet."""
         for gathered in self._gathered.values():
             gathered.close()
 

@@ -1,8 +1,8 @@
 """Records whose queue id or queue offset is wrong, as the consume queues show.
 
 A record's queue id and queue offset have no checksum. A wrong one, if accepted, may hide other messages: an offset
-lower than the one before begins a new life of its topic. So a record is rejected if no entry points to it where it
-says, and an entry elsewhere does.
+lower than the one before begins a new life of its topic. So a record is rejected if only an entry at another queue or
+offset points to it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Repairing a store: a new directory with every whole record of the old one, which is only read.
 
 Every record keeps its physical offset, so all references to it stay valid. Ranges without a record are filled: up to a
-file's end with an end-of-file blank, else with records that no consumer gets (`filler`). What is left behind the end of
-the log is not copied.
+file's end with an end-of-file blank, else with records that no consumer gets (`filler`). Bytes behind the end of the
+log are not copied.
 
 Consume queues and index are rebuilt from the new log, as by any start after a crash. All else is copied unchanged,
-except what the timer's files say of records that are gone (repair_timer).
+except the units of lost records in the timer's files (repair_timer).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def repair(
         StoreLocked: a broker uses the old store, or may use it.
         StoreForeign: the new directory is not empty, or one of the two is inside the other.
         StoreUnreadable: the old store cannot be read.
-        DiskFull: there is no room; what was made so far is left.
+        DiskFull: there is no room; what was made so far remains.
         StoreNotWritable: the new directory cannot be written.
     """
     directory = discover(root)
@@ -178,7 +178,7 @@ class _Repair:
         self._lose(misplaced)
         files = self._files
         files.make_directory(f"{self._target}/commitlog")
-        # Until all files are there, this is a store that has to be recovered.
+        # Until all files are copied, this is a store that has to be recovered.
         files.write(f"{self._target}/abort", b"")
         size = self._file_size
         first = self._log.start - self._log.start % size
@@ -293,7 +293,7 @@ class _Repair:
             with QueueReader(files, log_start=self._directory.start) as queue:
                 for offset, found in queue.blocks(queue.min, queue.end):
                     places = found["physical_offset"]
-                    # An entry behind the log's end is left by a crash, or is damage; either way there is no message.
+                    # An entry behind the log's end remains from a crash, or is damage; either way there is no message.
                     lost = places >= self._log.end
                     for low, high in self._log.lost:
                         lost |= (places >= low) & (places < high)

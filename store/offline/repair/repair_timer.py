@@ -1,9 +1,9 @@
 """Repairing the timer's files, which refer to records by physical offset.
 
-They are copied. Units whose record is gone are marked as settled, so that no range that is filled, or written again
-later, is mistaken for a waiting message; messages whose copy is gone wait again. The timer continues at the end of its
+They are copied. Units whose record is lost are marked as settled, so that no range that is filled, or written again
+later, is mistaken for a waiting message; messages whose copy is lost wait again. The timer continues at the end of its
 queue where that is shorter now, and the rest of `timercheck` is made void, so that the next start reads the whole timer
-log. A timer log that is damaged itself is left out: the next start rebuilds it from the messages.
+log. A damaged timer log is not copied: the next start rebuilds it from the messages.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def mend_timer(root: str, lost: RangeSet, end: int, files: FileSystem, report: R
         lost: Physical offsets that held no record and were filled.
         end: Physical offset at which the log ends.
         files: The file system.
-        report: Gets a finding if the timer log is left out.
+        report: Gets a finding if the timer log is not copied.
 
     Raises:
         OSError: a file cannot be written.
@@ -119,7 +119,7 @@ def _leave_out(directory: StoreDirectory, files: FileSystem) -> None:
 
 
 def _mend_units(directory: StoreDirectory, lost: RangeSet, end: int, files: FileSystem) -> tuple[bool, int | None]:
-    """Settle units whose record is gone, and make those wait again whose copy is gone.
+    """Settle units whose record is lost, and make those wait again whose copy is lost.
 
     Returns:
         Whether there were any; the earliest time of a slot, in ms, of those that wait again.
@@ -128,11 +128,11 @@ def _mend_units(directory: StoreDirectory, lost: RangeSet, end: int, files: File
     for file in directory.timer_log:
         changes: list[tuple[int, bytes]] = []
         for start, units in units_of(file, lambda _: None):
-            gone = _gone(units["physical_offset"], lost, end)
-            again = ~gone & (units["outcome"] > timer_log.WAITS) & _gone(units["outcome"], lost, end)
+            is_lost = _is_lost(units["physical_offset"], lost, end)
+            again = ~is_lost & (units["outcome"] > timer_log.WAITS) & _is_lost(units["outcome"], lost, end)
             places = start - file.start + np.arange(len(units)) * timer_log.UNIT_SIZE + _OUTCOME_AT
-            gone &= units["outcome"] == timer_log.WAITS
-            changes += [(at, _SETTLED) for at in places[gone].tolist()]
+            is_lost &= units["outcome"] == timer_log.WAITS
+            changes += [(at, _SETTLED) for at in places[is_lost].tolist()]
             changes += [(at, _WAITS) for at in places[again].tolist()]
             if again.any():
                 first = int((units["write_time"].astype(np.int64) + units["delay"])[again].min())
@@ -149,12 +149,12 @@ def _mend_units(directory: StoreDirectory, lost: RangeSet, end: int, files: File
     return any_changed, earliest
 
 
-def _gone(places: NDArray[np.int64], lost: RangeSet, end: int) -> NDArray[np.bool_]:
-    """Which physical offsets hold no record any more."""
-    gone: NDArray[np.bool_] = places >= end
+def _is_lost(places: NDArray[np.int64], lost: RangeSet, end: int) -> NDArray[np.bool_]:
+    """Which physical offsets no longer hold a record."""
+    is_lost: NDArray[np.bool_] = places >= end
     for low, high in lost:
-        gone |= (places >= low) & (places < high)
-    return gone
+        is_lost |= (places >= low) & (places < high)
+    return is_lost
 
 
 def _queue_end(directory: StoreDirectory) -> int:

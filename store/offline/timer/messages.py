@@ -51,7 +51,7 @@ class TimerMessage(NamedTuple):
         """A number that a message shares with the marker that cancels it; `NO_MARK` without unique key.
 
         It is a hash of the unique key and the second of the slot: a marker cancels a message of its own slot, and with
-        every precision what shares a slot shares a second. It is the same within one process only.
+        every precision the messages of a slot share a second. It is the same within one process only.
         """
         key = self.cancels if self.cancels is not None else self.unique_key
         return NO_MARK if key is None else hash((key, self.out // _SECOND))

@@ -1,7 +1,8 @@
 """The messages that wait in the timer of a store, written by rocketwire or Apache, at rest or in use.
 
 Those that have a unit in the timer log are an array (units.WAITING, 56 bytes each); their records are read only for
-what the unit does not say. Those that the timer has not read from its topic yet are found by the topic's consume queue.
+what the unit does not contain. Those that the timer has not read from its topic yet are found by the topic's consume
+queue.
 
 In a store that Apache is using, or did not stop cleanly, what was delivered since it last wrote `timercheck` (each
 second) still counts as waiting.
@@ -33,7 +34,7 @@ from rocketwire.wire.message import decode_record
 from rocketwire.wire.names import TIMER_TOPIC
 
 PRECISION: Final = 1000
-"""Milliseconds of a slot, unless the store says otherwise."""
+"""Milliseconds of a slot, unless the store has another precision."""
 _READ_AT_ONCE: Final = 2048
 
 
@@ -74,7 +75,7 @@ class StoreTimer(Closable):
         self._log = CommitLogReader(directory.commit_log)
         # In this order nothing is missed that a broker moves forward meanwhile.
         self.check = read_check(directory)
-        known = self._known()
+        known = self._expectations()
         self.queue_end, queued = self._queued()
         units, has_unit, precision = waiting_units(directory, known, queued["physical_offset"], report)
         own = None if self.check is None else self.check.extension
@@ -93,7 +94,7 @@ class StoreTimer(Closable):
         """Close the log's files."""
         self._log.close()
 
-    def _known(self) -> UnitExpectations:
+    def _expectations(self) -> UnitExpectations:
         check, nothing = self.check, np.empty(0, np.int64)
         if check is None or check.extension is None:
             return UnitExpectations(0 if check is None else check.last_read_time, None, None, nothing)

@@ -23,7 +23,7 @@ _BLOCK: Final = 16 * 1024
 
 #: A message or marker that waits. `out` is when its slot comes (ms), which is its TIMER_OUT_MS unless it has ROLL in
 #: `magic`: then it rolls at that time, and is due later. `position` is that of its unit in the timer log, -1 for one
-#: that has none yet; `queue_offset` is -1, and `mark` (see timer_message) 0, where only the record says it.
+#: that has none yet; `queue_offset` is -1, and `mark` (see timer_message) 0, where only the record has it.
 WAITING: Final = np.dtype(
     [
         ("out", np.int64),
@@ -40,13 +40,14 @@ WAITING: Final = np.dtype(
 
 
 class UnitExpectations(NamedTuple):
-    """What other files than the timer log say of its units.
+    """What is known of the timer log's units from other files.
 
     Attributes:
         read_time: No slot before this time (ms) holds a message that waits,
         flushed: but units from this position of the timer log on may, when the clock was set back; None: no unit may.
         log_end: Copies at or behind this physical offset were lost with the end of the log; None when none were.
-        settled: Physical offsets of records whose copies the log has though their units may not say so, sorted.
+        settled: Physical offsets of records whose copies are in the log though their units may not be marked as
+            settled, sorted.
     """
 
     read_time: int
@@ -102,7 +103,7 @@ def waiting_units(
 
     Args:
         directory: The store.
-        known: What other files say of the units.
+        known: What is known of the units from other files.
         queued: Physical offsets, sorted, of records that are to be in the timer log by now or soon.
         report: Gets what cannot be read.
 

@@ -2,8 +2,8 @@
 
 A chain is right if every entry names the entry before it in its slot, and every slot its newest. That is checked with a
 table of the newest entry so far of each slot, as when the file was written; so no chain has to be followed, and none
-has a loop if all is right. Where a wrong hash led to another slot than the chain says, the right slot counts, so that
-the damage is reported once.
+has a loop if all is right. Where a wrong hash led to another slot than the chain's, the right slot counts, so that the
+damage is reported once.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class CheckedIndex:
         self._file.close()
         self._newest = self._newest[:0]
 
-    def look_for_end(self, records: RecordColumns) -> None:
-        """Look whether the header ends at one of these records, as after a stop behind messages without keys."""
+    def check_header_end(self, records: RecordColumns) -> None:
+        """Check whether the header ends at one of these records, as after a stop behind messages without keys."""
         at = int(np.searchsorted(records.physical_offset, self.header.end_offset))
         if at < len(records.physical_offset) and records.physical_offset[at] == self.header.end_offset:
             self._ends_at_record = bool(records.store_timestamp[at] == self.header.end_timestamp)
@@ -140,11 +140,11 @@ class CheckedIndex:
         wrong = np.flatnonzero(stored[order] != expected)
         for at in wrong[np.argsort(numbers[wrong])].tolist():
             number = int(numbers[at])
-            self._say_chained(number, int(stored[order[at]]), int(expected[at]))
+            self._report_chain(number, int(stored[order[at]]), int(expected[at]))
 
-    def _say_chained(self, number: int, stored: int, expected: int) -> None:
+    def _report_chain(self, number: int, stored: int, expected: int) -> None:
         what = f"entry {number} says that the one before it in its slot is {stored}, it is {expected}"
-        self.say_entry(number, "wrongly chained entry", what)
+        self.report_entry(number, "wrongly chained entry", what)
 
     def check_end(self, *, growing: bool) -> None:
         """Compare slots and header with what the entries were; of a file that is, or was, being written no newer ones.
@@ -196,7 +196,7 @@ class CheckedIndex:
                 what = f"the header's {name.replace('_', ' ')} is {stored}, by its entries it is {value}"
                 self._report(self._finding(HEADER_OFFSETS[name], what))
 
-    def say_entry(self, number: int, thing: str, what: str, *, count: int = 1) -> None:
+    def report_entry(self, number: int, thing: str, what: str, *, count: int = 1) -> None:
         """Report damage of an entry, or of `count` from there on; see Gathered."""
         self._gathered.add(thing, number, self._finding(self.entry_position(number), what, count))
 

@@ -34,7 +34,7 @@ class CheckedQueue:
     Attributes:
         queue: To read it; its `end` is behind the last place that holds anything.
         room: Behind the last place of its files.
-        met: Offsets whose entry matches a record.
+        matched: Offsets whose entry matches a record.
         claimed: Physical offset of a record, by the offset of its entry, which points elsewhere.
         missing: Messages without an entry.
         gathered: What is wrong with its entries.
@@ -43,7 +43,7 @@ class CheckedQueue:
     def __init__(self, files: QueueFiles, report: ReportFinding) -> None:
         self.queue = QueueReader(files)
         self.gathered = FindingMerger(report)
-        self.met = RangeSet()
+        self.matched = RangeSet()
         self.claimed: dict[int, int] = {}
         self.missing: list[MissingEntries] = []
         self.newest = -1

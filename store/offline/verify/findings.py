@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-#: Rows of one sort that are reported one by one; further ones are counted.
+#: Rows of one sort that are reported singly; further ones are counted.
 MOST: Final = 20
 
 
@@ -100,7 +100,7 @@ class FindingMerger:
         self._rows[sort] = _Row(finding, last)
 
     def close(self) -> None:
-        """Report what is left."""
+        """Report what was not reported yet."""
         for sort, row in self._rows.items():
             self._end(sort, row)
             more = self._unreported.get(sort)
@@ -120,4 +120,4 @@ class FindingMerger:
         elif finding.count > 1 and finding.offset is None:
             self._report(replace(finding, what=f"{finding.what}; the same up to {sort[0]} {row.last}"))
         else:
-            self._report(finding)  # its offsets say already up to which one it goes
+            self._report(finding)  # its offsets contain its end already

@@ -42,7 +42,7 @@ class WalkedRecords(NamedTuple):
 
 
 class IndexKeys:
-    """Tells which keys of records are indexed: of those from the physical offset `first` on."""
+    """Finds which keys of records are indexed: of those from the physical offset `first` on."""
 
     def __init__(self, first: int) -> None:
         self._first = first

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 class RangeSet:
-    """A set as ranges [start, stop). Adding what follows the last range costs little; all else is sorted when asked."""
+    """A set as ranges [start, stop). Adding what follows the last range costs little; all else is sorted at a read."""
 
     __slots__ = ("_ranges", "_sorted")
 

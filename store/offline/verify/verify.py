@@ -1,7 +1,7 @@
-"""Verifying a whole store in one pass over the log, with all other files compared on the way.
+"""Verifying a whole store in one pass over the log, which compares all other files meanwhile.
 
 Nothing is changed, locked or memory-mapped. What a broker appends after the start is not checked: up to where some
-consume queue points at that moment, everything must be there. Memory is bounded: a batch of records, a window of each
+consume queue points at that moment, everything must exist. Memory is bounded: a batch of records, a window of each
 queue, and one index file's slots.
 """
 
@@ -127,7 +127,7 @@ def verify(
 
 
 def log_expectations(directory: StoreDirectory, *, pause: Callable[[], None] = lambda: None) -> LogExpectations:
-    """What consume queues and checkpoint say of the log.
+    """What is known of the log from consume queues and checkpoint.
 
     A broker may write a queue's entry before its record; `pause` waits for that.
 
@@ -137,7 +137,7 @@ def log_expectations(directory: StoreDirectory, *, pause: Callable[[], None] = l
     newest = _newest_entry(directory)
     if directory.state in {StoreState.LIVE, StoreState.UNKNOWN}:
         for _ in range(_TRIES):
-            if newest is None or _is_there(directory, newest):
+            if newest is None or _is_written(directory, newest):
                 break
             pause()
             newest = _newest_entry(directory)
@@ -154,7 +154,7 @@ def _newest_entry(directory: StoreDirectory) -> RecordPlace | None:
     return max(places, key=lambda place: place.end, default=None)
 
 
-def _is_there(directory: StoreDirectory, place: RecordPlace) -> bool:
+def _is_written(directory: StoreDirectory, place: RecordPlace) -> bool:
     """Whether a record is written, or in a file that is newer than the directory listing."""
     for file in directory.commit_log:
         if file.start <= place.physical_offset < file.end:

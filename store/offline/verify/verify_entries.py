@@ -55,7 +55,7 @@ class EntryCheck:
         """
         for queue in check.queues.values():
             self._missing(queue)
-            for start, stop in queue.met.gaps(queue.queue.first, queue.queue.end):
+            for start, stop in queue.matched.gaps(queue.queue.first, queue.queue.end):
                 self._unmet(queue, start, stop)
             queue.gathered.close()
             queue.forget_window()
@@ -98,7 +98,7 @@ class EntryCheck:
                 # Their messages may have come after the log was read.
                 kinds[entries["physical_offset"] >= self._known.queued] = _BEHIND
             for first, last, kind in _runs(kinds):
-                self._say_run(queue, begin + first, entries[first:last], kind)
+                self._report_run(queue, begin + first, entries[first:last], kind)
 
     def _classify(self, entries: NDArray[Any]) -> NDArray[np.int8]:
         offsets, sizes = entries["physical_offset"], entries["size"]
@@ -111,30 +111,30 @@ class EntryCheck:
         kinds[(sizes == BLANK_SIZE) & (offsets == 0) & (entries["tags_code"] == 0)] = _BLANK
         return kinds
 
-    def _say_run(self, queue: CheckedQueue, offset: int, entries: NDArray[Any], kind: int) -> None:
+    def _report_run(self, queue: CheckedQueue, offset: int, entries: NDArray[Any], kind: int) -> None:
         count = len(entries)
-        # Entries before the first message that is in the log may belong to messages that are gone with its file.
-        first = next(iter(queue.met), (queue.queue.end, 0))[0]
+        # Entries before the first message in the log may belong to messages of a removed file.
+        first = next(iter(queue.matched), (queue.queue.end, 0))[0]
         claimed = any(offset <= each < offset + count for each in queue.claimed)
         if kind == _BLANK:
             if offset > first:
-                self._say(FindingKind.NOTE, queue, offset, count, "blank entry", "blank: there are no such messages")
+                self._add(FindingKind.NOTE, queue, offset, count, "blank entry", "blank: there are no such messages")
         elif kind == _STANDS_IN:
             what = "there are no such messages, the next one stands in their place"
-            self._say(FindingKind.NOTE, queue, offset, count, "entry of the next message", what)
+            self._add(FindingKind.NOTE, queue, offset, count, "entry of the next message", what)
         elif kind == _REMOVED and (offset < first or self._live) and not claimed:
             return
         elif kind == _UNWRITTEN:
             if not any(start < offset + count and offset < stop for start, stop, *_ in queue.missing):
                 what = "never written, though later ones are"
-                self._say(FindingKind.DAMAGE, queue, offset, count, "unwritten entry", what)
+                self._add(FindingKind.DAMAGE, queue, offset, count, "unwritten entry", what)
         elif kind == _BEHIND and not claimed:
             if self._live:
                 return
             what = f"points behind the end of the log, to {int(entries[0]['physical_offset'])}"
             last = offset + count == queue.queue.end
             kept = FindingKind.NOTE if self._crashed and last else FindingKind.DAMAGE
-            self._say(kept, queue, offset, count, "entry behind the end", what)
+            self._add(kept, queue, offset, count, "entry behind the end", what)
         else:
             self._nowhere(queue, offset, entries)
 
@@ -144,20 +144,20 @@ class EntryCheck:
             if place in self._found.lost:
                 lost += 1
                 continue
-            self._say_lost(queue, offset + number, lost)
+            self._report_lost(queue, offset + number, lost)
             lost = 0
             what = self._what_is_at(queue, place, int(entries[number]["size"]))
             if what:
                 claimed = queue.claimed.get(offset + number)
                 if claimed is not None:
                     what += f"; the message's record is at {claimed}"
-                self._say(FindingKind.DAMAGE, queue, offset + number, 1, "entry astray", what)
-        self._say_lost(queue, offset + len(entries), lost)
+                self._add(FindingKind.DAMAGE, queue, offset + number, 1, "entry astray", what)
+        self._report_lost(queue, offset + len(entries), lost)
 
-    def _say_lost(self, queue: CheckedQueue, stop: int, count: int) -> None:
+    def _report_lost(self, queue: CheckedQueue, stop: int, count: int) -> None:
         if count:
             what = "lost: its record is in a damaged or missing part of the log"
-            self._say(FindingKind.DAMAGE, queue, stop - count, count, "lost message", what)
+            self._add(FindingKind.DAMAGE, queue, stop - count, count, "lost message", what)
 
     def _what_is_at(self, queue: CheckedQueue, place: int, size: int) -> str:
         """What is wrong with an entry that points to a place in the log; empty when nothing is."""
@@ -184,7 +184,7 @@ class EntryCheck:
             f"offset {int(records.queue_offset[0])}"
         )
 
-    def _say(self, kind: FindingKind, queue: CheckedQueue, offset: int, count: int, thing: str, what: str) -> None:
+    def _add(self, kind: FindingKind, queue: CheckedQueue, offset: int, count: int, thing: str, what: str) -> None:
         queue.gathered.add(thing, offset, queue.finding(kind, offset, count, what))
 
 

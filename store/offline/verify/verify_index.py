@@ -1,7 +1,7 @@
 """Verifying the index files against the log.
 
 Entries are in the order of the log: the entries of a batch of records are the next ones, compared as arrays. Only where
-these differ are entries compared one by one.
+these differ are entries compared singly.
 """
 
 from __future__ import annotations
@@ -77,13 +77,13 @@ class IndexCheck:
                 # Killed before the file got its size: the next start repairs it.
                 begun = self._unfinished and plain.size == 0 and plain is plain_files[-1]
                 kind = FindingKind.NOTE if begun else FindingKind.DAMAGE
-                self._say(plain, error.reason, kind)
+                self._report_file(plain, error.reason, kind)
         files: list[CheckedIndex] = []
         for plain, header in headers:
             if plain.size not in found:
                 # While its first entries are written, they and their slots may not fit together.
                 kind = FindingKind.NOTE if self._unfinished and plain is headers[-1][0] else FindingKind.DAMAGE
-                self._say(plain, f"its {plain.size} bytes cannot be taken apart into slots and entries", kind)
+                self._report_file(plain, f"its {plain.size} bytes cannot be taken apart into slots and entries", kind)
                 continue
             try:
                 files.append(CheckedIndex(plain, header, found[plain.size], former_end, self._report))
@@ -93,7 +93,7 @@ class IndexCheck:
             former_end = header.end_timestamp
         return files
 
-    def _say(self, plain: PlainFile, what: str, kind: FindingKind = FindingKind.DAMAGE) -> None:
+    def _report_file(self, plain: PlainFile, what: str, kind: FindingKind = FindingKind.DAMAGE) -> None:
         self._report(Finding(kind=kind, path=f"index/{plain.name}", what=what))
 
     def feed(
@@ -111,7 +111,7 @@ class IndexCheck:
         Messages before `log_start` were removed from the log.
         """
         for newest in self._files[-1:]:
-            newest.look_for_end(records)
+            newest.check_header_end(records)
         if self._at >= len(self._files):
             self.unindexed += len(properties.keys.record) if self._files else 0
             return
@@ -134,7 +134,7 @@ class IndexCheck:
         if done < len(expected.hash):
             tagged = tagged or self._keys.tagged(batch, plain)
             start = int(records.physical_offset[0])
-            self._one_by_one(plain, tagged, expected.part(slice(done)), start, following)
+            self._check_singly(plain, tagged, expected.part(slice(done)), start, following)
 
     def _current(self) -> CheckedIndex | None:
         """The file with the next entry to be compared."""
@@ -178,10 +178,10 @@ class IndexCheck:
             done += len(entries)
         return done
 
-    def _one_by_one(
+    def _check_singly(
         self, plain: ExpectedKeys, tagged: ExpectedKeys, taken: ExpectedKeys, start: int, following: int
     ) -> None:
-        """Check the other entries of a batch one by one: which are wrong, and which keys have none."""
+        """Check the other entries of a batch singly: which are wrong, and which keys have none."""
         reached = int(taken.physical_offset[-1]) if len(taken.hash) else 0
         needed = Counter(zip(plain.physical_offset.tolist(), plain.hash.tolist(), strict=True))
         for pair in zip(taken.physical_offset.tolist(), taken.hash.tolist(), strict=True):
@@ -208,7 +208,7 @@ class IndexCheck:
                     continue
                 left -= some.stop - some.start
                 for number in range(some.start, some.stop):
-                    self._look_at(file, entries[number : number + 1], allowed, needed, wrong)
+                    self._check_entry(file, entries[number : number + 1], allowed, needed, wrong)
         self._lacking(needed, wrong, reached)
 
     def _next_begins_before(self, following: int) -> bool:
@@ -219,11 +219,11 @@ class IndexCheck:
     def _take_astray(self, file: CheckedIndex, entries: NDArray[Any]) -> None:
         offset = int(entries["physical_offset"][0])
         what = f"entry {file.next} points to physical offset {offset}, where no record with keys is"
-        file.say_entry(file.next, "entry of no record", what, count=len(entries))
+        file.report_entry(file.next, "entry of no record", what, count=len(entries))
         self.entries += len(entries)
         file.take(entries, entries["key_hash"], None)
 
-    def _look_at(
+    def _check_entry(
         self,
         file: CheckedIndex,
         entry: NDArray[Any],
@@ -238,9 +238,9 @@ class IndexCheck:
         if timestamp is None:
             wrong[offset] += 1
             what = f"entry {file.next} has the hash {key_hash} of no key of the record at physical offset {offset}"
-            file.say_entry(file.next, "entry of no key", what)
+            file.report_entry(file.next, "entry of no key", what)
             self._differs(offset, key_hash)
-            # The chain that the entry is in tells whether the entry's or the record's hash is wrong.
+            # The entry's chain shows whether the entry's or the record's hash is wrong.
             others = [other for other in hashes if needed[offset, other] > 0 and file.follows(entry, other)]
             meant = others[0] if others and not file.follows(entry, key_hash) else key_hash
             timestamp = next(iter(hashes.values()))
@@ -251,7 +251,7 @@ class IndexCheck:
         seconds = int(file.seconds(times)[0])
         if difference != seconds:
             what = f"entry {file.next} says {difference} s, by its record it is {seconds} s"
-            file.say_entry(file.next, "entry of a wrong time", what)
+            file.report_entry(file.next, "entry of a wrong time", what)
         file.take(entry, np.array([meant], np.int32), times)
 
     def _lacking(self, needed: Counter[tuple[int, int]], wrong: Counter[int], reached: int) -> None:
@@ -274,7 +274,7 @@ class IndexCheck:
             if not self._live:
                 offset = int(entries["physical_offset"][0])
                 what = f"entry {file.next} points to physical offset {offset}, behind the end of the log"
-                file.say_entry(file.next, "entry behind the end", what, count=len(entries))
+                file.report_entry(file.next, "entry behind the end", what, count=len(entries))
             file.take(entries, entries["key_hash"], None)
             self.entries += len(entries)
         for file in self._files:

@@ -26,7 +26,7 @@ _INT32: Final = struct.Struct(">i")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogExpectations:
-    """What other files say of the log.
+    """What is known of the log from other files.
 
     Attributes:
         queued: End of the last record that a consume queue points to: nothing may be missing before it. -1: none.
@@ -40,7 +40,7 @@ class LogExpectations:
 
 
 class LogCheck:
-    """One pass over the log. When `blocks` is through, the attributes hold the result.
+    """One pass over the log. When `blocks` has ended, the attributes hold the result.
 
     Attributes:
         start, end: Physical offsets of the first file and behind the last record.
@@ -92,7 +92,7 @@ class LogCheck:
                 # A live broker removes its oldest files.
                 if not self._live:
                     raise
-                self._pass_over(file)
+                self._skip_removed(file)
                 continue
             with opened:
                 yield from self._file(file, opened)
@@ -103,13 +103,13 @@ class LogCheck:
         if self._live:
             self._look_again()
 
-    def _pass_over(self, file: RowFile) -> None:
+    def _skip_removed(self, file: RowFile) -> None:
         self.removed = file.end
         if not self.records:
             self.start = self.end = file.end
 
     def _look_again(self) -> None:
-        """Find what was removed after it was read: its queue and index entries may be gone too."""
+        """Find what was removed after it was read: its queue and index entries may be removed too."""
         for file in self._directory.commit_log:
             try:
                 LogFileReader(file).close()
@@ -123,15 +123,17 @@ class LogCheck:
             last = file is self._directory.commit_log[-1]
             what = "it is empty: a stop came before it got its size, the next start removes it"
             if not (last and self._live):
-                self._say(FindingKind.NOTE if last else FindingKind.DAMAGE, file, None, what if last else "it is empty")
+                self._add_finding(
+                    FindingKind.NOTE if last else FindingKind.DAMAGE, file, None, what if last else "it is empty"
+                )
             return False
         if expected is not None and file.start > expected:
             self._missing(expected, file)
         if file.size != usual:
-            self._say(FindingKind.DAMAGE, file, None, f"it has {file.size} bytes and the other files {usual}")
+            self._add_finding(FindingKind.DAMAGE, file, None, f"it has {file.size} bytes and the other files {usual}")
             self.lost.add(file.end, file.start + usual)
         if file.start % usual or (expected is not None and file.start < expected):
-            self._say(FindingKind.DAMAGE, file, None, f"its name is no multiple of the files' size {usual}")
+            self._add_finding(FindingKind.DAMAGE, file, None, f"its name is no multiple of the files' size {usual}")
         return True
 
     def _missing(self, expected: int, file: RowFile) -> None:
@@ -155,7 +157,7 @@ class LogCheck:
                     self._leftovers(file, piece)
                     return
                 self.lost.add(piece.start, piece.end)
-                self._say(
+                self._add_finding(
                     FindingKind.DAMAGE,
                     file,
                     piece.start,
@@ -170,7 +172,7 @@ class LogCheck:
                 self._tail = file, piece
 
     def _is_damage(self, opened: LogFileReader, lost: LostPart) -> bool:
-        """Whether the log went on behind a lost part, or ended there and what follows is of a former life."""
+        """Whether the log continued behind a lost part; else it ended there, and what follows is older."""
         if lost.start < self._known.queued:
             return True
         following = next(opened.blocks(lost.end)).records
@@ -185,15 +187,15 @@ class LogCheck:
             f"the log ends here ({lost.reason}); whole records stand behind it from byte {lost.end - file.start} on, "
             "which the next start cuts off"
         )
-        self._say(FindingKind.NOTE, file, lost.start, what)
+        self._add_finding(FindingKind.NOTE, file, lost.start, what)
 
     def _check_blank(self, file: RowFile, opened: LogFileReader, tail: LogFileTail) -> None:
-        """A blank says how much of its file is left."""
+        """Check that a blank has the size of the rest of its file."""
         self._close_tail()
         left = file.end - tail.start
         (size,) = _INT32.unpack(opened.read(tail.start, _INT32.size))
         if size != left:
-            self._say(
+            self._add_finding(
                 FindingKind.DAMAGE, file, tail.start, f"the end-of-file blank says {size} bytes are left, not {left}"
             )
         self.end = file.end
@@ -207,7 +209,7 @@ class LogCheck:
         self._tail = None
         self.lost.add(tail.start, file.end)
         reason = tail.reason or "nothing was ever written there"
-        self._say(
+        self._add_finding(
             FindingKind.DAMAGE, file, tail.start, f"{file.end - tail.start} bytes up to its end are no record: {reason}"
         )
 
@@ -220,11 +222,11 @@ class LogCheck:
             crashed = self._directory.state is StoreState.CRASHED and tail.start >= self._known.recovered
             self.lost.add(tail.start, self._known.queued)
             what = f"the log ends here, but a consume queue points to records up to {self._known.queued}: {tail.reason}"
-            self._say(FindingKind.NOTE if crashed else FindingKind.DAMAGE, file, tail.start, what)
+            self._add_finding(FindingKind.NOTE if crashed else FindingKind.DAMAGE, file, tail.start, what)
         else:
             what = f"the log ends here, the next start cuts off the rest: {tail.reason}"
-            self._say(FindingKind.NOTE, file, tail.start, what)
+            self._add_finding(FindingKind.NOTE, file, tail.start, what)
 
-    def _say(self, kind: FindingKind, file: RowFile, physical_offset: int | None, what: str) -> None:
+    def _add_finding(self, kind: FindingKind, file: RowFile, physical_offset: int | None, what: str) -> None:
         position = None if physical_offset is None else physical_offset - file.start
         self._report(Finding(kind=kind, path=f"commitlog/{file.name}", position=position, what=what))

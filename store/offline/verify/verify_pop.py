@@ -1,7 +1,6 @@
 """Verifying POP's records in the revive topic: check points and acknowledgements.
 
-One that says nothing is a note: brokers pass it over, and the messages of a check point that nobody can read do not
-come again.
+An unreadable one is a note: brokers ignore it, and the messages of an unreadable check point are not redelivered.
 """
 
 from __future__ import annotations
@@ -52,10 +51,10 @@ class PopCheck:
             body_at, length = int(records.body_position[at]), int(records.body_length[at])
             reason = self._read(_tags(properties_of(record)), bytes(memoryview(buffer)[body_at : body_at + length]))
             if reason:
-                self._say(int(records.physical_offset[at]), names[topics[at]], records, at, reason)
+                self._report_record(int(records.physical_offset[at]), names[topics[at]], records, at, reason)
 
     def _read(self, tag: bytes | None, body: bytes) -> str:
-        """Count a record; why it says nothing, or ""."""
+        """Count a record; why it is unreadable, or ""."""
         try:
             if tag == _CHECK_POINT:
                 decode_check_point(body)
@@ -69,7 +68,7 @@ class PopCheck:
             return str(error)
         return ""
 
-    def _say(self, place: int, topic: str, records: RecordColumns, at: int, reason: str) -> None:
+    def _report_record(self, place: int, topic: str, records: RecordColumns, at: int, reason: str) -> None:
         start = max((start for start in self._starts if start <= place), default=0)
         finding = Finding(
             kind=FindingKind.NOTE,
@@ -83,5 +82,5 @@ class PopCheck:
         self._gathered.add("record", place, finding)
 
     def finish(self) -> None:
-        """Report what is left."""
+        """Report what was not reported yet."""
         self._gathered.close()

@@ -3,9 +3,9 @@
 Records come in batches in the order of the log; the entries for a batch are one slice of a queue, compared as arrays.
 Entries that match a record are noted; at the end the others are checked again.
 
-A topic that was deleted and created again begins its offsets again, and the messages of its former life are still in
-the log. So an entry that points to a later message than the present one is left for that message, and missing entries
-are forgiven once an offset of their queue comes a second time.
+A topic that was deleted and created again begins its offsets again, and its earlier messages are still in the log. So
+an entry that points to a later message than the present one is kept for that message, and missing entries are forgiven
+once an offset of their queue comes a second time.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class QueueCheck:
                 continue
             if file.size != size or size % ENTRY_SIZE or file.start % max(size, 1):
                 what = f"its size {file.size} or its name does not fit the queue's first file of {size} bytes"
-                self._say(queue, f"{queue.path}/{file.name}", what)
+                self._report_file(queue, f"{queue.path}/{file.name}", what)
             if expected is not None and file.start > expected:
                 what = f"missing: the queue goes on in {file.name}"
-                self._say(queue, f"{queue.path}/{file_name(expected)}", what)
+                self._report_file(queue, f"{queue.path}/{file_name(expected)}", what)
             expected = file.end
 
     def feed(
@@ -109,7 +109,7 @@ class QueueCheck:
         if first > queue.newest and bool((np.diff(found.queue_offset) == 1).all()):
             entries = queue.entries(first, count)
             if len(entries) == count and _same(entries, found):
-                queue.met.add(first, first + count)
+                queue.matched.add(first, first + count)
                 queue.newest = first + count - 1
                 self.entries += count
                 return
@@ -117,7 +117,7 @@ class QueueCheck:
             self._check_one(queue, *(int(column[number]) for column in found[:4]))
 
     def _is_new(self, topic: str, queue_id: int) -> bool:
-        """Whether a live broker has made a queue since the directory was looked at."""
+        """Whether a live broker has made a queue since the directory was listed."""
         try:
             path = f"{self._root}/consumequeue/{topic}/{queue_id}"
             return bool(self._place.listing(path)(path))
@@ -146,7 +146,7 @@ class QueueCheck:
                     break
                 queue.other_delay = delay
         times = found.store_timestamp + queue.delay
-        # A record without a level is there like any other, with its tag's code.
+        # A record without a level has its tag's code, as in any other topic.
         plain = entries["tags_code"] == found.tags_code[: len(entries)]
         times[: len(entries)][plain] = found.tags_code[: len(entries)][plain]
         return times
@@ -159,7 +159,7 @@ class QueueCheck:
 
     def _check_one(self, queue: CheckedQueue, offset: int, physical_offset: int, size: int, tags_code: int) -> None:
         if offset <= queue.newest:
-            # A second life of the topic: the first one's entries are gone, or some record is older than it says.
+            # The topic was created again: its first entries are removed, or the time of some record is wrong.
             queue.missing = [each for each in queue.missing if each.first >= physical_offset]
         queue.newest = offset
         entries = queue.entries(offset, 1)
@@ -171,13 +171,13 @@ class QueueCheck:
         self.entries += 1
         found_offset, found_size, found_code = entries[0].tolist()
         if found_offset != physical_offset:
-            if offset in queue.met:
+            if offset in queue.matched:
                 what = f"so says the record at physical offset {physical_offset} too, but its entry is another's"
                 self._at_entry(queue, offset, "entry of another message", what)
             else:
                 queue.claimed[offset] = physical_offset
             return
-        queue.met.add(offset, offset + 1)
+        queue.matched.add(offset, offset + 1)
         if found_size != size:
             self._at_entry(
                 queue, offset, "entry of a wrong size", f"its entry says {found_size} bytes, the record has {size}"
@@ -199,7 +199,7 @@ class QueueCheck:
     def _at_entry(self, queue: CheckedQueue, offset: int, thing: str, what: str) -> None:
         queue.gathered.add(thing, offset, queue.finding(FindingKind.DAMAGE, offset, 1, what))
 
-    def _say(self, queue: CheckedQueue, path: str, what: str) -> None:
+    def _report_file(self, queue: CheckedQueue, path: str, what: str) -> None:
         topic, queue_id = queue.queue.topic, queue.queue.queue_id
         self._report(Finding(kind=FindingKind.DAMAGE, path=path, what=what, topic=topic, queue_id=queue_id))
 

@@ -81,12 +81,12 @@ class TimerCheck:
             return
         data = read_whole(file.path, timer_check.FILE_SIZE, file.files)
         if len(data) < timer_check.CHECK_STRUCT.size:
-            self._say(_CHECK_PATH, None, f"it has {len(data)} bytes and should have {timer_check.FILE_SIZE}")
+            self._add_finding(_CHECK_PATH, None, f"it has {len(data)} bytes and should have {timer_check.FILE_SIZE}")
             return
         self._read_until, flushed, *_ = timer_check.CHECK_STRUCT.unpack_from(data)
         end = self._files[-1].end if self._files else 0
         if not 0 <= flushed <= end and not self._live:
-            self._say(_CHECK_PATH, 8, f"the timer log is flushed up to {flushed}, it says; its files end at {end}")
+            self._add_finding(_CHECK_PATH, 8, f"the timer log is flushed up to {flushed}, its files end at {end}")
 
     # --- the timer log ---
 
@@ -97,7 +97,7 @@ class TimerCheck:
         for file in self._directory.timer_log:
             if expected is not None and file.start != expected:
                 what = f"missing: the next file begins at {file.start}"
-                self._say(f"timerlog/{file_name(expected)}", None, what)
+                self._add_finding(f"timerlog/{file_name(expected)}", None, what)
             expected = file.end
             try:
                 for start, found in self._units_of(file):
@@ -138,13 +138,13 @@ class TimerCheck:
                 f"no unit of the timer log: size {unit['size']}, previous {unit['previous']}, magic {unit['magic']}, "
                 f"record at {unit['physical_offset']} of {unit['record_size']} bytes, outcome {unit['outcome']}"
             )
-            self._say(f"timerlog/{file.name}", at + number * timer_log.UNIT_SIZE, what)
+            self._add_finding(f"timerlog/{file.name}", at + number * timer_log.UNIT_SIZE, what)
 
     def _check_blank(self, file: RowFile, at: int, head: bytes) -> None:
         if len(head) == timer_log.BLANK_SIZE and any(head) and head != timer_log.blank(file.size - at):
             size, zero, _ = timer_log.BLANK_STRUCT.unpack(head)
             what = f"the blank at its end says {size} bytes and {zero}, not {file.size - at} and 0"
-            self._say(f"timerlog/{file.name}", at, what)
+            self._add_finding(f"timerlog/{file.name}", at, what)
 
     # --- the wheel ---
 
@@ -153,7 +153,7 @@ class TimerCheck:
         if wheel is None:
             return
         if wheel.size != timer_wheel.FILE_SIZE:
-            self._say("timerwheel", None, f"it has {wheel.size} bytes and should have {timer_wheel.FILE_SIZE}")
+            self._add_finding("timerwheel", None, f"it has {wheel.size} bytes and should have {timer_wheel.FILE_SIZE}")
         precision = 0
         chained = RangeSet()
         with OpenFile(wheel.path, wheel.files) as file:
@@ -167,7 +167,7 @@ class TimerCheck:
                     precision = precision or self._precision(slot, places, units)
                     what = self._slot(at // timer_wheel.SLOT_SIZE + number, slot, precision, places, units, chained)
                     if what:
-                        self._say("timerwheel", at + number * timer_wheel.SLOT_SIZE, what)
+                        self._add_finding("timerwheel", at + number * timer_wheel.SLOT_SIZE, what)
 
     def _precision(self, slot: NDArray[Any], places: NDArray[np.int64], units: NDArray[Any]) -> int:
         """Milliseconds of a slot (timerPrecisionMs), derived from the time of the slot's unit."""
@@ -276,9 +276,9 @@ class TimerCheck:
     def _at_unit(self, kind: FindingKind, place: int, what: str) -> None:
         for file in self._files:
             if file.start <= place < file.end:
-                self._say(f"timerlog/{file.name}", place - file.start, what, kind)
+                self._add_finding(f"timerlog/{file.name}", place - file.start, what, kind)
 
-    def _say(self, path: str, position: int | None, what: str, kind: FindingKind = FindingKind.DAMAGE) -> None:
+    def _add_finding(self, path: str, position: int | None, what: str, kind: FindingKind = FindingKind.DAMAGE) -> None:
         self._report(Finding(kind=kind, path=path, position=position, what=what))
 
 

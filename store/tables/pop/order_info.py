@@ -43,7 +43,7 @@ class OrderInfo:
     """By queue offset: until when a message is out, if not until the batch's time is up."""
     pop_time: Int64 = 0
     renewer: str | None = field(default=None, metadata={"wire": "rn"})
-    """The client for whom the batch is kept for longer as long as it is here. Ours, no Apache broker's."""
+    """The client for which the batch is renewed while it is connected. Rocketwire's; no Apache broker has it."""
 
     @property
     def offsets(self) -> tuple[int, ...]:
@@ -63,7 +63,7 @@ class OrderInfoBody:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderChange:
-    """What became of the last batch of a queue; without `info` there is none any more."""
+    """The new state of the last batch of a queue; without `info` the queue has none."""
 
     group: str = ""
     info: OrderInfo | None = None
@@ -127,7 +127,7 @@ class OrderInfoTable(SavedTable):
 
     def _document(self) -> dict[str, Any]:
         document = to_builtins(OrderInfoBody(order_info_count=len(self._table)))
-        if not self._unknown:  # then each is encoded by itself, step by step
+        if not self._unknown:  # then each is encoded alone, step by step
             return {**document, _TABLE: self._table}
         return self._unknown.restore({**document, _TABLE: to_builtins(OrderInfoBody(table=self._table))[_TABLE]})
 

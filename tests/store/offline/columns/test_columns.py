@@ -14,7 +14,7 @@ from rocketwire.cli import main
 from rocketwire.store.offline.columns import extend as extending
 from rocketwire.store.offline.columns.extend import extend
 from rocketwire.store.offline.columns.manifest import ColumnSegment, ColumnsUnusable, Manifest
-from rocketwire.store.offline.columns.questions import StoreColumns
+from rocketwire.store.offline.columns.queries import StoreColumns
 from rocketwire.store.offline.plan.plan import find
 from rocketwire.store.offline.plan.select import MessageConditions
 from rocketwire.store.offline.read.directory import discover

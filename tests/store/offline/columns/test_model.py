@@ -1,4 +1,4 @@
-"""Columns under any order of messages, extensions, damage, kills, retention and questions: always what the log has."""
+"""Columns under any order of messages, extensions, damage, kills, retention and queries: always what the log has."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from rocketwire.store.offline.columns import questions
+from rocketwire.store.offline.columns import queries
 from rocketwire.store.offline.columns import segment as segments
 from rocketwire.store.offline.columns.extend import extend
 from rocketwire.store.offline.columns.manifest import ColumnsUnusable, load
-from rocketwire.store.offline.columns.questions import StoreColumns
+from rocketwire.store.offline.columns.queries import StoreColumns
 from rocketwire.store.offline.plan.plan import find
 from rocketwire.store.offline.plan.select import MessageConditions
 from rocketwire.store.offline.read.directory import StoreDirectory, discover
@@ -34,7 +34,7 @@ class ColumnsBesideAStore(RuleBasedStateMachine):
         self.root, self.cache = self.work / "store", self.work / "cache"
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr("os.fsync", lambda _: None)
-        for module in (segments, questions):
+        for module in (segments, queries):
             self.patch.setattr(module, "BLOCK", 8)
         self.patch.setattr(segments, "KEY_BLOCK", 4)
         self.patch.setattr(segments, "_FEW_GROUPS", 9)

@@ -1,4 +1,4 @@
-"""Questions to the columns of a store: which messages, and how many by topic, tag and time."""
+"""Queries of the columns of a store: which messages, and how many by topic, tag and time."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ GROUPS: Final = {"topic": ("topic", 1), "tag": ("tag", 1), "queue": ("queue_id",
 _MINUTE: Final = 60_000
 
 
-#: Those that a segment's groups tell.
+#: The columns that a segment's groups contain.
 _GROUPED: Final = frozenset(GROUPS) - {"queue"}
 
 
 class StoreColumns:
-    """The columns of a store, for reading. They say nothing of messages stored after they were extended.
+    """The columns of a store, for reading. They have no messages stored after the last extension.
 
     A segment that turns out to be damaged is made again from the log, once.
     """
@@ -61,7 +61,7 @@ class StoreColumns:
         self._segments = [OpenSegment(self._folder, segment) for segment in manifest.segments]
 
     def _mend(self, damage: SegmentDamaged) -> None:
-        """Go on with the segment made again.
+        """Continue with the segment made again.
 
         Raises:
             ColumnsUnusable: it was made again before, or cannot be.
