@@ -15,7 +15,7 @@ _PORT_DIGITS: Final = len(str(MAX_PORT))
 
 
 class AddressInvalid(ValueError):
-    """A text that is not `HOST:PORT`; its message says what is allowed."""
+    """A text that is not `HOST:PORT`; its message describes what is allowed."""
 
     def __init__(self) -> None:
         super().__init__(f"expected HOST:PORT or [IPV6]:PORT, port 0 to {MAX_PORT}")

@@ -28,10 +28,10 @@ _TYPES: Final = {
 
 
 def compression_type(sys_flag: int) -> str | None:
-    """Tell how a body is compressed: ``zlib``, ``lz4``, ``zstd``, or None when it is not.
+    """How a body is compressed: ``zlib``, ``lz4``, ``zstd``, or None when it is not.
 
     Raises:
-        CompressionUnknown: the sysFlag says compressed and has a type that does not exist.
+        CompressionUnknown: the sysFlag marks the body as compressed and has an unknown type.
     """
     if not sys_flag & SysFlag.COMPRESSED:
         return None
@@ -80,7 +80,7 @@ def _inflate_zstd(body: bytes, max_size: int) -> bytes:
     parts: list[bytes] = []
     room = max_size
     try:
-        # It has no limit of its own: small pieces in keep what comes out of one small.
+        # It has no limit: the output of a small piece is small.
         for at in range(0, len(body), _ZSTD_PIECE):
             parts.append(inflater.decompress(body[at : at + _ZSTD_PIECE]))
             room -= len(parts[-1])

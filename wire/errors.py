@@ -5,7 +5,7 @@ All are ``WireError``; each ``str()`` is one line that a user understands withou
 
 
 class WireError(Exception):
-    """Bytes or values that are not what the protocol says."""
+    """Bytes or values that break the protocol."""
 
 
 class FrameError(WireError):
@@ -45,7 +45,7 @@ class HeaderInvalid(FrameError):
 
 
 class HeaderTooLarge(HeaderInvalid):
-    """A header that is too long, or has too many fields. Its code, opaque and flag are known all the same.
+    """A header that is too long, or has too many fields. Its code, opaque and flag are known nevertheless.
 
     Attributes:
         limit: ``headerBytes`` or ``headerFields``.
@@ -93,7 +93,7 @@ class HeaderFieldInvalid(WireError):
 
 
 class BodyInvalid(WireError):
-    """A body that cannot be read as what its request code says."""
+    """A body that is not of the type of its request code."""
 
 
 class EntriesTooMany(BodyInvalid):
@@ -114,7 +114,7 @@ class RecordInvalid(WireError):
 
 
 class RecordTruncated(RecordInvalid):
-    """A record that ends before its size says."""
+    """A record that is shorter than its size."""
 
     def __init__(self, size: int, available: int) -> None:
         """Take the size the record claims (or the least it could have) and the bytes there are."""
@@ -228,7 +228,7 @@ class RecallHandleInvalid(WireError):
     """A recall handle that names no message."""
 
     def __init__(self) -> None:
-        """Say it in Apache's words."""
+        """Use Apache's text."""
         super().__init__("recall handle is invalid")
 
 

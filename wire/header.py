@@ -82,12 +82,12 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_response(self) -> bool:
-        """Tell whether this answers a request."""
+        """Whether this answers a request."""
         return bool(self.flag & FLAG_RESPONSE)
 
     @property
     def is_oneway(self) -> bool:
-        """Tell whether no answer is wanted."""
+        """Whether no answer is wanted."""
         return bool(self.flag & FLAG_ONEWAY)
 
 

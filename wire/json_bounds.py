@@ -5,7 +5,7 @@ C's searches for single bytes. At first, commas and brackets inside strings coun
 limit is the text scanned again without its strings, piece by piece, so that no single step takes long.
 
 The count is exact for plain JSON. For other texts it is exact up to the place where a plain JSON decoder stops; the
-lenient reader counts by itself.
+lenient reader has its own count.
 """
 
 from __future__ import annotations

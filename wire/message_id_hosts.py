@@ -1,7 +1,7 @@
 """Message ids in the headers of answers, with another host in place of the broker's.
 
 An offset message id begins with the address of the broker that has the message, and clients connect to that address
-when they ask for the message. A proxy puts its own address there. Both have the same length, so the header keeps its.
+when they request the message. A proxy puts its own address there. Both have the same length, so the header keeps its.
 `kernel/relay/id_hosts.c` does the same in place.
 """
 

@@ -24,7 +24,7 @@ SYSTEM_TOPIC_PREFIX: Final = "rmq_sys_"
 SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 REVIVE_TOPIC_PREFIX: Final = "rmq_sys_REVIVE_LOG_"
 REVIVE_GROUP: Final = "CID_RMQ_SYS_REVIVE_GROUP"
-"""Its offsets in the revive topic say which check points are done."""
+"""Its offsets in the revive topic mark which check points are done."""
 REPLY_TOPIC_SUFFIX: Final = "REPLY_TOPIC"
 
 AUTO_CREATE_TOPIC: Final = "TBW102"
@@ -123,7 +123,7 @@ def topic_name_error(topic: str) -> str | None:
 
 
 def system_topic_conflict(topic: str, own: Container[str] = ()) -> str | None:
-    """Tell why a topic cannot be created or deleted: it is RocketMQ's own; remark of an answer of code 1.
+    """Why a topic cannot be created or deleted: it is RocketMQ's own; remark of an answer of code 1.
 
     `own` are the system topics that one broker has besides.
     """
@@ -132,28 +132,28 @@ def system_topic_conflict(topic: str, own: Container[str] = ()) -> str | None:
 
 
 def forbidden_send_reason(topic: str) -> str | None:
-    """Tell why clients may not send to a topic; the remark of an answer of code 16."""
+    """Why clients may not send to a topic; the remark of an answer of code 16."""
     refused = topic in SEND_FORBIDDEN_TOPICS or topic.startswith(REVIVE_TOPIC_PREFIX)
     return f"Sending message to topic[{topic}] is forbidden." if refused else None
 
 
 def is_pending_topic(topic: str) -> bool:
-    """Tell whether the broker keeps messages in the topic until they are due or decided."""
+    """Whether the broker keeps messages in the topic until they are due or decided."""
     return topic in PENDING_TOPICS or topic.startswith(REVIVE_TOPIC_PREFIX)
 
 
 def is_system_topic(topic: str) -> bool:
-    """Tell whether the topic is one of RocketMQ's own on every broker."""
+    """Whether the topic is one of RocketMQ's own on every broker."""
     return topic in SYSTEM_TOPICS or topic.startswith(SYSTEM_TOPIC_PREFIX)
 
 
 def is_system_topic_of_any_version(topic: str) -> bool:
-    """Tell whether the topic is one of RocketMQ's own on a broker of 4.9 or 5.x."""
+    """Whether the topic is one of RocketMQ's own on a broker of 4.9 or 5.x."""
     return topic in SYSTEM_TOPICS_OF_5X or is_system_topic(topic)
 
 
 def is_system_group(group: str) -> bool:
-    """Tell whether the consumer group is one of RocketMQ's own."""
+    """Whether the consumer group is one of RocketMQ's own."""
     return group.startswith(SYSTEM_GROUP_PREFIX)
 
 

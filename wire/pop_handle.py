@@ -190,7 +190,7 @@ class OrderCount(NamedTuple):
     Attributes:
         kind: Of the topic.
         queue_id: The queue.
-        offset: Of the message; None: the number is that of all of the queue that are not named by themselves.
+        offset: Of the message; None: the number is that of all messages of the queue that are not named.
         times: How often.
     """
 

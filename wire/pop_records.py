@@ -1,8 +1,8 @@
 """The bodies of the records in POP's revive topic: check points and acknowledgements, as JSON.
 
-A check point (tag ``ck``) says which messages a pop took of a queue, and for how long. An acknowledgement (``ack``, or
-``bAck`` of several messages) names the check point by its queue, start offset and pop time. Apache's broker writes the
-members in alphabetical order; ``reviveTime`` is the sum of two others.
+A check point (tag ``ck``) has the messages that a pop took of a queue, and for how long. An acknowledgement (``ack``,
+or ``bAck`` of several messages) names the check point by its queue, start offset and pop time. Apache's broker writes
+the members in alphabetical order; ``reviveTime`` is the sum of two others.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CheckPointKey(msgspec.Struct, frozen=True, gc=False):
 
 
 class CheckPoint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a pop took of one queue. The collector does not look at it: tens of thousands may wait, none in a cycle.
+    """What a pop took of one queue. Not tracked by the garbage collector: tens of thousands may wait, none in a cycle.
 
     Attributes:
         topic: The topic that it took from, which may be a retry topic.
@@ -58,7 +58,7 @@ class CheckPoint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         revive_offset: Not used: the record's own queue offset counts.
         put_again: How often it was written again because its messages could not be made visible.
         suspend: Whether the messages' numbers of tries stay as they are when they become visible.
-        renewer: The client for whom the messages are kept for longer as long as it is here. Ours, no Apache broker's.
+        renewer: The client for which the messages are renewed while it is connected. No Apache broker has it.
     """
 
     topic: str = msgspec.field(name="t")

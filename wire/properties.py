@@ -1,8 +1,9 @@
 """Reading and writing the property text of messages; `wire.facts.properties` has the names.
 
 The text is ``name 0x01 value 0x02 name 0x01 value``. 4.9 writes no separator after the last property, 5.x does. An item
-without a name or a value counts for nothing, and the last of equal names wins: `decode_properties` says so once, and
-every other reader, here, in the kernel and in numpy, is proven equal to it (tests/test_property_readers.py).
+without a name or a value counts for nothing, and the last of equal names wins: `decode_properties` is the
+specification, and every other reader, in Python, in the kernel and in numpy, is proven equal to it
+(tests/test_property_readers.py).
 
 Text in records is read as bytes. Bytes that are not UTF-8 do no harm: none of them can be a part of a separator, or of
 a wanted name.
@@ -115,7 +116,7 @@ _kept_reader = lru_cache(maxsize=_READERS_KEPT)(property_reader)
 
 
 class SplitProperties(NamedTuple):
-    """What each single message has of its own, UNIQ_KEY and KEYS, and the text of all that similar messages share.
+    """The properties of single messages, UNIQ_KEY and KEYS, and the text of all that similar messages share.
 
     What follows from the shared text is computed once and cached. Doubled items are in it, too.
     """

@@ -42,13 +42,13 @@ STEERING_NAMES: Final = frozenset(
         names.TIMER_DELIVER_MS,
         names.START_DELIVER_TIME,
         names.TIMER_DEL_UNIQ_KEY,
-        names.INNER_NUM,  # refused, as by Apache 5.5.0: it says that the record holds a batch
+        names.INNER_NUM,  # refused, as by Apache 5.5.0: it marks a record that holds a batch
     }
 )
 
 
 BROKER_NAMES: Final = frozenset({names.CLUSTER, names.MSG_REGION, names.TRACE_ON, names.POP_CK})
-"""The properties that only the broker says: a client's values are not stored, as by Apache since 5.0.
+"""The properties that only the broker sets: a client's values are not stored, as by Apache since 5.0.
 
 A consumer that forwards a message sends them: POP_CK of a popped one, the others of every one.
 """
@@ -100,7 +100,7 @@ def batch_properties(text: str, broker_items: str) -> StoredProperties:
 
 
 class BatchMessage(NamedTuple):
-    """A message of a batch, with the values that the broker needs of its own properties.
+    """A message of a batch, with the values that the broker needs of its properties.
 
     These are stored as they came, but without a POP_CK.
 

@@ -68,9 +68,9 @@ class ConsumeEndTrace:
     success: bool
     keys: str | None
     result: int | None = None
-    """An index into ``CONSUME_RESULTS``; clients older than 4.4.1 may not tell."""
+    """An index into ``CONSUME_RESULTS``; clients older than 4.4.1 may not send it."""
     time: int | None = None
-    """Clients older than 4.6 do not tell when and for which group."""
+    """Clients older than 4.6 send neither time nor group."""
     group: str | None = None
 
 

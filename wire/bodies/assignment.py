@@ -8,7 +8,7 @@ from rocketwire.wire.java import Int32
 
 
 class MessageRequestMode(StrEnum):
-    """Whether clients pull from queues of their own, or pop from queues that they share."""
+    """Whether clients pull from assigned queues, or pop from queues that they share."""
 
     PULL = "PULL"
     POP = "POP"
@@ -16,7 +16,7 @@ class MessageRequestMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetMessageRequestModeRequestBody:
-    """How a group asks for a topic's messages (401)."""
+    """How a group requests a topic's messages (401)."""
 
     topic: str = ""
     consumer_group: str = ""
@@ -34,7 +34,7 @@ class MessageRequestModes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryAssignmentRequestBody:
-    """A client asks which queues of a topic it has (400)."""
+    """A client queries which queues of a topic it has (400)."""
 
     topic: str = ""
     consumer_group: str = ""

@@ -43,7 +43,7 @@ class MessageQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetMovedEvent:
-    """What a broker writes to the topic OFFSET_MOVED_EVENT when a consumer asks for an offset that does not exist."""
+    """What a broker writes to the topic OFFSET_MOVED_EVENT when a consumer requests an offset that does not exist."""
 
     consumer_group: str = ""
     message_queue: MessageQueue = MessageQueue()
@@ -97,7 +97,7 @@ class HeartbeatData:
     heartbeat_fingerprint: Int32 | None = None
     """Only 5.x has it."""
     without_sub: bool | None = None
-    """Only 5.x has it: true when the subscriptions are left out as unchanged."""
+    """Only 5.x has it: true when the subscriptions are omitted as unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

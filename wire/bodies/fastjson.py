@@ -169,7 +169,7 @@ class _Writer:
         self.key(key)
         self.parts.append(b":")
 
-    def end(self, *, empty: bool) -> None:  # noqa: ARG002 - other layouts ask
+    def end(self, *, empty: bool) -> None:  # noqa: ARG002 - other layouts use it
         self.parts.append(b"}")
 
     def key(self, key: Json) -> None:

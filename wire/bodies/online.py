@@ -88,7 +88,7 @@ class ResetOffsetBodyForC:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetConsumerStatusBody:
-    """Offsets as clients hold them: of the client that was asked (221), or of all by client id (223)."""
+    """Offsets as clients hold them: of the queried client (221), or of all by client id (223)."""
 
     message_queue_table: dict[MessageQueue, Int64] = field(default_factory=dict)
     consumer_table: dict[str, dict[MessageQueue, Int64]] = field(default_factory=dict)

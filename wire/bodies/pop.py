@@ -10,7 +10,7 @@ from rocketwire.wire.errors import BodyInvalid
 from rocketwire.wire.java import Int32, Int64
 
 MAX_ACK_BITS: Final = 1 << 15
-"""The most that a set may have: no check point is of so many offsets, unless a filter passed over nearly all."""
+"""The most that a set may have: no check point is of so many offsets, unless a filter skipped nearly all."""
 _MOST_BYTES: Final = 4 << 20
 _MOST_ENTRIES: Final = 16_384
 _LENIENT_BYTES: Final = 1 << 15

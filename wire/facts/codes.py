@@ -17,7 +17,7 @@ class SerializeType(IntEnum):
 
 
 class RequestCode(IntEnum):
-    """What a request asks for."""
+    """The kind of a request."""
 
     SEND_MESSAGE = 10
     PULL_MESSAGE = 11
@@ -191,7 +191,7 @@ class RequestCode(IntEnum):
 
 
 class ResponseCode(IntEnum):
-    """What a response says; 0, 10, 11 and 12 mean "stored" in the answer to a send."""
+    """The outcome of a request; 0, 10, 11 and 12 mean "stored" in the answer to a send."""
 
     RPC_TIME_OUT = -1006
     RPC_SEND_TO_CHANNEL_FAILED = -1004
@@ -264,7 +264,7 @@ class ResponseCode(IntEnum):
 
 
 class PopResponseCode(IntEnum):
-    """What an answer of POP says with numbers that mean something else in `ResponseCode`."""
+    """The codes of POP's answers whose numbers mean something else in `ResponseCode`."""
 
     POLLING_FULL = 209
     POLLING_TIMEOUT = 210
@@ -373,8 +373,8 @@ _ORDINALS_PER_PATCH: Final = 2
 def version_name(ordinal: int) -> str:
     """Give the text of a version number of a header, such as ``V4_9_7`` for 407.
 
-    From 4.0.0 on every release is followed by the snapshot of the next one. Older versions (below 212) are
-    not told apart and read ``V3_X``; numbers beyond the table read ``HIGHER_VERSION``.
+    From 4.0.0 on every release is followed by the snapshot of the next one. Older versions (below 212) all read
+    ``V3_X``; numbers beyond the table read ``HIGHER_VERSION``.
     """
     if ordinal >= VERSION_HIGHEST:
         return "HIGHER_VERSION"

@@ -1,7 +1,7 @@
 """The protocol of 5.x clients, `apache.rocketmq.v2` over gRPC: its messages, and how they map to remoting.
 
 - The messages are declared in `proto/`. `definition_pb2`, `service_pb2`, `health_pb2` and `reflection_*_pb2` are made
-  from that by `python -m tools.generate_proto`, and lie in a pool of descriptors of their own (`pool`).
+  from that by `python -m tools.generate_proto`, and lie in a separate pool of descriptors (`pool`).
 - `methods` is the table of calls: the messages of each path.
 - `codes` has the codes of answers, also by remoting response code, and `CallInvalid`, which has one; `answers` makes
   statuses.

@@ -24,10 +24,10 @@ _HEX_DIGITS: Final = 40  # of a SHA-1 digest
 
 
 class Authorization(NamedTuple):
-    """Who says that they made a call.
+    """The signature of a call.
 
     Attributes:
-        access_key: Empty where a client without an account sends the header all the same.
+        access_key: Empty where a client without an account sends the header nevertheless.
         signature: In the form of `wire.signature`, base64.
     """
 

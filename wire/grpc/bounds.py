@@ -68,13 +68,13 @@ ENTRIES: Final[Mapping[str, int]] = MappingProxyType(
         "apache.rocketmq.v2.AckMessageRequest.entries": 1024,
         "apache.rocketmq.v2.CustomizedBackoff.next": 128,
         "apache.rocketmq.v2.Endpoints.addresses": 128,
-        "apache.rocketmq.v2.Message.user_properties": 1024,  # more than 128 are refused with a code of their own
+        "apache.rocketmq.v2.Message.user_properties": 1024,  # more than 128 are refused with another code
         "apache.rocketmq.v2.MessageQueue.accept_message_types": 64,
         "apache.rocketmq.v2.Publishing.topics": 2048,  # more than 1,024 are refused as groups of a heartbeat
         "apache.rocketmq.v2.SendMessageRequest.messages": 1024,
         "apache.rocketmq.v2.Subscription.subscriptions": 1024,
         "apache.rocketmq.v2.SyncLiteSubscriptionRequest.lite_topic_set": 1024,
-        "apache.rocketmq.v2.SystemProperties.keys": 16 * _KIB,  # as many as the bytes that properties may have
+        "apache.rocketmq.v2.SystemProperties.keys": 16 * _KIB,  # the same number as the bytes that properties may have
     }
 )
 """How many entries a repeated field may have in one message, by the field's full name."""

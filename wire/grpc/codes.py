@@ -14,7 +14,7 @@ from rocketwire.wire.facts.codes import ResponseCode
 
 @unique
 class Code(IntEnum):
-    """The outcome of a call, or of an entry in it; gRPC itself reports success all the same."""
+    """The outcome of a call, or of an entry in it; gRPC itself reports success nevertheless."""
 
     CODE_UNSPECIFIED = 0
     OK = 20000
@@ -73,7 +73,7 @@ class Code(IntEnum):
 
 @unique
 class GrpcStatus(IntEnum):
-    """How gRPC says that a call ended: the trailer `grpc-status`."""
+    """The outcome of a call in gRPC: the trailer `grpc-status`."""
 
     OK = 0
     CANCELLED = 1
@@ -119,7 +119,7 @@ _OF_RESPONSES: Final[dict[int, Code]] = {
 
 
 def code_of_response(response: int) -> Code:
-    """The code that says what a remoting response code says; `INTERNAL_SERVER_ERROR` for those without one.
+    """The code that corresponds to a remoting response code; `INTERNAL_SERVER_ERROR` for those without one.
 
     Apache's proxy gives `INTERNAL_SERVER_ERROR` also for a message, a filter or a parameter that is wrong.
     """
@@ -142,7 +142,7 @@ def stream_status(code: Code) -> GrpcStatus:
 
 
 class CallInvalid(WireError):
-    """A call, or an entry of one, that is not what the protocol says.
+    """A call, or an entry of one, that breaks the protocol.
 
     Attributes:
         code: The code of the answer; the text is its message.

@@ -58,7 +58,7 @@ METHODS: Final[Mapping[str, RpcMethod]] = MappingProxyType(
 """All of them, by path; also those that only answer UNIMPLEMENTED."""
 
 ANONYMOUS: Final = frozenset(path for path in METHODS if not path.startswith("/apache.rocketmq."))
-"""The paths that tools ask of any gRPC server, without a client id and an account."""
+"""The paths that tools call at any gRPC server, without a client id and an account."""
 
 STREAMING: Final = frozenset(method.path for method in METHODS.values() if method.streams_requests)
 """The paths whose requests are streams."""

@@ -24,7 +24,7 @@ def polling_ms(
     Args:
         wanted: `long_polling_timeout` of the call.
         remaining: Until its deadline; None: it has none, with which Apache's proxy fails.
-        request_timeout: Of the client's settings: half of it is left for the answer where nothing is wanted.
+        request_timeout: Of the client's settings: half of it is reserved for the answer where nothing is wanted.
         client_version: `x-mq-client-version`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The descriptors of our .proto files, in a pool of their own.
+"""The descriptors of our .proto files, in a separate pool.
 
 A process may have the official SDK, grpcio-reflection or grpcio-health-checking imported as well: in protobuf's default
 pool, two files that declare the same names clash. So our classes are not those of another package, not even

@@ -1,4 +1,4 @@
-"""The receipt handle: which delivery of a message is acknowledged, postponed or given up.
+"""The receipt handle: which delivery of a message is acknowledged, postponed or forwarded to the dead letters.
 
 It is POP's "extra info": `start popTime invisibleTime reviveQueue kind broker queue offset`, joined by blanks, with the
 message's commit log offset behind it in gRPC.

@@ -49,8 +49,8 @@ def delivered_message(
 
     Args:
         record: As it is stored.
-        topic: The topic that the client asked for: the record may lie in a retry topic.
-        receipt_handle: Of this delivery; empty: there is none, the client is only to look at the message.
+        topic: The topic that the client requested: the record may lie in a retry topic.
+        receipt_handle: Of this delivery; empty: there is none, the client only views the message.
         reconsume_times: How often it was delivered before, where that is not the record's number (order mode).
     """
     properties = decode_stored_properties(record.properties)

@@ -1,7 +1,7 @@
 """Counts the fields and entries of a request on its bytes. `kernel/grpc/bounds/request_scan.c` is the same in C.
 
-The scan follows the messages that a request's descriptor has, passes over all other bytes at once, and stops at the
-first excess, so that it costs no more than the bounds allow.
+The scan follows the messages that a request's descriptor has, skips all other bytes at once, and stops at the first
+excess, so that it costs no more than the bounds allow.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIELDS: Final = -2
 """What a scan finds, or the place of the field that has too many entries: see `place_of`."""
 
 MOST_NUMBER: Final = 31
-"""The highest number of a field whose message or entries are looked at."""
+"""The highest number of a field whose message or entries are counted."""
 _MOST_DEPTH: Final = 16
 """Messages within each other; the deepest request has six."""
 _MOST_GROUPS: Final = 100
@@ -40,7 +40,7 @@ _PACKED: Final = frozenset(
 
 
 class FieldRule(NamedTuple):
-    """A field that is looked at.
+    """A field that is counted.
 
     Attributes:
         number: Its number.
@@ -61,7 +61,7 @@ class CallRule(NamedTuple):
     Attributes:
         message: The place of its request in `Rules.messages`.
         fields: The most fields.
-        short: A request of at most so many bytes cannot have too much of anything; it is not looked at.
+        short: A request of at most so many bytes cannot have too much of anything; it is not scanned.
     """
 
     message: int
@@ -70,7 +70,7 @@ class CallRule(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What is looked at.
+    """What is counted.
 
     Attributes:
         messages: Of each message, its fields.
@@ -126,7 +126,7 @@ def make_rules() -> Rules:
 
 
 class RequestScan:
-    """Looks at the requests of all methods."""
+    """Scans the requests of all methods."""
 
     def __init__(self, messages: tuple[tuple[FieldRule, ...], ...], calls: Mapping[str, CallRule]) -> None:
         self._messages = [{rule.number: rule for rule in message} for message in messages]

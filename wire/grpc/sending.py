@@ -27,7 +27,7 @@ from rocketwire.wire.java import hash_map_order
 _DEFAULT_QUEUES: Final = 4
 _MS_OF_SECOND: Final = 1000
 _NO_FLAG: Final = 0
-#: The types whose messages a batch takes: those of others are delivered one by one.
+#: The types whose messages a batch takes: those of others are delivered singly.
 _BATCHED: Final = frozenset({NORMAL, FIFO})
 
 
@@ -81,11 +81,11 @@ def read_send(request: service_pb2.SendMessageRequest, limits: CallLimits, *, re
     Args:
         request: The call.
         limits: How large it may be.
-        remote: The client's address, for messages that do not say where they are born.
+        remote: The client's address, for messages without a born host.
         now: In ms since 1970.
 
     Raises:
-        CallInvalid: something of it is wrong; the code says what.
+        CallInvalid: something of it is wrong; the code has the kind.
     """
     messages = request.messages
     if not messages:
@@ -235,7 +235,7 @@ def _put_origin(properties: dict[str, str], trace: str, host: str, remote: str) 
 
 
 def _text(properties: dict[str, str]) -> str:
-    """The property text; items without a name or value, which all readers skip, are left out."""
+    """The property text; items without a name or value, which all readers skip, are omitted."""
     return "".join(
         [f"{name}\x01{value}\x02" for name in hash_map_order(properties) if name and (value := properties[name])]
     )

@@ -2,7 +2,7 @@
 
 A header class is a frozen ``msgspec.Struct`` (``WireHeader``): a request's header is built for every
 request, and a dataclass of 14 frozen fields costs more than everything else done to it. The wire name of a
-field is its name in camel case unless ``field(name=...)`` says otherwise. ``SHORT`` of a class holds the
+field is its name in camel case unless ``field(name=...)`` gives another one. ``SHORT`` of a class holds the
 one-letter names of its V2 form.
 
 msgspec converts the texts. It accepts some that Java does not (`1e0`, `null`, `1` for true), so numbers that are not
@@ -77,7 +77,7 @@ def decode_ext(cls: type[H], ext: dict[str, str] | None, *, short: bool = False)
 
 
 def encode_ext(header: WireHeader, *, short: bool = False) -> dict[str, str]:
-    """Give the extFields of a typed header; fields that are None are left out."""
+    """Give the extFields of a typed header; fields that are None are omitted."""
     values, fields = _writers(type(header), HeaderNames.SHORT if short else HeaderNames.LONG)
     result: dict[str, str] = {}
     for value, (name, text) in zip(values(header), fields, strict=True):

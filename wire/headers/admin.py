@@ -16,7 +16,7 @@ class CreateTopicRequestHeader(WireHeader, frozen=True, kw_only=True):
     order: bool = False
     topic_sys_flag: Int32 | None = None
     attributes: str | None = None
-    """Changes of attributes, as 5.x's clients ask for them: ``+name=value`` or ``-name``, with commas between."""
+    """Changes of attributes, as 5.x's clients request them: ``+name=value`` or ``-name``, with commas between."""
 
 
 class GetBrokerConfigResponseHeader(WireHeader, frozen=True, kw_only=True):
@@ -26,14 +26,14 @@ class GetBrokerConfigResponseHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class ViewBrokerStatsDataRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for one item of the statistics (315); a key of a group and a topic is ``topic@group``."""
+    """Request one item of the statistics (315); a key of a group and a topic is ``topic@group``."""
 
     stats_name: str
     stats_key: str
 
 
 class GetConsumeStatsInBrokerHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for the progress of all groups (317), or only in topics with an order."""
+    """Request the progress of all groups (317), or only in topics with an order."""
 
     is_order: bool
 
@@ -45,6 +45,6 @@ class DeleteTopicRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class GetTopicConfigRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for one topic's configuration (351)."""
+    """Request one topic's configuration (351)."""
 
     topic: str

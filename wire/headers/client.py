@@ -18,7 +18,7 @@ class UnregisterClientResponseHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class GetConsumerListByGroupRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for the client ids of a consumer group (38)."""
+    """Request the client ids of a consumer group (38)."""
 
     consumer_group: str
 
@@ -28,6 +28,6 @@ class GetConsumerListByGroupResponseHeader(WireHeader, frozen=True, kw_only=True
 
 
 class NotifyConsumerIdsChangedRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Tell the clients of a group to rebalance its queues (40, oneway, from the broker)."""
+    """Have the clients of a group rebalance its queues (40, oneway, from the broker)."""
 
     consumer_group: str

@@ -4,7 +4,7 @@ from rocketwire.wire.headers._codec import WireHeader
 
 
 class DeleteSubscriptionGroupRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Remove a group's configuration (207), and its offsets if asked so."""
+    """Remove a group's configuration (207), and its offsets if requested."""
 
     group_name: str
     remove_offset: bool | None = None
@@ -13,7 +13,7 @@ class DeleteSubscriptionGroupRequestHeader(WireHeader, frozen=True, kw_only=True
 
 
 class GetConsumeStatsRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask how far a group has consumed (208): in one topic, or in all that it has offsets of."""
+    """Query how far a group has consumed (208): in one topic, or in all that it has offsets of."""
 
     consumer_group: str
     topic: str | None = None
@@ -22,26 +22,26 @@ class GetConsumeStatsRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class GetTopicStatsInfoRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask where the queues of a topic begin and end (202)."""
+    """Query where the queues of a topic begin and end (202)."""
 
     topic: str
 
 
 class QueryTopicConsumeByWhoRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask which groups consume a topic (300)."""
+    """Query which groups consume a topic (300)."""
 
     topic: str
 
 
 class QueryConsumeTimeSpanRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask when the messages were stored that a group is at (303)."""
+    """Query when the messages were stored that a group is at (303)."""
 
     topic: str
     group: str = ""
 
 
 class QueryCorrectionOffsetHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask how far the slowest group is in each queue of a topic, where another group is farther (308)."""
+    """Query how far the slowest group is in each queue of a topic, where another group is farther (308)."""
 
     topic: str
     compare_group: str = ""
@@ -60,19 +60,19 @@ class CloneGroupOffsetRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class QueryTopicsByConsumerRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask in which topics a group has offsets (343)."""
+    """Query in which topics a group has offsets (343)."""
 
     group: str
 
 
 class QuerySubscriptionByConsumerRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask what a connected group subscribes to of a topic (345)."""
+    """Query what a connected group subscribes to of a topic (345)."""
 
     group: str
     topic: str | None = None
 
 
 class GetSubscriptionGroupConfigRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for one group's configuration (352)."""
+    """Request one group's configuration (352)."""
 
     group: str

@@ -5,14 +5,14 @@ from rocketwire.wire.java import Int32, Int64
 
 
 class QueryConsumerOffsetRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for a group's committed offset of a queue (14)."""
+    """Request a group's committed offset of a queue (14)."""
 
     consumer_group: str
     topic: str
     queue_id: Int32
     bname: str | None = None
     set_zero_if_not_found: bool | None = None
-    """Only 5.x sends it; false asks for code 22 in place of a guessed 0."""
+    """Only 5.x sends it; false requests code 22 in place of a guessed 0."""
 
 
 class QueryConsumerOffsetResponseHeader(WireHeader, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class UpdateConsumerOffsetResponseHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class SearchOffsetRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for the offset of a queue at a time in milliseconds (29)."""
+    """Request the offset of a queue at a time in milliseconds (29)."""
 
     topic: str
     queue_id: Int32
@@ -51,7 +51,7 @@ class SearchOffsetResponseHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class GetMaxOffsetRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for the offset of a queue's next message (30)."""
+    """Request the offset of a queue's next message (30)."""
 
     topic: str
     queue_id: Int32
@@ -65,7 +65,7 @@ class GetMaxOffsetResponseHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class GetMinOffsetRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for the offset of a queue's oldest message (31)."""
+    """Request the offset of a queue's oldest message (31)."""
 
     topic: str
     queue_id: Int32
@@ -79,7 +79,7 @@ class GetMinOffsetResponseHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class GetEarliestMsgStoretimeRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask when a queue's oldest message was stored (32)."""
+    """Query when a queue's oldest message was stored (32)."""
 
     topic: str
     queue_id: Int32

@@ -5,13 +5,13 @@ from rocketwire.wire.java import Int32, Int64
 
 
 class GetConsumerConnectionListRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for the members of a consumer group (203)."""
+    """Request the members of a consumer group (203)."""
 
     consumer_group: str
 
 
 class GetProducerConnectionListRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for the members of a producer group (204)."""
+    """Request the members of a producer group (204)."""
 
     producer_group: str
 
@@ -31,16 +31,16 @@ class ResetOffsetRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class GetConsumerStatusRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask the clients of a group for their offsets in a topic (221, 223)."""
+    """Request the offsets in a topic from the clients of a group (221, 223)."""
 
     topic: str
     group: str
     client_addr: str | None = None
-    """The id of one client; without it all are asked."""
+    """The id of one client; without it all clients are queried."""
 
 
 class GetConsumerRunningInfoRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask a client for its running information (307)."""
+    """Request the running information of a client (307)."""
 
     consumer_group: str
     client_id: str

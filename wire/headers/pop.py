@@ -25,7 +25,7 @@ class PopMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
     """The filter; `exp_type` is TAG or SQL92."""
     order: bool = False
     attempt_id: str | None = None
-    """Under the same id a batch in order may be asked for again."""
+    """The same id requests the same ordered batch again."""
     bname: str | None = None
 
 

@@ -7,7 +7,7 @@ from rocketwire.wire.java import Int32, Int64
 
 
 class QueryMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for messages by key and time in milliseconds (12)."""
+    """Request messages by key and time in milliseconds (12)."""
 
     topic: str = ""
     key: str = ""
@@ -26,13 +26,13 @@ class QueryMessageResponseHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class ViewMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for the message at a physical offset (33)."""
+    """Request the message at a physical offset (33)."""
 
     offset: Int64
 
 
 class QueryConsumeQueueRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for entries of a consume queue (321), and for what a group subscribes to."""
+    """Request entries of a consume queue (321), and for what a group subscribes to."""
 
     topic: str = ""
     queue_id: Int32 = 0

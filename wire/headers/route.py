@@ -5,14 +5,14 @@ from rocketwire.wire.java import Int32, Int64
 
 
 class GetRouteInfoRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for a topic's route (105)."""
+    """Request a topic's route (105)."""
 
     topic: str = ""
     accept_standard_json_only: bool | None = None
 
 
 class CallRouteRequestHeader(GetRouteInfoRequestHeader, frozen=True, kw_only=True):
-    """Ask for a topic in the name of a gRPC call, by what its client wants to do there; no frame says so.
+    """Request a topic on behalf of a gRPC call, with what its client wants to do there; no frame has it.
 
     ``permission`` has the bits of permissions of which the client needs one for the topic, and which it
     needs for the consumer group as well, if there is one.
@@ -23,7 +23,7 @@ class CallRouteRequestHeader(GetRouteInfoRequestHeader, frozen=True, kw_only=Tru
 
 
 class RegisterBrokerRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """A broker registers (103); ``body_crc32`` is 0 when the body is not to be checked."""
+    """A broker registers (103); ``body_crc32`` is 0 when the body is not checked."""
 
     broker_name: str
     broker_addr: str
@@ -51,7 +51,7 @@ class UnRegisterBrokerRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class QueryDataVersionRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask whether the name server knows a broker's present topics (322)."""
+    """Query whether the name server knows a broker's present topics (322)."""
 
     broker_name: str
     broker_addr: str
@@ -74,7 +74,7 @@ class PutKVConfigRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class GetKVConfigRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for a value (101)."""
+    """Request a value (101)."""
 
     namespace: str = ""
     key: str = ""
@@ -94,7 +94,7 @@ class DeleteKVConfigRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class GetKVListByNamespaceRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for all values of a namespace (219)."""
+    """Request all values of a namespace (219)."""
 
     namespace: str = ""
 
@@ -131,6 +131,6 @@ class AddWritePermOfBrokerResponseHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class GetTopicsByClusterRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask for the topics of a cluster's brokers (224)."""
+    """Request the topics of a cluster's brokers (224)."""
 
     cluster: str = ""

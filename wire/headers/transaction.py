@@ -22,7 +22,7 @@ class EndTransactionRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class CheckTransactionStateRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Back-check: ask a producer for the state of its half message, which is the body (39, oneway, from the broker)."""
+    """Back-check: query the producer of a half message, the body, for its state (39, oneway, from the broker)."""
 
     tran_state_table_offset: Int64
     commit_log_offset: Int64
@@ -33,7 +33,7 @@ class CheckTransactionStateRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class ResumeCheckHalfMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Have producers asked again about a half message that was left undecided (323)."""
+    """Resume the back-checks of a half message that remained undecided (323)."""
 
     msg_id: str = ""
     """The offset message id."""

@@ -64,7 +64,7 @@ class PythonHttp2:
         self._owed = 0  # bytes of the connection's window to give back
         self._out = bytearray()
         self._last: int | None = None  # the last stream to serve
-        self._left = False  # whether the client has said that it leaves
+        self._left = False  # whether the client has sent GOAWAY
         self._failed = False
         self._events: list[Event] = []
         self._take: dict[type[h2_events.Event], Callable[[Any], None]] = {

@@ -11,7 +11,7 @@ OPENED: Final = 1
 MESSAGE: Final = 2
 """`(MESSAGE, stream, payload)`: a message of such a request."""
 ENDED: Final = 3
-"""`(ENDED, stream)`: such a request has no further message; its answer may go on."""
+"""`(ENDED, stream)`: such a request has no further message; its answer may continue."""
 RESET: Final = 4
 """`(RESET, stream, code)`: a call is over that is not answered, or whose answer has messages that `output` has not
 returned; `code` is HTTP/2's. Its client cancelled it, or broke a rule."""
@@ -41,15 +41,15 @@ UNIMPLEMENTED: Final = 12
 INTERNAL: Final = 13
 
 STREAM_WINDOW: Final = 65_535
-"""What a client may send of a request, in bytes, before it is told to go on: HTTP/2's own default."""
+"""What a client may send of a request, in bytes, before its window is enlarged: HTTP/2's own default."""
 
 
 class Http2(Protocol):
     """The server's side of one HTTP/2 connection that carries gRPC calls.
 
-    It answers by itself what is no call: other methods than POST with HTTP's 405, other content types than gRPC's with
-    415, messages that are compressed, too long or incomplete with a gRPC status. Answers to calls that are over are
-    dropped without an error, for a client may cancel one at any time.
+    It answers without the server what is no call: other methods than POST with HTTP's 405, other content types than
+    gRPC's with 415, messages that are compressed, too long or incomplete with a gRPC status. Answers to calls that are
+    over are dropped without an error, for a client may cancel one at any time.
 
     Args (of the implementations, all by keyword):
         streaming: The paths whose requests are streams of messages.
@@ -114,7 +114,7 @@ class Http2(Protocol):
         ...
 
     def goaway(self, code: int = NO_ERROR) -> None:
-        """Tell the client to use another connection. Calls that have come are served; new ones are ignored."""
+        """Request that the client use another connection. Calls that have come are served; new ones are ignored."""
         ...
 
     def output(self, most: int) -> bytes:

@@ -1,8 +1,9 @@
 """Bounds that HTTP/2 libraries lack: on long frames, and on those that only make work. h2 gets what passes.
 
 A connection has credit. Frames that carry no request cost some, each read and each frame of an answer give some back.
-So a client may ping every few seconds for ever, and one that floods the server loses its connection, without a clock.
-`kernel/http2/frame_guard.c` is the same in C, before nghttp2. The form of frames both libraries check themselves.
+So a client may ping every few seconds without end, and one that floods the server loses its connection, without a
+clock. `kernel/http2/frame_guard.c` is the same in C, before nghttp2. Both libraries check the form of frames
+themselves.
 """
 
 from __future__ import annotations

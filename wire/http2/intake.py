@@ -87,5 +87,5 @@ class Intake(Generic[_Request]):
         self._waiting.pop(request, None)
 
     def request_to_refuse(self) -> _Request | None:
-        """The request to give up since all together hold too much: the last one."""
+        """The request to refuse since all together hold too much: the last one."""
         return next(reversed(self._holding)) if self.held > _MOST_HELD * self._window else None

@@ -22,7 +22,7 @@ _FEW_STREAMS: Final = 64
 
 
 class Library(H2Connection):
-    """h2, which looks at all streams whenever a new one begins: here it does so when they have doubled."""
+    """h2, which goes through all streams whenever a new one begins: this class does so when they have doubled."""
 
     def __init__(self, *, max_header_list: int, max_streams: int, window: int, stream_window: int) -> None:
         super().__init__(_CONFIG)

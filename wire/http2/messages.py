@@ -72,7 +72,7 @@ class MessageReader:
         self.read_prefix()
 
     def take_message(self) -> bytes:
-        """The message that is whole, without its prefix. `read_prefix` looks at the next one."""
+        """The message that is whole, without its prefix. `read_prefix` reads the next one's size."""
         payload = bytes(memoryview(self._data)[PREFIX.size : self.size])
         del self._data[: self.size]
         self.size = 0

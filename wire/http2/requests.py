@@ -1,4 +1,4 @@
-"""What the headers of a request say. `kernel/http2/request_head.c` is the same in C.
+"""Reads the headers of a request. `kernel/http2/request_head.c` is the same in C.
 
 h2 checks `content-length`, and ends the connection of a client whose request has another one.
 """
