@@ -4,7 +4,7 @@
 
 #include "core/span.h"
 
-enum { JSON_TEXT_MOST = 6 }; /* bytes that one of text becomes at most: \u001f */
+enum { JSON_TEXT_MOST = 6 }; /* the most bytes that one byte of text becomes: \u001f */
 
 /* Write UTF-8 as it stands between the quotes of a JSON string, with the short escapes where there are any. */
 uint8_t *put_json_text(uint8_t *to, span text);

@@ -4,8 +4,8 @@
 
 #include "core/span.h"
 
-/* A key as it is written, and the place of the letter in it that headers have least often: memchr looks for that one,
- * at many bytes a step. memmem would make a table at each call, which costs more than to go through a short header. */
+/* A key as it is written, and the place of the letter in it that is rarest in headers: memchr searches it, many bytes a
+ * step. memmem would make a table at each call, which costs more than to go through a short header. */
 typedef struct {
     span text;
     size_t rare;

@@ -1,4 +1,4 @@
-/* Bytes that somebody else owns, and the order of bytes on the wire and in the files (big-endian). */
+/* Bytes with another owner, and the order of bytes on the wire and in the files (big-endian). */
 #ifndef ROCKETWIRE_SPAN_H
 #define ROCKETWIRE_SPAN_H
 
@@ -23,8 +23,7 @@ static inline bool span_is(span a, const char *text, size_t len)
     return a.len == len && memcmp(a.at, text, len) == 0;
 }
 
-/* Compilers make one load of these, which they do not of bytes that are put together wherever one of them is looked at
- * alone as well. */
+/* Compilers make one load of these, but not of bytes that are put together where one of them is also used alone. */
 static inline uint16_t get16(const uint8_t *p)
 {
     uint16_t big;

@@ -138,8 +138,7 @@ static PyObject *settle_units(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef functions[] = {
-    {"due_units", due_units, METH_VARARGS,
-     "What units at some positions say of records, as far as they are in a file."},
+    {"due_units", due_units, METH_VARARGS, "The records of the units at some positions, as far as they are in a file."},
     {"settle_units", settle_units, METH_VARARGS, "Set outcomes, as far as they are in a file; count what waited."},
     {NULL, NULL, 0, NULL},
 };

@@ -9,7 +9,7 @@
 #include <structmember.h>
 
 #include "core/values.h"
-#include "forward/line_sends.h"
+#include "forward/connection_sends.h"
 #include "grpc/call_event.h"
 #include "paths/paths.h"
 #include "paths/plans.h"
@@ -19,7 +19,7 @@ enum { SHARES_MOST = 1024 };
 
 /* The queues of a topic at a broker. */
 typedef struct {
-    ConnectionSends *line; /* NULL: there is no connection now */
+    ConnectionSends *upstream; /* NULL: there is no connection now */
     int32_t queues;
     int avoided; /* it takes only messages of a message group */
 } share;
@@ -59,7 +59,7 @@ typedef struct {
 static void release(void *plan)
 {
     topic_shares *shares = plan;
-    for (Py_ssize_t each = 0; each < shares->count; each++) Py_XDECREF((PyObject *)shares->shares[each].line);
+    for (Py_ssize_t each = 0; each < shares->count; each++) Py_XDECREF((PyObject *)shares->shares[each].upstream);
     Py_XDECREF(shares->texts);
     free(shares);
 }
@@ -67,17 +67,17 @@ static void release(void *plan)
 static bool read_share(topic_shares *to, PyObject *from)
 {
     share *made = &to->shares[to->count];
-    PyObject *line;
+    PyObject *upstream;
     if (!PyTuple_Check(from)) {
         PyErr_SetString(PyExc_TypeError, "a share is a tuple");
         return false;
     }
-    if (!PyArg_ParseTuple(from, "Oip", &line, &made->queues, &made->avoided)) return false;
-    if (line != Py_None && !PyObject_TypeCheck(line, LineSends_Type)) {
+    if (!PyArg_ParseTuple(from, "Oip", &upstream, &made->queues, &made->avoided)) return false;
+    if (upstream != Py_None && !PyObject_TypeCheck(upstream, ConnectionSends_Type)) {
         PyErr_SetString(PyExc_TypeError, "a share has a ConnectionSends or None");
         return false;
     }
-    made->line = line == Py_None ? NULL : (ConnectionSends *)Py_NewRef(line);
+    made->upstream = upstream == Py_None ? NULL : (ConnectionSends *)Py_NewRef(upstream);
     to->count++;
     to->all += made->queues;
     to->open += made->avoided ? 0 : made->queues;
@@ -94,8 +94,8 @@ static bool read_shares(topic_shares *to, PyObject *texts, PyObject *shares)
     return true;
 }
 
-/* Ask Python for the plan of a topic, and keep it. PATH_HANDED_OVER: there is none yet. */
-static path_result ask(CallForwards *self, span topic, topic_shares **plan)
+/* Fetch the plan of a topic from Python, and keep it. PATH_HANDED_OVER: there is none yet. */
+static path_result fetch_plan(CallForwards *self, span topic, topic_shares **plan)
 {
     PyObject *texts, *shares;
     int types;
@@ -135,7 +135,7 @@ static path_result plan_of(CallForwards *self, topic_shares **plan)
     span topic = self->reader.message.topic;
     if (topic.len > PLAN_KEY_MOST) return PATH_HANDED_OVER;
     *plan = plans_find(&self->plans, topic);
-    path_result found = *plan == NULL ? ask(self, topic, plan) : PATH_TAKEN;
+    path_result found = *plan == NULL ? fetch_plan(self, topic, plan) : PATH_TAKEN;
     if (found != PATH_TAKEN) return found;
     return ((*plan)->types & call_message_type(&self->reader.message)) && (*plan)->open > 0 ? PATH_TAKEN
                                                                                             : PATH_HANDED_OVER;
@@ -183,14 +183,14 @@ static path_result write_frame(turn *in, const topic_shares *plan, share *to, in
     uint32_t size = 0;
     bool written = call_text_write(reader, in->remote, send.born_timestamp, &send.properties);
     if (written && send_frame_most(&plan->around, &send) > MAX_FRAME_LENGTH) return PATH_HANDED_OVER;
-    if (!written || !line_sends_put(to->line, &plan->around, &send, &call, &size)) {
+    if (!written || !connection_sends_put(to->upstream, &plan->around, &send, &call, &size)) {
         PyErr_NoMemory();
         return PATH_ERROR;
     }
-    if (!to->line->listed) {
-        to->line->listed = true;
-        to->line->next = in->written;
-        in->written = (ConnectionSends *)Py_NewRef((PyObject *)to->line);
+    if (!to->upstream->listed) {
+        to->upstream->listed = true;
+        to->upstream->next = in->written;
+        in->written = (ConnectionSends *)Py_NewRef((PyObject *)to->upstream);
     }
     in->size += size;
     in->count++;
@@ -211,7 +211,7 @@ static path_result serve_one(turn *in, PyObject *event)
     if (planned != PATH_TAKEN) return planned;
     share *to = place(self, plan, &queue);
     if (to == NULL) return PATH_ERROR;
-    if (to->line == NULL || !line_sends_open(to->line, message->id)) return PATH_HANDED_OVER;
+    if (to->upstream == NULL || !connection_sends_open(to->upstream, message->id)) return PATH_HANDED_OVER;
     return write_frame(in, plan, to, queue, (int32_t)stream);
 }
 
@@ -226,17 +226,17 @@ static PyObject *frames_of(turn *in)
 {
     PyObject *found = PyList_New(0);
     while (in->written != NULL) {
-        ConnectionSends *line = in->written;
-        in->written = line->next;
-        line->next = NULL;
-        line->listed = false;
-        PyObject *parts[] = {Py_NewRef(line->owner), found == NULL ? NULL : line_sends_written(line)};
+        ConnectionSends *upstream = in->written;
+        in->written = upstream->next;
+        upstream->next = NULL;
+        upstream->listed = false;
+        PyObject *parts[] = {Py_NewRef(upstream->owner), found == NULL ? NULL : connection_sends_written(upstream)};
         if (found == NULL) {
             Py_DECREF(parts[0]);
         } else if (!append_value(found, tuple_of(parts, 2))) {
             Py_CLEAR(found);
         }
-        Py_DECREF((PyObject *)line);
+        Py_DECREF((PyObject *)upstream);
     }
     return found;
 }
@@ -326,7 +326,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->turns);
     topic_shares *plan;
     for (size_t at = 0; (plan = plans_next(&self->plans, &at)) != NULL;) {
-        for (Py_ssize_t each = 0; each < plan->count; each++) Py_VISIT((PyObject *)plan->shares[each].line);
+        for (Py_ssize_t each = 0; each < plan->count; each++) Py_VISIT((PyObject *)plan->shares[each].upstream);
     }
     return 0;
 }

@@ -5,13 +5,13 @@
 #include "core/values.h"
 #include "grpc/call_acks.h"
 
-/* The offsets of the deliveries from `first` on that have its check point; all of them are marked as told. */
-static PyObject *offsets_of(const call_acks *acks, size_t first, bool told[ACKS_MOST])
+/* The offsets of the deliveries from `first` on that have its check point; all of them are marked as listed. */
+static PyObject *offsets_of(const call_acks *acks, size_t first, bool listed[ACKS_MOST])
 {
     PyObject *offsets = PyList_New(0);
     for (size_t i = first; offsets != NULL && i < acks->count; i++) {
-        if (told[i] || !ack_handles_match(&acks->acks[i].handle, &acks->acks[first].handle)) continue;
-        told[i] = true;
+        if (listed[i] || !ack_handles_match(&acks->acks[i].handle, &acks->acks[first].handle)) continue;
+        listed[i] = true;
         if (!append_value(offsets, PyLong_FromLongLong(acks->acks[i].handle.offset))) Py_CLEAR(offsets);
     }
     return offsets;
@@ -19,12 +19,12 @@ static PyObject *offsets_of(const call_acks *acks, size_t first, bool told[ACKS_
 
 static PyObject *check_points_of(const call_acks *acks)
 {
-    bool told[ACKS_MOST] = {false};
+    bool listed[ACKS_MOST] = {false};
     PyObject *points = PyList_New(0);
     for (size_t i = 0; points != NULL && i < acks->count; i++) {
-        if (told[i]) continue;
+        if (listed[i]) continue;
         const ack_handle *one = &acks->acks[i].handle;
-        PyObject *offsets = offsets_of(acks, i, told);
+        PyObject *offsets = offsets_of(acks, i, listed);
         PyObject *point = offsets == NULL
                               ? NULL
                               : Py_BuildValue("(s#LLLiiN)", &one->kind, (Py_ssize_t)1, (long long)one->start,

@@ -10,7 +10,7 @@ enum { DIGITS_MOST = 18 };    /* always fit 63 bits */
 
 /* --- handles --- */
 
-/* The part of a handle up to the next blank, which is left out; at == NULL: there is none. */
+/* The part of a handle up to the next blank, which is dropped; at == NULL: there is none. */
 static span next_part(span *rest)
 {
     if (rest->at == NULL) return *rest;

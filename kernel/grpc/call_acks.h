@@ -7,7 +7,7 @@
 
 enum { ACKS_MOST = 128 };
 
-/* A delivery, as its receipt handle says. */
+/* A delivery, by its receipt handle. */
 typedef struct {
     int64_t start, pop_time, invisible_time, offset;
     int32_t revive_queue, queue;
@@ -38,7 +38,7 @@ bool ack_handles_match(const ack_handle *a, const ack_handle *b);
 /* Read a request. False: it is not plain. */
 bool call_acks_read(span request, call_acks *found);
 
-/* The response that says that all is well. */
+/* The response of success. */
 size_t call_acks_answer_size(const call_acks *from);
 uint8_t *call_acks_answer_write(uint8_t *to, const call_acks *from);
 

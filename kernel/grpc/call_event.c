@@ -51,7 +51,7 @@ void call_reader_end(call_reader *self)
 
 /* --- an event --- */
 
-/* Whether the client says who it is. */
+/* Whether the client sends its id. */
 static bool is_named(const call_reader *self, PyObject *headers)
 {
     PyObject *client = PyDict_Check(headers) ? PyDict_GetItemWithError(headers, self->client_id) : NULL;

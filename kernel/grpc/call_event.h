@@ -8,7 +8,7 @@
 #include "grpc/call_message.h"
 
 typedef struct {
-    PyObject *path, *client_id; /* of SendMessage; the header that says who the client is */
+    PyObject *path, *client_id; /* of SendMessage; the header with the client's id */
     reserved_names reserved;
     call_limits limits;
     call_message message; /* the one read last; it points into its event */
@@ -17,7 +17,7 @@ typedef struct {
 } call_reader;
 
 /* Begin with the path, the name of the header, and a tuple of the names of properties that are Python's. False: an
- * exception is set; `end` is to be called all the same. */
+ * exception is set; `end` is to be called nevertheless. */
 bool call_reader_begin(call_reader *self, PyObject *path, PyObject *client_id, PyObject *reserved);
 void call_reader_end(call_reader *self);
 

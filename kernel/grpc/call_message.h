@@ -15,7 +15,7 @@ typedef enum { CALL_NORMAL = 1, CALL_FIFO = 2, CALL_DELAY = 4 } call_type; /* bi
 
 typedef struct {
     span name, value;
-    uint32_t hash; /* the lower bits are those that a Java hash map looks at first */
+    uint32_t hash; /* a Java hash map uses the lower bits first */
 } call_property;
 
 typedef struct {

@@ -40,8 +40,8 @@ static path_result no_memory(void)
     return PATH_ERROR;
 }
 
-/* Ask Python for the plan of a topic, and keep it. PATH_HANDED_OVER: there is none yet. */
-static path_result ask(CallSends *self, span topic, topic_plan **plan)
+/* Fetch the plan of a topic from Python, and keep it. PATH_HANDED_OVER: there is none yet. */
+static path_result fetch_plan(CallSends *self, span topic, topic_plan **plan)
 {
     PyObject *answer = PyObject_CallFunction(self->plan, "s#", (const char *)topic.at, (Py_ssize_t)topic.len);
     if (answer == NULL || answer == Py_None) {
@@ -65,7 +65,7 @@ static path_result plan_of(CallSends *self, topic_plan **plan)
     span topic = self->reader.message.topic;
     if (topic.len > PLAN_KEY_MOST) return PATH_HANDED_OVER;
     *plan = plans_find(&self->plans, topic);
-    path_result found = *plan == NULL ? ask(self, topic, plan) : PATH_TAKEN;
+    path_result found = *plan == NULL ? fetch_plan(self, topic, plan) : PATH_TAKEN;
     if (found != PATH_TAKEN) return found;
     return (*plan)->queues > 0 && ((*plan)->types & call_message_type(&self->reader.message)) ? PATH_TAKEN
                                                                                               : PATH_HANDED_OVER;

@@ -8,7 +8,7 @@
 /* UTF-8 without control characters. */
 bool text_is_plain(span text);
 
-/* Such a text, that also has more than white space in it, as far as can be said without tables. */
+/* Such a text, that also has more than white space in it, as far as is known without tables. */
 bool text_is_not_blank(span text);
 
 /* Small messages: two fields with the numbers 1 and 2, each there once at most. */

@@ -62,10 +62,10 @@ void call_forget(Http2 *self, call *which)
 bool call_broken(Http2 *self, call *which, uint32_t code)
 {
     bool undelivered = !which->finished || queue_length(&which->out) > 0;
-    bool told = undelivered && (which->streaming || which->ended);
+    bool notify = undelivered && (which->streaming || which->ended);
     int32_t stream = which->in.stream;
     call_forget(self, which);
-    return !told || event_of_numbers(self, EVENT_RESET, stream, code, true);
+    return !notify || event_of_numbers(self, EVENT_RESET, stream, code, true);
 }
 
 static bool refuse(Http2 *self, call *which, int status, const char *text)

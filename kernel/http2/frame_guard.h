@@ -52,8 +52,8 @@ void guard_restore_credit(frame_guard *guard);
 /* The client made the server reset a stream. */
 void guard_charge_reset(frame_guard *guard);
 
-/* How many of the bytes that were received nghttp2 may have. Less than all: `code` and `text` say why the connection is
- * to be closed. */
+/* How many of the bytes that were received nghttp2 may have. Less than all: the connection must be closed, with `code`
+ * and `text` as the reason. */
 size_t guard_pass(frame_guard *guard, span data);
 
 #endif

@@ -1,5 +1,5 @@
-/* `Http2`: the server's side of an HTTP/2 connection with gRPC calls, on libnghttp2. Its twin, in
- * rocketwire.wire.http2.connection, and the interface in rocketwire.wire.http2.events say what it does.
+/* `Http2`: the server's side of an HTTP/2 connection with gRPC calls, on libnghttp2. It does what its twin in
+ * rocketwire.wire.http2.connection does; the interface is in rocketwire.wire.http2.events.
  *
  * http2_type.c is the type, incoming.c has nghttp2's callbacks for what is received, request_head.c reads headers,
  * repeated_head.c those that a client repeats, calls.c makes events of requests, outgoing.c sends answers. */
@@ -60,7 +60,7 @@ typedef struct {
 
 enum { SAME_FIELDS = 32, OTHER_VALUES = 4 };
 
-typedef enum { FIELD_FIXED /* another value may say something else */, FIELD_PLAIN, FIELD_PATH } field_kind;
+typedef enum { FIELD_FIXED /* another value may mean something else */, FIELD_PLAIN, FIELD_PATH } field_kind;
 
 typedef struct {
     nghttp2_rcbuf *name, *value; /* references, so that no others have their addresses */
@@ -76,11 +76,11 @@ typedef struct {
 typedef struct {
     head_field fields[SAME_FIELDS];
     size_t count;
-    bool known;        /* `said` is what all of them say */
-    request_head said; /* of a request that became a call; its dict of fields is that of the call */
-    bool follows;      /* the request that is read has had the same fields so far, `met` of them, but for `others` */
-    bool notes;        /* its other fields are noted */
-    size_t met, size;
+    bool known;             /* `last_head` has the values of all fields */
+    request_head last_head; /* of a request that became a call; its dict of fields is that of the call */
+    bool follows;           /* the request that is read has the same first `matched` fields, but for `others` */
+    bool notes;             /* its other fields are noted */
+    size_t matched, size;
     other_value others[OTHER_VALUES];
     size_t other_count;
 } repeated_head;
@@ -100,14 +100,14 @@ typedef struct {
     PyObject *streaming; /* a frozenset of paths */
     PyObject *longest;   /* a dict: the longest message of some paths */
     size_t max_message, max_header_list, max_streams, stream_window;
-    PyObject *events;  /* a list, while something is received */
-    bool raised;       /* a Python exception is set: nothing more is done */
-    bool failed;       /* the connection is of no use */
-    bool only_control; /* answers are not to be sent */
-    int goaways;       /* which this side wants and has not made yet */
-    bool left;         /* the client has said that it leaves */
-    bool leaving;      /* one of them was asked for */
-    int32_t last;      /* the last stream that began */
+    PyObject *events;     /* a list, while something is received */
+    bool raised;          /* a Python exception is set: nothing more is done */
+    bool failed;          /* the connection is of no use */
+    bool only_control;    /* answers are not sent */
+    int goaways;          /* which this side wants and has not made yet */
+    bool goaway_received; /* the client has sent GOAWAY */
+    bool leaving;         /* one of them was requested */
+    int32_t last;         /* the last stream that began */
     call *first;
     size_t calls;
     size_t heads;   /* bytes of the headers of all calls */

@@ -281,7 +281,7 @@ static PyMethodDef methods[] = {
     {"finish", (PyCFunction)(void (*)(void))finish, METH_VARARGS | METH_KEYWORDS, "End an answer with a status."},
     {"reset", reset, METH_VARARGS, "End a call whose answer is not finished."},
     {"goaway", (PyCFunction)(void (*)(void))goaway, METH_VARARGS | METH_KEYWORDS,
-     "Tell the client to use another connection."},
+     "Request that the client use another connection."},
     {"output", output, METH_O, "The next bytes to write."},
     {NULL, NULL, 0, NULL},
 };

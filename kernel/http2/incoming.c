@@ -27,11 +27,12 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghtt
     return verdict(self);
 }
 
-/* A client that leaves needs no connection without calls; nghttp2 would ignore what it sends. It is told while
+/* A client that leaves needs no connection without calls; nghttp2 would ignore what it sends. It is closed while
  * something is received. */
-static void check_left(Http2 *self)
+static void check_goaway(Http2 *self)
 {
-    if (self->left && self->calls == 0 && self->events != NULL) connection_fail(self, NO_ERROR, "the client has left");
+    if (self->goaway_received && self->calls == 0 && self->events != NULL)
+        connection_fail(self, NO_ERROR, "the client has left");
 }
 
 static void headers_whole(Http2 *self, const nghttp2_frame *frame)
@@ -64,8 +65,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         call *which = call_of(self, frame->hd.stream_id);
         if (which != NULL && !call_end(self, which)) self->raised = true;
     } else if (frame->hd.type == FRAME_GOAWAY) {
-        self->left = true;
-        check_left(self);
+        self->goaway_received = true;
+        check_goaway(self);
     }
     return verdict(self);
 }
@@ -101,7 +102,7 @@ static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t er
     } else if (!call_broken(self, which, error)) {
         self->raised = true;
     }
-    if (verdict(self) == 0) check_left(self);
+    if (verdict(self) == 0) check_goaway(self);
     return verdict(self);
 }
 
@@ -216,7 +217,7 @@ bool connection_receive(Http2 *self, span data)
     if (!self->raised && !self->failed && passed < data.len) {
         connection_fail(self, self->guard.code, self->guard.text);
     }
-    if (!self->raised && !self->failed) check_left(self);
+    if (!self->raised && !self->failed) check_goaway(self);
     if (self->raised || self->failed) connection_end(self);
     return !self->raised;
 }

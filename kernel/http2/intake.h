@@ -39,7 +39,7 @@ void intake_request_room(intake *all, incoming *request, size_t size);
 incoming *intake_admit_waiting(intake *all);
 void intake_release_grant(intake *all, incoming *request);
 void intake_forget(intake *all, incoming *request);
-/* The request to give up since all together hold too much; NULL: they do not. */
+/* The request to refuse since all together hold too much; NULL: they do not. */
 incoming *intake_request_to_refuse(const intake *all);
 
 #endif

@@ -157,7 +157,7 @@ typedef struct {
 
 extern nghttp2_table nghttp2; /* empty until nghttp2_loaded */
 
-/* Whether the library is there; it is looked for by the first call. */
+/* Whether the library could be loaded; the first call loads it. */
 bool nghttp2_loaded(void);
 
 #endif

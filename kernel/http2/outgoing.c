@@ -39,7 +39,7 @@ static bool submitted(int error)
     return error != NGHTTP2_ERR_NOMEM;
 }
 
-/* nghttp2 asks for the next bytes of an answer, as many as the client's windows allow. */
+/* Give nghttp2 the next bytes of an answer, up to what the client's windows allow. */
 static ptrdiff_t read_answer(nghttp2_session *session, int32_t stream, uint8_t *to, size_t room, uint32_t *flags,
                              nghttp2_data_source *source, void *user)
 {

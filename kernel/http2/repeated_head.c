@@ -33,7 +33,7 @@ static void forget_others(repeated_head *same)
 
 static void forget_head(repeated_head *same)
 {
-    head_clear(&same->said);
+    head_clear(&same->last_head);
     same->known = false;
 }
 
@@ -50,9 +50,9 @@ void repeated_head_begin(Http2 *self)
     repeated_head *same = &self->same;
     bool trailers = self->head.trailers;
     same->follows = same->known && !trailers;
-    same->size = same->said.size;
+    same->size = same->last_head.size;
     same->notes = !trailers;
-    same->met = 0;
+    same->matched = 0;
     forget_others(same);
     if (!trailers && !same->known) forget_fields(same, 0);
 }
@@ -63,7 +63,7 @@ static bool differs(Http2 *self)
     repeated_head *same = &self->same;
     same->follows = false;
     forget_head(same);
-    forget_fields(same, same->met);
+    forget_fields(same, same->matched);
     for (size_t each = 0; each < same->other_count; each++) {
         nghttp2_rcbuf **value = &same->fields[same->others[each].place].value, *before = *value;
         *value = same->others[each].value;
@@ -79,7 +79,7 @@ static bool differs(Http2 *self)
 static bool take_next(Http2 *self, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
 {
     repeated_head *same = &self->same;
-    const head_field *field = &same->fields[same->met];
+    const head_field *field = &same->fields[same->matched];
     if (field->name != name && !equal(content_of(field->name), content_of(name))) return false;
     span content = content_of(value), before = content_of(field->value);
     if (field->value == value || equal(before, content)) return true;
@@ -88,7 +88,7 @@ static bool take_next(Http2 *self, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
     if (size > self->max_header_list || !head_may_have(field->kind, content)) return false;
     same->size = size;
     nghttp2.rcbuf_incref(value);
-    same->others[same->other_count++] = (other_value){same->met, value};
+    same->others[same->other_count++] = (other_value){same->matched, value};
     return true;
 }
 
@@ -107,8 +107,8 @@ bool repeated_head_add(Http2 *self, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
 {
     repeated_head *same = &self->same;
     if (same->follows) {
-        if (same->met < same->count && take_next(self, name, value)) {
-            same->met++;
+        if (same->matched < same->count && take_next(self, name, value)) {
+            same->matched++;
             return true;
         }
         if (!differs(self)) return false;
@@ -148,18 +148,18 @@ bool repeated_head_end(Http2 *self)
 {
     repeated_head *same = &self->same;
     if (!same->follows) return true;
-    if (same->met < same->count) return differs(self);
-    const request_head *said = &same->said;
-    self->head = *said;
-    self->head.path = Py_NewRef(said->path);
-    self->head.method = Py_NewRef(said->method);
-    self->head.fields = Py_NewRef(said->fields);
+    if (same->matched < same->count) return differs(self);
+    const request_head *last_head = &same->last_head;
+    self->head = *last_head;
+    self->head.path = Py_NewRef(last_head->path);
+    self->head.method = Py_NewRef(last_head->method);
+    self->head.fields = Py_NewRef(last_head->fields);
     self->head.size = same->size;
     if (same->other_count > 0) put_others(self);
     return !self->raised;
 }
 
-/* What may become of a field's value. A name that comes twice has both. */
+/* Which other values a field may have. A name that comes twice has both. */
 static field_kind kind_of(const repeated_head *same, size_t place)
 {
     span name = content_of(same->fields[place].name);
@@ -174,11 +174,11 @@ void repeated_head_keep(Http2 *self)
     repeated_head *same = &self->same;
     const request_head *head = &self->head;
     if (!same->notes || same->follows) return;
-    same->said = *head;
-    same->said.path = Py_NewRef(head->path);
-    same->said.method = Py_NewRef(head->method);
-    same->said.fields = Py_NewRef(head->fields);
-    same->said.authority = NULL; /* it is among the fields */
+    same->last_head = *head;
+    same->last_head.path = Py_NewRef(head->path);
+    same->last_head.method = Py_NewRef(head->method);
+    same->last_head.fields = Py_NewRef(head->fields);
+    same->last_head.authority = NULL; /* it is among the fields */
     for (size_t each = 0; each < same->count; each++) same->fields[each].kind = kind_of(same, each);
     same->known = true;
 }

@@ -1,4 +1,4 @@
-/* What the headers of a request say: see rocketwire.wire.http2.requests. */
+/* Reads the headers of a request: see rocketwire.wire.http2.requests. */
 
 #include "http2/http2.h"
 

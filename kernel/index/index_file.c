@@ -1,4 +1,4 @@
-/* See index_file.h. Slots are met at random in a table of many MB: each is prefetched some entries ahead. */
+/* See index_file.h. Slots are read at random in a table of many MB: each is prefetched some entries ahead. */
 
 #include "index/index_file.h"
 
@@ -31,7 +31,7 @@ uint32_t index_put(const index_room *room, const int64_t *hashes, const int64_t 
     int64_t begin = room->begin_timestamp;
     uint8_t *entry = room->entries + (size_t)room->first * INDEX_ENTRY_SIZE;
     for (size_t i = 0; i < count + AHEAD; i++) {
-        uint32_t slot = ahead[i % AHEAD]; /* of the entry that was met AHEAD steps before */
+        uint32_t slot = ahead[i % AHEAD]; /* of the entry that was prefetched AHEAD steps before */
         if (i < count) {
             uint32_t coming = ahead[i % AHEAD] = slot_of(room, hashes[i]);
             __builtin_prefetch(room->slots + (size_t)coming * INDEX_SLOT_SIZE, 1);

@@ -100,7 +100,7 @@ static PyObject *scan_index_entries(PyObject *self, PyObject *args)
 static PyMethodDef functions[] = {
     {"put_index_entries", put_index_entries, METH_VARARGS,
      "Put entries into a mapped index file; give how many took a slot that was free."},
-    {"scan_index_entries", scan_index_entries, METH_VARARGS, "Look for a key among entries of an index file."},
+    {"scan_index_entries", scan_index_entries, METH_VARARGS, "Search a key among entries of an index file."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -5,7 +5,7 @@
  * quick for existing ones, and gets the error if there is no space. The thread runs no Python.
  *
  * It writes zeros where the file has only zeros: the file system then makes a few large folios instead of many pages,
- * which halves the time of everything after. So nobody else may write to a range while it belongs to the thread. */
+ * which halves the time of everything after. So only the thread may write to a range while it belongs to it. */
 
 #define _GNU_SOURCE
 
@@ -34,7 +34,7 @@ typedef struct {
     pthread_cond_t work, rest;
     bool running, busy, quit;
     char *piece;       /* the range in progress */
-    char *at, *end;    /* what is left to do */
+    char *at, *end;    /* what remains to do */
     int fd;            /* the file, or -1: then nothing is written */
     PyObject *mapping; /* that this is in, or NULL */
     Py_buffer view;

@@ -104,7 +104,7 @@ static record record_of(const GroupWriter *self, const append_call *in, const dr
 }
 
 /* Add the bytes of the drafts that follow one and belong to it, and the entries of those for its queue.
- * PATH_HANDED_OVER: Python has to look at them. */
+ * PATH_HANDED_OVER: Python has to check them. */
 static path_result add_rest(const GroupWriter *self, const append_call *in, Py_ssize_t number, Py_ssize_t end,
                             size_t *size, size_t *entries)
 {
@@ -208,7 +208,7 @@ static path_result append_draft(GroupWriter *self, append_call *in, const draft 
     return append_value(in->results, new_appended(self, &one, size)) ? PATH_TAKEN : PATH_ERROR;
 }
 
-/* Whether the flag says of the hosts what they are. */
+/* Whether the flag has the kind of the hosts. */
 static bool flag_fits(const GroupWriter *self, const draft *from)
 {
     int32_t hosts = from->born_host.len == HOST_V6_SIZE ? SYS_FLAG_BORN_HOST_V6 : 0;

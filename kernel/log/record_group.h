@@ -48,7 +48,7 @@ bool queue_has_room(const QueueTail *queue, size_t count);
  * exception is set, nothing was written. */
 int group_add(record_group *group, QueueTail *queue, record *from, size_t size, const record_facts *facts);
 
-/* Publish the group. -1: a Python exception is set; it was published all the same. */
+/* Publish the group. -1: a Python exception is set; it was published nevertheless. */
 int group_publish(record_group *group);
 
 /* Publish, and return the time since the first `group_room` in ns; 0: there was none. -1: as group_publish. */

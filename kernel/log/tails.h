@@ -46,7 +46,7 @@ extern PyTypeObject *LogTail_Type, *QueueTail_Type; /* heap types, made by tails
  * process that is killed before leaves zero there, which means "never written". */
 void log_publish(LogTail *log, int32_t first_size, int64_t end);
 
-/* Write the next of a queue's pending entries. False: an exception is set; the mapping with its room is gone. */
+/* Write the next of a queue's pending entries. False: an exception is set; the mapping with its room is closed. */
 bool queue_publish(QueueTail *queue, int64_t place, int32_t size, int64_t tags_code);
 
 int tails_init(PyObject *module);

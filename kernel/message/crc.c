@@ -28,8 +28,8 @@ static bool keeps_wide_registers(void)
     return (low & 6) == 6;
 }
 
-/* Ask the processor itself: __builtin_cpu_supports needs a library that compilers for other platforms may lack. */
-static void look_at_the_processor(void)
+/* Query the processor directly: __builtin_cpu_supports needs a library that compilers for other platforms may lack. */
+static void detect_instructions(void)
 {
     uint32_t a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d)) return;
@@ -53,7 +53,7 @@ __attribute__((constructor)) static void prepare(void)
         }
     }
 #ifdef WITH_PCLMUL
-    look_at_the_processor();
+    detect_instructions();
 #endif
 }
 

@@ -18,7 +18,7 @@ static uint32_t eight(uint64_t word)
     return (uint32_t)fours * (uint32_t)POWER_4 + (uint32_t)(fours >> 32);
 }
 
-/* The character at `p`, which moves behind it; bytes that are not UTF-8 are taken one by one. */
+/* The character at `p`, which moves behind it; bytes that are not UTF-8 are taken singly. */
 static uint32_t next_character(const uint8_t **p, const uint8_t *end)
 {
     const uint8_t *at = *p;

@@ -6,8 +6,8 @@
 
 #include "core/span.h"
 
-/* Most places are passed over by memchr, with vectors, where Python's search looks at every few bytes: records mostly
- * have no capital P. */
+/* memchr skips most places, with vectors, where Python's search compares every few bytes: records mostly have no
+ * capital P. */
 static bool holds_span(span data, span wanted)
 {
     const uint8_t *at = data.at;

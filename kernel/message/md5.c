@@ -55,7 +55,7 @@ static void take_block(uint32_t state[WORDS], const uint8_t *block)
     state[3] += d;
 }
 
-/* What is left behind whole blocks, with the end mark and the length in bits. */
+/* The rest behind whole blocks, with the end mark and the length in bits. */
 static void take_rest(uint32_t state[WORDS], span rest, uint64_t length)
 {
     uint8_t block[2 * BLOCK] = {0};

@@ -1,6 +1,6 @@
 /* Property texts: `name 0x01 value 0x02 name 0x01 value`. An item without a name or a value counts for nothing, and the
- * last of equal names wins: wire.properties.decode_properties is the twin. Only the columns of many records have a
- * reader of their own, records/records_properties.c. */
+ * last of equal names wins: wire.properties.decode_properties is the twin. Only the columns of many records have
+ * another reader, records/records_properties.c. */
 #ifndef ROCKETWIRE_PROPERTIES_H
 #define ROCKETWIRE_PROPERTIES_H
 
@@ -8,7 +8,7 @@
 #include "core/span.h"
 
 typedef struct {
-    const uint8_t *at, *end; /* what is left of the text; at == NULL: nothing, not even an empty item */
+    const uint8_t *at, *end; /* the rest of the text; at == NULL: nothing, not even an empty item */
 } items;
 
 typedef struct {
@@ -59,7 +59,7 @@ bool is_true(span value);
 /* The value of each of some properties that has one; at == NULL: none. */
 void property_values(span text, const span *names, int count, span *values);
 
-/* --- what a send says; the twins are stored_properties and batch_messages of wire.stored_properties --- */
+/* --- the properties of a send; the twins are stored_properties and batch_messages of wire.stored_properties --- */
 
 typedef enum { WAIT_ABSENT, WAIT_TRUE, WAIT_OTHER } wait_property; /* "true" in any case of letters; anything else */
 
@@ -69,16 +69,16 @@ typedef enum { TIME_ABSENT, TIME_SECONDS, TIME_MILLISECONDS, TIME_AT, DELAY_LEVE
 
 typedef struct {
     size_t length;               /* of what was written */
-    span unique_key, keys, tags; /* in what was written, or looked at: the last with a value; at == NULL: none */
+    span unique_key, keys, tags; /* in what was written, or read: the last with a value; at == NULL: none */
     wait_property wait;
-    bool steering;      /* a property that changes when or where the message is delivered, or what Python refuses; in a
-                         * text that was only looked at also POP_CK, which Python takes out */
-    bool sharded;       /* a sharding key, by which an ordered message's queue was chosen */
-    bool nul;           /* a NUL character in what was written, or looked at: for Python, which refuses it */
+    bool steering; /* a property that changes when or where the message is delivered, or what Python refuses; in a text
+                    * that was only read also POP_CK, which Python takes out */
+    bool sharded;  /* a sharding key, by which an ordered message's queue was chosen */
+    bool nul;      /* a NUL character in what was written, or read: for Python, which refuses it */
     time_property time; /* rewritten ones: that property, if it is the only one that steers */
     span time_text;     /* its value */
     span wait_text;     /* that of WAIT, in the text that was given; at == NULL: none */
-    bool placed;        /* the message says already when or where it is delivered, as one does that waited before */
+    bool placed;        /* the message has its time or place of delivery already, as one that waited before */
 } properties_found;
 
 /* Rewrite a client's property text (unescaped, valid UTF-8) as it is stored: WAIT, empty items, POP_CK and its own
@@ -86,8 +86,8 @@ typedef struct {
  * 1 bytes. */
 void properties_rewrite(span text, span broker_items, uint8_t *to, properties_found *found);
 
-/* What the broker reads out of a message's property text that is stored as it is (a batch's). WAIT is not looked at:
- * that of the batch's header counts. */
+/* What the broker reads out of a message's property text that is stored as it is (a batch's). WAIT is ignored: that of
+ * the batch's header counts. */
 void properties_look(span text, properties_found *found);
 
 #endif

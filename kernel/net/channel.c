@@ -29,7 +29,7 @@ static int watch(Channel *channel)
 
 static void ignore(Channel *channel)
 {
-    /* If the hub is closed, the registration is gone anyway. */
+    /* If the hub is closed, the registration has ended anyway. */
     epoll_ctl(channel->hub->epoll, EPOLL_CTL_DEL, channel->fd, NULL);
 }
 
@@ -181,7 +181,7 @@ static PyMemberDef members[] = {
 };
 
 static PyMethodDef methods[] = {
-    {"resume", resume_method, METH_NOARGS, "Go on reading: the client has read its answers."},
+    {"resume", resume_method, METH_NOARGS, "Continue reading: the client has read its answers."},
     {"close", close_method, METH_NOARGS, "Read nothing more. Comes before the socket is closed."},
     {"beginning", beginning_method, METH_NOARGS, "The first bytes of what is held: enough for a frame's header."},
     {NULL, NULL, 0, NULL},

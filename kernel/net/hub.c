@@ -1,5 +1,5 @@
-/* `Hub`: one epoll for many connections, served in turns (turns.c). `ready` begins one, `round` serves it; if that
- * takes long, `round` returns and continues at its next call. */
+/* `Hub`: one epoll for many connections, which are served one after the other (turns.c). `ready` begins one, `round`
+ * serves it; if that takes long, `round` returns and continues at its next call. */
 
 #define _GNU_SOURCE
 #ifdef __linux__

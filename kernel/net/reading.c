@@ -28,9 +28,9 @@ static int settle(reading *r, serve_result found)
     }
     if (found == SERVE_NO_FRAME) {
         PyObject *rest = PyBytes_FromStringAndSize((const char *)r->bytes + r->at, (Py_ssize_t)(r->end - r->at));
-        int told = rest == NULL ? -1 : session_misread(r, rest);
+        int outcome = rest == NULL ? -1 : session_misread(r, rest);
         Py_XDECREF(rest);
-        return told;
+        return outcome;
     }
     int waits = session_stalled(r);
     if (waits > 0) {
@@ -125,11 +125,11 @@ static int fail(reading *r)
         PyErr_Restore(type, error, traceback);
         return -1;
     }
-    int told = session_failed(r, error);
+    int outcome = session_failed(r, error);
     Py_XDECREF(type);
     Py_XDECREF(error);
     Py_XDECREF(traceback);
-    return told;
+    return outcome;
 }
 
 static int serve_once(Channel *channel)

@@ -51,7 +51,7 @@ int run_add(reading *r, const frame *cut); /* the frame at hand */
 serve_result run_serve(reading *r);        /* have Python serve the run, if there is one */
 int run_finish_sends(reading *r);          /* store the sends that the kernel took before */
 
-/* session_calls.c. 0, or -1 with an exception; questions also 1. */
+/* session_calls.c. 0, or -1 with an exception; those that decide also 1. */
 PyObject *session_serve(const reading *r, PyObject *frames);
 int session_take_unsent(reading *r);
 int session_write_rest(reading *r, size_t sent); /* put the answers behind the first `sent` bytes in its outbox */

@@ -60,7 +60,7 @@ static size_t run_position(const reading *r, Py_ssize_t number)
 int run_finish_sends(reading *r) { return r->hub->sends == NULL ? 0 : sends_finish(r->hub->sends, &r->context); }
 
 /* Python may have appended at a later time than the round's: the kernel must not append at an earlier one. */
-static int look_at_clock(reading *r)
+static int read_clock(reading *r)
 {
     PyObject *value = PyObject_CallNoArgs(r->hub->clock);
     int64_t now = value == NULL ? -1 : PyLong_AsLongLong(value);
@@ -90,7 +90,7 @@ serve_result run_serve(reading *r)
     Py_DECREF(frames);
     Py_ssize_t served = result == NULL ? -1 : PyLong_AsSsize_t(result);
     Py_XDECREF(result);
-    if (PyErr_Occurred() || (r->hub->sends != NULL && look_at_clock(r) < 0)) {
+    if (PyErr_Occurred() || (r->hub->sends != NULL && read_clock(r) < 0)) {
         return SERVE_ERROR;
     }
     if (served < count) {

@@ -109,12 +109,12 @@ PyObject *out_rest(const outbox *out, size_t sent)
     span piece;
     PyObject *owner;
     while (rest != NULL && next_piece(&row, &piece, &owner)) {
-        size_t gone = sent < piece.len ? sent : piece.len;
-        sent -= gone;
-        if (gone == piece.len) {
+        size_t skipped = sent < piece.len ? sent : piece.len;
+        sent -= skipped;
+        if (skipped == piece.len) {
             continue;
         }
-        PyObject *chunk = owned(span_of(piece.at + gone, piece.len - gone), owner);
+        PyObject *chunk = owned(span_of(piece.at + skipped, piece.len - skipped), owner);
         if (chunk == NULL || PyList_Append(rest, chunk) < 0) {
             Py_CLEAR(rest);
         }

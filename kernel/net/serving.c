@@ -110,7 +110,7 @@ static serve_result serve_frame(reading *r, const frame *cut)
     return to == FOR_PYTHON ? SERVE_ON : request_yield(r); /* Python reads the clock itself */
 }
 
-/* The frame at `at`; one beyond the limit is refused as soon as both words are there. */
+/* The frame at `at`; one beyond the limit is refused as soon as both words are read. */
 static frame_state next(const reading *r, frame *cut)
 {
     size_t there = r->end - r->at;

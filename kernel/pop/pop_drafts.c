@@ -83,12 +83,12 @@ static bool read_names(PyObject *from, pop_record *record)
     return size <= POP_NAMES_MOST;
 }
 
-/* Whether names and numbers could be read; then `told` is left. Else it is None, or NULL with an exception. */
-static bool is_plain(PyObject *names, PyObject *numbers, pop_record *record, PyObject **told)
+/* Whether names and numbers could be read. Else `failure` is None, or NULL with an exception. */
+static bool is_plain(PyObject *names, PyObject *numbers, pop_record *record, PyObject **failure)
 {
-    *told = NULL;
+    *failure = NULL;
     if (read_names(names, record) && read_numbers(numbers, record)) return true;
-    if (!PyErr_Occurred()) *told = Py_NewRef(Py_None);
+    if (!PyErr_Occurred()) *failure = Py_NewRef(Py_None);
     return false;
 }
 
@@ -96,7 +96,7 @@ static PyObject *check_point(PyObject *object, PyObject *args)
 {
     pop_record record = {.is_ack = false};
     pop_delivery delivery;
-    PyObject *names, *differences, *renewer, *told;
+    PyObject *names, *differences, *renewer, *failure;
     long long queue, start, pop_time, invisible_time, revive_queue;
     if (!PyArg_ParseTuple(args, "OLLOLLSL:check_point", &names, &queue, &start, &differences, &pop_time,
                           &invisible_time, &renewer, &revive_queue)) {
@@ -106,7 +106,7 @@ static PyObject *check_point(PyObject *object, PyObject *args)
     record.start = start;
     record.pop_time = pop_time;
     record.invisible_time = invisible_time;
-    if (!span_of_bytes(renewer, &record.renewer) || !is_plain(names, differences, &record, &told)) return told;
+    if (!span_of_bytes(renewer, &record.renewer) || !is_plain(names, differences, &record, &failure)) return failure;
     delivery.revive_queue = revive_queue;
     delivery.deliver = pop_time + invisible_time - AHEAD;
     return draft_of((const PopDrafts *)object, &record, &delivery, pop_time);
@@ -116,7 +116,7 @@ static PyObject *ack(PyObject *object, PyObject *args)
 {
     pop_record record = {.is_ack = true};
     pop_delivery delivery;
-    PyObject *names, *offsets, *told;
+    PyObject *names, *offsets, *failure;
     long long queue, start, pop_time, revive_queue, due, now;
     if (!PyArg_ParseTuple(args, "OLLLOLLL:ack", &names, &queue, &start, &pop_time, &offsets, &revive_queue, &due,
                           &now)) {
@@ -125,7 +125,7 @@ static PyObject *ack(PyObject *object, PyObject *args)
     record.queue = queue;
     record.start = start;
     record.pop_time = pop_time;
-    if (!is_plain(names, offsets, &record, &told)) return told;
+    if (!is_plain(names, offsets, &record, &failure)) return failure;
     delivery.revive_queue = revive_queue;
     delivery.deliver = due > now ? due : now + 1;
     return draft_of((const PopDrafts *)object, &record, &delivery, now);

@@ -48,7 +48,7 @@ typedef enum {
 fetch_state fetch_messages(span entries, const fetch_wish *wish, const log_part *part, int64_t log_end,
                            fetch_found *found);
 
-/* The same by property texts; all records must be in memory (`everything` says nothing here). */
+/* The same by property texts; all records must be in memory (`everything` is not used). */
 fetch_state fetch_matching(span entries, const fetch_wish *wish, const fetch_filter *filter, const log_part *part,
                            int64_t log_end, fetch_found *found);
 

@@ -59,7 +59,7 @@ static PyObject *newest_records(PyObject *module, PyObject *args)
 
 static PyMethodDef functions[] = {
     {"newest_records", newest_records, METH_VARARGS,
-     "Records of a queue from an offset on: views of them, their number and bytes; None: not all are there."},
+     "Records of a queue from an offset on: views of them, their number and bytes; None: some are not in memory."},
     {NULL, NULL, 0, NULL},
 };
 

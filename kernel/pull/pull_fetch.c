@@ -1,6 +1,6 @@
 /* Finds the messages of a pull: from the queue's entries to positions in the mapped log. fetch.h has the rules.
  *
- * Entries and records are read in the files being written, if they are there, else through Python's mappings. */
+ * Entries and records are read in the files being written, if those have them, else through Python's mappings. */
 
 #include "pull/pulls.h"
 

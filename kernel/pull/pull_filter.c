@@ -82,7 +82,7 @@ static span key_of(const pull_filter *filter, span text, uint8_t *room)
 }
 
 /* Call Python. -1: it raised, and will again, or an exception is set that is none of the request. */
-static int ask(const pull_filter *filter, span text)
+static int call_filter(const pull_filter *filter, span text)
 {
     PyObject *answer = PyObject_CallFunction(filter->wanted, "y#", text.at, (Py_ssize_t)text.len);
     int wanted = answer == NULL ? -1 : PyObject_IsTrue(answer);
@@ -97,13 +97,13 @@ int pull_filter_matches(void *context, span text)
     uint8_t room[PLAN_KEY_MOST];
     span key = key_of(filter, text, room);
     if (key.len == 0) {
-        return ask(filter, text);
+        return call_filter(filter, text);
     }
     const void *decided = plans_find(filter->decided, key);
     if (decided != NULL) {
         return decided == &yes;
     }
-    int wanted = ask(filter, text);
+    int wanted = call_filter(filter, text);
     if (wanted >= 0) {
         plans_put(filter->decided, key, wanted ? &yes : &no); /* without memory Python is called again */
     }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #define OWN_SUBSCRIPTION 4                  /* a bit of the sysFlag */
-#define KEY_NUMBERS (1 + 4 * 4 + 8 + 4 * 2) /* which fields are there, four numbers, subVersion, four lengths */
+#define KEY_NUMBERS (1 + 4 * 4 + 8 + 4 * 2) /* which fields it has, four numbers, subVersion, four lengths */
 
 PyObject *text_of(span text)
 {
@@ -115,7 +115,7 @@ static bool take_filter(pull_plan *plan, PyObject *filter, plan_table *decided)
     static uint64_t number; /* of the filter made last */
     if (filter != Py_None) {
         plan->filter = pull_filter_new(filter, ++number, decided);
-        plan->wish.everything = false; /* as many entries are looked at */
+        plan->wish.everything = false; /* the same number of entries is examined */
     }
     return filter == Py_None || plan->filter != NULL;
 }
@@ -147,10 +147,10 @@ static bool take_answer(pull_plan *plan, PyObject *answer, const pull_request *r
     return plan->group != NULL && plan->topic != NULL && take_codes(plan, codes) && take_filter(plan, filter, decided);
 }
 
-pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, plan_table *decided)
+pull_plan *pull_plan_fetch(PyObject *planner, const pull_request *request, plan_table *decided)
 {
     PyObject *most_bytes = request->has_max_msg_bytes ? PyLong_FromLong(request->max_msg_bytes) : Py_NewRef(Py_None);
-    PyObject *answer = PyObject_CallFunction(ask, "NNiiLNNiN", text_of(request->consumer_group),
+    PyObject *answer = PyObject_CallFunction(planner, "NNiiLNNiN", text_of(request->consumer_group),
                                              text_of(request->topic), (int)request->queue_id, (int)request->sys_flag,
                                              (long long)version_of(request), text_of(request->subscription),
                                              text_of(request->expression_type), (int)request->max_msg_nums, most_bytes);

@@ -30,8 +30,8 @@ typedef struct {
 /* The key of the plan for a request; empty: too long. */
 span pull_key(const pull_request *request, uint8_t *room);
 
-/* Ask Python for the plan of a request. NULL with an exception set, or without one: there is no plan to cache. */
-pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, plan_table *decided);
+/* Fetch the plan of a request from Python. NULL with an exception set, or without one: there is no plan to cache. */
+pull_plan *pull_plan_fetch(PyObject *planner, const pull_request *request, plan_table *decided);
 void pull_plan_release(void *plan);
 int pull_plan_traverse(const pull_plan *plan, visitproc visit, void *arg);
 

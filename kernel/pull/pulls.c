@@ -55,7 +55,7 @@ static int write_answer(const pull_answer *answer, uint8_t serialize_type, const
     return 0;
 }
 
-static void tell(Pulls *self, pull_tally *tally, const fetch_found *found)
+static void count_pull(Pulls *self, pull_tally *tally, const fetch_found *found)
 {
     if (tally->messages == 0) {
         tally->next = self->touched;
@@ -116,7 +116,7 @@ static path_result answer_pull(Pulls *self, const pull_plan *plan, const pull_re
         if (write_answer(answer, head->serialize_type, &numbers, &found, &owner, context->out) < 0) {
             result = PATH_ERROR;
         } else if (found.count > 0) {
-            tell(self, plan->tally, &found);
+            count_pull(self, plan->tally, &found);
         }
     }
     Py_XDECREF(owner);
@@ -138,7 +138,7 @@ static path_result offer_pull(Pulls *self, const header *head, path_context *con
     }
     pull_plan *plan = plans_find(&self->plans, key);
     if (plan == NULL) {
-        plan = pull_plan_ask(self->plan, &request, &self->decided);
+        plan = pull_plan_fetch(self->plan, &request, &self->decided);
         if (plan == NULL) {
             return handed_over();
         }

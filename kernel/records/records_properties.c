@@ -29,7 +29,7 @@ static inline window last_window(span text, const uint8_t *at)
 typedef struct {
     pieces *items;
     properties_known *known;
-    const uint8_t *start, *name_end; /* of the item that is being read; name_end == NULL: its name goes on */
+    const uint8_t *start, *name_end; /* of the item that is being read; name_end == NULL: its name is not read yet */
 } reading;
 
 /* An item ends at `p`; without a name or a value it is ignored. */
@@ -77,7 +77,7 @@ static bool items_read(span text, pieces *items, properties_known *known)
     return high != 0;
 }
 
-/* Remove duplicate names: each keeps its first position and its last value; returns how many are left. */
+/* Remove duplicate names: each keeps its first position and its last value; returns how many remain. */
 static size_t once(piece *items, size_t count, uint16_t *slots, size_t slot_count)
 {
     size_t left = 0;

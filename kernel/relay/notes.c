@@ -57,7 +57,7 @@ void notes_clock(notes *all)
 
 static void add(atomic_llong *counter, long long more)
 {
-    long long before = atomic_load_explicit(counter, memory_order_relaxed); /* nobody else writes */
+    long long before = atomic_load_explicit(counter, memory_order_relaxed); /* no other thread writes */
     atomic_store_explicit(counter, before + more, memory_order_relaxed);
 }
 
@@ -139,7 +139,7 @@ static copied_frame *copy_new(int64_t pair, size_t size)
     return copy;
 }
 
-/* A xorshift generator: clients cannot tell which sends are chosen, and nothing depends on it if they can. */
+/* A xorshift generator: clients cannot predict which sends are chosen, and nothing depends on it. */
 static bool chosen(notes *all, int32_t code)
 {
     if (all->chance == 0 ||
@@ -175,7 +175,7 @@ void notes_request(notes *all, pair_notes *of, int64_t pair, span begin, size_t 
         }
     }
     if (!(found.flag & FLAG_ONEWAY) && (all->codes != NULL || request.copied)) {
-        under_way_add(&of->asked, request);
+        pending_add(&of->unanswered, request);
     }
 }
 
@@ -183,8 +183,8 @@ bool notes_answer(notes *all, pair_notes *of, int64_t pair, span begin)
 {
     head found;
     request_place request;
-    if (of->asked.count == 0 || !head_read(header_of(begin), begin.at[4], &found) || !(found.flag & FLAG_RESPONSE) ||
-        !under_way_take(&of->asked, found.opaque, &request)) {
+    if (of->unanswered.count == 0 || !head_read(header_of(begin), begin.at[4], &found) ||
+        !(found.flag & FLAG_RESPONSE) || !pending_take(&of->unanswered, found.opaque, &request)) {
         return false;
     }
     if (all->codes != NULL) {
@@ -199,7 +199,7 @@ bool notes_answer(notes *all, pair_notes *of, int64_t pair, span begin)
     }
     memcpy(answer->bytes, begin.at, begin.len);
     pthread_mutex_lock(&all->lock);
-    all->count++; /* there is one for each copy at most, so that it needs no limit of its own */
+    all->count++; /* there is one for each copy at most, so that it needs no separate limit */
     all->bytes += begin.len;
     pthread_mutex_unlock(&all->lock);
     queue(all, answer);
@@ -224,7 +224,7 @@ bool notes_bytes(notes *all, pair_notes *of, const uint8_t *bytes, size_t size)
 
 void notes_end(notes *all, pair_notes *of)
 {
-    under_way_forget(&of->asked);
+    pending_forget(&of->unanswered);
     if (of->copy != NULL) {
         release(all, of->copy->size);
         free(of->copy);

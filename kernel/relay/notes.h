@@ -9,7 +9,7 @@
 #include "core/durations.h"
 #include "core/kernel.h"
 #include "core/span.h"
-#include "relay/under_way.h"
+#include "relay/pending.h"
 
 enum { COPIES_MOST = 1000, COPIED_BYTES_MOST = 16 << 20, CHANCE_ALWAYS = 1000000 };
 
@@ -18,7 +18,7 @@ typedef struct {
     atomic_llong requests, counts[DURATION_BUCKETS], sum; /* ns */
 } request_times;
 
-/* A frame, or what of it is there yet. */
+/* A frame, or the part of it that was received. */
 typedef struct copied_frame {
     struct copied_frame *next;
     int64_t pair;
@@ -27,8 +27,8 @@ typedef struct copied_frame {
 } copied_frame;
 
 typedef struct {
-    int32_t *codes;             /* in order; those that are told apart. NULL: no times are kept */
-    int codes_count, last_kind; /* clients mostly ask for the same */
+    int32_t *codes;             /* in order; those that are counted separately. NULL: no times are kept */
+    int codes_count, last_kind; /* clients mostly repeat the same */
     int32_t last_code;
     request_times *times; /* of each code, and one more of all others */
     int64_t now;          /* ns; when the last bytes came */
@@ -42,7 +42,7 @@ typedef struct {
 
 /* Of one pair. */
 typedef struct {
-    under_way asked;
+    pending_requests unanswered;
     copied_frame *copy; /* that is being made */
 } pair_notes;
 
@@ -52,7 +52,7 @@ static inline bool notes_any(const notes *all) { return all->codes != NULL || al
 
 /* Bytes came. */
 void notes_clock(notes *all);
-/* A frame begins: its two words and its whole header are there. */
+/* A frame begins: its two words and its whole header are received. */
 void notes_request(notes *all, pair_notes *of, int64_t pair, span begin, size_t size);
 bool notes_answer(notes *all, pair_notes *of, int64_t pair, span begin); /* true: copies are to be fetched */
 /* Bytes of a client's frame; true: copies are to be fetched. */

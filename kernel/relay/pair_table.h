@@ -1,4 +1,4 @@
-/* Pairs by their numbers, for who asks something of one. */
+/* Pairs by their numbers, for requests to one. */
 #ifndef ROCKETWIRE_PAIR_TABLE_H
 #define ROCKETWIRE_PAIR_TABLE_H
 
@@ -55,7 +55,7 @@ static inline void table_remove(pair_table *all, const pair *one)
     all->count--;
 }
 
-/* NULL: it was told that it ended, or there never was one. */
+/* NULL: its end was reported, or there never was one. */
 static inline pair *table_find(const pair_table *all, int64_t number)
 {
     pair *one = all->room > 0 ? *place_of(all, number) : NULL;

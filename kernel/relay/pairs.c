@@ -12,8 +12,8 @@
 
 enum { READABLE = EPOLLIN | EPOLLRDHUP, FAILED = EPOLLHUP | EPOLLERR };
 
-/* What epoll is to report of it, once for each time that something comes (EPOLLET): otherwise each wait would ask all
- * sockets again that were readable at the last one. What may have been left is asked for again. A socket with nothing
+/* What epoll is to report of it, once for each time that something comes (EPOLLET): otherwise each wait would check all
+ * sockets again that were readable at the last one. What may not be read yet is requested again. A socket with nothing
  * to report is taken out. False: epoll refuses. */
 static bool watch(relay *all, side *one)
 {
@@ -68,7 +68,7 @@ static void settle(relay *all, pair *one)
     side *client = &one->sides[CLIENT], *upstream = &one->sides[UPSTREAM];
     for (int each = 0; each < 2; each++) {
         side *from = &one->sides[each], *to = other_side(from);
-        if (settled(from) && !to->shut && !to->gone) {
+        if (settled(from) && !to->shut && !to->send_failed) {
             to->shut = true;
             shutdown(to->fd, SHUT_WR);
         }
@@ -78,9 +78,9 @@ static void settle(relay *all, pair *one)
         one->releasing = false;
     }
     bool client_settled = settled(client), upstream_settled = settled(upstream);
-    if ((client_settled && (client->gone || upstream_settled)) || (upstream_settled && upstream->gone)) {
+    if ((client_settled && (client->send_failed || upstream_settled)) || (upstream_settled && upstream->send_failed)) {
         end(all, one, one->because);
-    } else if (one->releasing && client->left == 0 && upstream->left == 0) {
+    } else if (one->releasing && client->remaining == 0 && upstream->remaining == 0) {
         end(all, one, RELEASED);
     } else if (!watch(all, client) || !watch(all, upstream)) {
         end(all, one, DROPPED);
@@ -112,7 +112,7 @@ void pair_serve(relay *all, side *at, uint32_t events)
         side_send(at);
     }
     if (events & (READABLE | FAILED)) {
-        at->more = true; /* unless a read says otherwise: it may have to wait */
+        at->more = true; /* unless a read changes it: it may have to wait */
         side_read(all, at);
     }
     settle(all, at->of);

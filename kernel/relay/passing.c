@@ -46,8 +46,8 @@ void waiting_free(waiting_bytes *some)
 /* The side is of no use any more. */
 static void lose(side *one)
 {
-    one->over = one->gone = true;
-    one->left = 0;
+    one->over = one->send_failed = true;
+    one->remaining = 0;
     waiting_free(&one->held);
     waiting_free(&one->unsent);
 }
@@ -59,7 +59,7 @@ static void blame(side *one, end_cause client, end_cause upstream)
     }
 }
 
-/* How much the socket took; none if it is gone. */
+/* How much the socket took; none if it failed. */
 static size_t send_some(side *to, const uint8_t *bytes, size_t size)
 {
     ssize_t sent = send(to->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -68,7 +68,7 @@ static size_t send_some(side *to, const uint8_t *bytes, size_t size)
     }
     if (errno != EAGAIN && errno != EINTR) {
         blame(to, BY_CLIENT, BY_UPSTREAM);
-        to->gone = true; /* what it sent before is still read */
+        to->send_failed = true; /* what it sent before is still read */
         waiting_free(&to->unsent);
     }
     return 0;
@@ -76,11 +76,11 @@ static size_t send_some(side *to, const uint8_t *bytes, size_t size)
 
 static void pass_on(side *to, const uint8_t *bytes, size_t size)
 {
-    if (size == 0 || to->gone) {
+    if (size == 0 || to->send_failed) {
         return;
     }
     size_t sent = waiting_size(&to->unsent) == 0 ? send_some(to, bytes, size) : 0;
-    if (!to->gone && !waiting_add(&to->unsent, bytes + sent, size - sent)) {
+    if (!to->send_failed && !waiting_add(&to->unsent, bytes + sent, size - sent)) {
         blame(to, BY_CLIENT, BY_UPSTREAM);
         lose(to);
     }
@@ -98,7 +98,7 @@ void side_send(side *to)
 
 static void count(atomic_llong *counter, size_t more)
 {
-    long long before = atomic_load_explicit(counter, memory_order_relaxed); /* nobody else writes */
+    long long before = atomic_load_explicit(counter, memory_order_relaxed); /* no other thread writes */
     atomic_store_explicit(counter, before + (long long)more, memory_order_relaxed);
 }
 
@@ -113,8 +113,8 @@ static size_t walk(relay *all, side *from, uint8_t *bytes, size_t size, size_t *
     *frames = 0;
     *bad = false;
     for (;;) {
-        size_t there = size - at < from->left ? size - at : from->left;
-        from->left -= there;
+        size_t there = size - at < from->remaining ? size - at : from->remaining;
+        from->remaining -= there;
         if (of_client && notes_bytes(&all->notes, &of->noted, bytes + at, there)) {
             all->copies = true;
         }
@@ -146,7 +146,7 @@ static size_t walk(relay *all, side *from, uint8_t *bytes, size_t size, size_t *
                 all->copies = true;
             }
         }
-        from->left = next.size;
+        from->remaining = next.size;
         ++*frames;
     }
 }
@@ -179,22 +179,22 @@ void side_take(relay *all, side *from, uint8_t *bytes, size_t size)
 static bool limited(const side *from)
 {
     const pair *of = from->of;
-    return of->releasing && (from == &of->sides[CLIENT] || of->sides[CLIENT].left == 0);
+    return of->releasing && (from == &of->sides[CLIENT] || of->sides[CLIENT].remaining == 0);
 }
 
 bool side_may_read(const relay *all, const side *from)
 {
     const side *to = other_side((side *)(uintptr_t)from);
     return !from->over && waiting_size(&to->unsent) <= (relay_full(all) ? 0 : all->high_water) &&
-           !(limited(from) && from->left == 0);
+           !(limited(from) && from->remaining == 0);
 }
 
 static ssize_t receive(const relay *all, side *from, size_t most)
 {
     size_t room = relay_full(all) ? RELAY_READ_FULL : RELAY_READ_BYTES;
-    size_t asked = most < room ? most : room;
-    ssize_t came = recv(from->fd, all->buffer, asked, MSG_DONTWAIT);
-    from->more = from->ending || came == (ssize_t)asked || (came < 0 && errno == EINTR);
+    size_t wanted = most < room ? most : room;
+    ssize_t came = recv(from->fd, all->buffer, wanted, MSG_DONTWAIT);
+    from->more = from->ending || came == (ssize_t)wanted || (came < 0 && errno == EINTR);
     if (came > 0) {
         atomic_store_explicit(&from->of->moved, all->now, memory_order_relaxed);
     }
@@ -221,7 +221,7 @@ static ssize_t receive_held(relay *all, side *from)
 
 static ssize_t receive_frames(relay *all, side *from)
 {
-    ssize_t came = receive(all, from, limited(from) ? from->left : RELAY_READ_BYTES);
+    ssize_t came = receive(all, from, limited(from) ? from->remaining : RELAY_READ_BYTES);
     if (came > 0) {
         side_take(all, from, all->buffer, (size_t)came);
     }

@@ -1,9 +1,9 @@
 /* A relay: one thread passes frames between pairs of sockets, each a client and the upstream broker that it has to
  * itself. It runs no Python. Linux only.
  *
- * A pair belongs to the thread until it is told; whoever asks something of it only leaves a note (relay_ask). passing.c
- * passes bytes, notes.c notes what passes, pairs.c decides what comes of a pair, relay_thread.c is the thread and what
- * is said to it and by it, relay_type.c is Python's view. */
+ * A pair belongs to the thread until its end is reported; other threads only add a request (relay_request). passing.c
+ * passes bytes, notes.c notes what passes, pairs.c decides when a pair ends, relay_thread.c is the thread, requests to
+ * it and its reports, relay_type.c is Python's view. */
 #ifndef ROCKETWIRE_RELAY_H
 #define ROCKETWIRE_RELAY_H
 
@@ -38,18 +38,18 @@ typedef struct {
     bool more;            /* there may be more to read, which epoll has reported already */
     bool ending;          /* epoll has reported that its stream ends or has failed, behind what is still to be read */
     bool over;            /* nothing more comes from it */
-    bool gone;            /* nothing more can be sent to it */
+    bool send_failed;     /* nothing more can be sent to it */
     bool shut;            /* nothing more will be sent to it, and it knows */
-    size_t left;          /* bytes of the present frame that have not come yet; all before them were passed on */
+    size_t remaining;     /* bytes of the present frame that have not come yet; all before them were passed on */
     size_t needed;        /* so many bytes `held` must have */
     waiting_bytes held;   /* from it: the beginning of a frame, up to the end of its header */
     waiting_bytes unsent; /* for it */
 } side;
 
-/* How a pair ended: by a client or an upstream that closed, by what came from it, or because it was asked for. */
+/* How a pair ended: by a client or an upstream that closed, by what came from it, or on request. */
 typedef enum { STAYS, BY_CLIENT, BY_UPSTREAM, BAD_CLIENT, BAD_UPSTREAM, DROPPED, RELEASED } end_cause;
 
-enum { ASKED_BEGIN = 1, ASKED_DROP = 2, ASKED_RELEASE = 4 };
+enum { REQUEST_BEGIN = 1, REQUEST_DROP = 2, REQUEST_RELEASE = 4 };
 
 struct pair {
     int64_t number;
@@ -64,13 +64,13 @@ struct pair {
     pair *next_ended;
     atomic_llong moved; /* when bytes came last, in ms */
     /* under the lock */
-    int asked;
-    bool told;
-    pair *next_asked, *next_told;
+    int requested;
+    bool reported;
+    pair *next_requested, *next_reported;
 };
 
 typedef struct {
-    int epoll, wake, telling; /* `wake` and `telling` are eventfds: something is asked, something is told */
+    int epoll, wake, reports; /* `wake` and `reports` are eventfds: there are requests, there are reports */
     size_t high_water;        /* with more bytes unsent for one side the other is not read */
     uint8_t *buffer;
     pthread_t thread;
@@ -83,7 +83,7 @@ typedef struct {
     notes notes;
     bool copies;          /* are to be fetched, since this round */
     pthread_mutex_t lock; /* for: */
-    pair *asked, *told, **told_end;
+    pair *requested, *reported, **reported_end;
     bool quit;
 } relay;
 
@@ -115,14 +115,14 @@ void pair_serve(relay *all, side *at, uint32_t events);
 void pair_drop(relay *all, pair *one);
 void pair_release(relay *all, pair *one);
 
-/* relay_thread.c. Of these, relay_ask and those below it are called by one other thread at a time. */
+/* relay_thread.c. Of these, relay_request and those below it are called by one other thread at a time. */
 int64_t relay_milliseconds(void); /* of a clock that never goes back */
 int relay_open(relay *all);       /* 0, or an error's number */
 int relay_start(relay *all);      /* unless it runs; 0, or an error's number */
-void relay_ask(relay *all, pair *one, int what);
-pair *relay_told(relay *all);             /* the first one that ended, or NULL */
-void relay_take_told(relay *all);         /* it is the caller's now */
-void relay_calm(const relay *all);        /* before that: `telling` is no longer readable */
+void relay_request(relay *all, pair *one, int what);
+pair *relay_reported(relay *all);         /* the first one that ended, or NULL */
+void relay_remove_reported(relay *all);   /* it is the caller's now */
+void relay_calm(const relay *all);        /* before that: `reports` is no longer readable */
 void relay_stop(relay *all);              /* returns when the thread has ended */
 void relay_shut(relay *all);              /* the descriptors of a relay without a thread */
 PyObject *relay_counts(const relay *all); /* notes_view.c; NULL: an exception is set */

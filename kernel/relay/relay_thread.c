@@ -1,5 +1,5 @@
-/* The thread of a relay, and how others talk to it. Each round serves what epoll reports, then what was asked, and
- * tells of the pairs that ended. */
+/* The thread of a relay, and how others talk to it. Each round serves what epoll reports, then the requests, and
+ * reports the pairs that ended. */
 
 #define _GNU_SOURCE
 #ifdef __linux__
@@ -32,33 +32,33 @@ static void calm(int eventfd_)
     }
 }
 
-/* Take what was asked; false: the thread shall end. */
-static bool serve_asked(relay *all)
+/* Serve the requests; false: the thread shall end. */
+static bool serve_requests(relay *all)
 {
     pthread_mutex_lock(&all->lock);
-    bool goes_on = !all->quit;
-    while (goes_on && all->asked != NULL) {
-        pair *one = all->asked;
-        int asked = one->asked;
-        all->asked = one->next_asked;
-        one->asked = 0;
+    bool continues = !all->quit;
+    while (continues && all->requested != NULL) {
+        pair *one = all->requested;
+        int requested = one->requested;
+        all->requested = one->next_requested;
+        one->requested = 0;
         pthread_mutex_unlock(&all->lock);
-        if (asked & ASKED_DROP) {
+        if (requested & REQUEST_DROP) {
             pair_drop(all, one);
-        } else if (asked & ASKED_BEGIN) {
+        } else if (requested & REQUEST_BEGIN) {
             pair_begin(all, one);
         }
-        if (asked & ASKED_RELEASE) {
+        if (requested & REQUEST_RELEASE) {
             pair_release(all, one);
         }
         pthread_mutex_lock(&all->lock);
     }
     pthread_mutex_unlock(&all->lock);
-    return goes_on;
+    return continues;
 }
 
-/* Tell of the pairs that ended. One that something is asked of again is told in the next round, when that is done. */
-static void tell(relay *all)
+/* Report the pairs that ended. One with a new request is reported in the next round, when that is done. */
+static void report_ended(relay *all)
 {
     pair *ended = all->ended;
     all->ended = NULL;
@@ -66,44 +66,44 @@ static void tell(relay *all)
     while (ended != NULL) {
         pair *one = ended;
         ended = one->next_ended;
-        if (one->asked != 0) {
+        if (one->requested != 0) {
             one->next_ended = all->ended;
             all->ended = one;
             continue;
         }
-        one->told = true;
-        one->next_told = NULL;
-        *all->told_end = one;
-        all->told_end = &one->next_told;
+        one->reported = true;
+        one->next_reported = NULL;
+        *all->reported_end = one;
+        all->reported_end = &one->next_reported;
         atomic_fetch_sub_explicit(&all->open, 1, memory_order_relaxed);
     }
     pthread_mutex_unlock(&all->lock);
-    ring(all->telling);
+    ring(all->reports);
 }
 
 static void *run(void *given)
 {
     relay *all = given;
     struct epoll_event events[EVENTS_MOST];
-    for (bool goes_on = true; goes_on;) {
+    for (bool continues = true; continues;) {
         int count = epoll_wait(all->epoll, events, EVENTS_MOST, -1);
-        bool asked = false;
+        bool requested = false;
         all->now = relay_milliseconds();
         for (int each = 0; each < count; each++) {
             if (events[each].data.ptr == NULL) {
-                asked = true;
+                requested = true;
             } else {
                 pair_serve(all, events[each].data.ptr, events[each].events);
             }
         }
-        if (asked) {
+        if (requested) {
             calm(all->wake);
-            goes_on = serve_asked(all);
+            continues = serve_requests(all);
         }
         if (all->ended != NULL) {
-            tell(all);
+            report_ended(all);
         } else if (all->copies) {
-            ring(all->telling);
+            ring(all->reports);
         }
         all->copies = false;
     }
@@ -121,12 +121,12 @@ int64_t relay_milliseconds(void)
 
 int relay_open(relay *all)
 {
-    all->told_end = &all->told;
+    all->reported_end = &all->reported;
     all->epoll = epoll_create1(EPOLL_CLOEXEC);
     all->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    all->telling = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    all->reports = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
-    bool failed = all->epoll < 0 || all->wake < 0 || all->telling < 0 ||
+    bool failed = all->epoll < 0 || all->wake < 0 || all->reports < 0 ||
                   epoll_ctl(all->epoll, EPOLL_CTL_ADD, all->wake, &event) < 0;
     return failed ? errno : pthread_mutex_init(&all->lock, NULL);
 }
@@ -149,39 +149,39 @@ int relay_start(relay *all)
     return error;
 }
 
-void relay_ask(relay *all, pair *one, int what)
+void relay_request(relay *all, pair *one, int what)
 {
     pthread_mutex_lock(&all->lock);
-    if (!one->told) {
-        if (one->asked == 0) {
-            one->next_asked = all->asked;
-            all->asked = one;
+    if (!one->reported) {
+        if (one->requested == 0) {
+            one->next_requested = all->requested;
+            all->requested = one;
         }
-        one->asked |= what;
+        one->requested |= what;
     }
     pthread_mutex_unlock(&all->lock);
     ring(all->wake);
 }
 
-pair *relay_told(relay *all)
+pair *relay_reported(relay *all)
 {
     pthread_mutex_lock(&all->lock);
-    pair *first = all->told;
+    pair *first = all->reported;
     pthread_mutex_unlock(&all->lock);
     return first;
 }
 
-void relay_take_told(relay *all)
+void relay_remove_reported(relay *all)
 {
     pthread_mutex_lock(&all->lock);
-    all->told = all->told->next_told;
-    if (all->told == NULL) {
-        all->told_end = &all->told;
+    all->reported = all->reported->next_reported;
+    if (all->reported == NULL) {
+        all->reported_end = &all->reported;
     }
     pthread_mutex_unlock(&all->lock);
 }
 
-void relay_calm(const relay *all) { calm(all->telling); }
+void relay_calm(const relay *all) { calm(all->reports); }
 
 void relay_stop(relay *all)
 {
@@ -197,8 +197,8 @@ void relay_shut(relay *all)
 {
     if (all->epoll >= 0) close(all->epoll);
     if (all->wake >= 0) close(all->wake);
-    if (all->telling >= 0) close(all->telling);
-    all->epoll = all->wake = all->telling = -1;
+    if (all->reports >= 0) close(all->reports);
+    all->epoll = all->wake = all->reports = -1;
     free(all->buffer);
     all->buffer = NULL;
 }
@@ -211,7 +211,7 @@ void pair_free(pair *one)
         waiting_free(&of->held);
         waiting_free(&of->unsent);
     }
-    under_way_forget(&one->noted.asked);
+    pending_forget(&one->noted.unanswered);
     free(one->noted.copy);
     free(one);
 }

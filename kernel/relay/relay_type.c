@@ -60,7 +60,7 @@ static PyObject *begin(Relay *self, pair *one)
     }
     table_add(&self->table, one);
     atomic_fetch_add_explicit(&self->all.open, 1, memory_order_relaxed);
-    relay_ask(&self->all, one, ASKED_BEGIN);
+    relay_request(&self->all, one, REQUEST_BEGIN);
     return PyLong_FromLongLong(one->number);
 }
 
@@ -95,7 +95,7 @@ static PyObject *add(PyObject *object, PyObject *args)
     return number;
 }
 
-static PyObject *ask(PyObject *object, PyObject *number, int what)
+static PyObject *add_request(PyObject *object, PyObject *number, int what)
 {
     Relay *self = (Relay *)object;
     long long wanted = PyLong_AsLongLong(number);
@@ -104,16 +104,16 @@ static PyObject *ask(PyObject *object, PyObject *number, int what)
     }
     pair *one = table_find(&self->table, wanted);
     if (one != NULL) {
-        relay_ask(&self->all, one, what);
+        relay_request(&self->all, one, what);
     }
     Py_RETURN_NONE;
 }
 
-static PyObject *release(PyObject *self, PyObject *number) { return ask(self, number, ASKED_RELEASE); }
+static PyObject *release(PyObject *self, PyObject *number) { return add_request(self, number, REQUEST_RELEASE); }
 
-static PyObject *drop(PyObject *self, PyObject *number) { return ask(self, number, ASKED_DROP); }
+static PyObject *drop(PyObject *self, PyObject *number) { return add_request(self, number, REQUEST_DROP); }
 
-/* --- what has become of them --- */
+/* --- pairs that ended --- */
 
 static PyObject *bytes_of(const waiting_bytes *some)
 {
@@ -138,7 +138,7 @@ static PyObject *events(PyObject *object, PyObject *unused)
     pair *one;
     (void)unused;
     relay_calm(&self->all);
-    while (list != NULL && (one = relay_told(&self->all)) != NULL) {
+    while (list != NULL && (one = relay_reported(&self->all)) != NULL) {
         PyObject *event = event_of(one);
         if (event == NULL || PyList_Append(list, event) < 0) {
             Py_XDECREF(event);
@@ -146,7 +146,7 @@ static PyObject *events(PyObject *object, PyObject *unused)
             break;
         }
         Py_DECREF(event);
-        relay_take_told(&self->all);
+        relay_remove_reported(&self->all);
         table_remove(&self->table, one);
         if (one->because == RELEASED) {
             one->sides[CLIENT].fd = one->sides[UPSTREAM].fd = -1;
@@ -200,10 +200,10 @@ static PyObject *bound(PyObject *object, PyObject *bytes)
 static PyObject *fileno_method(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return PyLong_FromLong(((Relay *)self)->all.telling);
+    return PyLong_FromLong(((Relay *)self)->all.reports);
 }
 
-/* Without the thread, which no call of Python can meet any more. */
+/* Without the thread: no call of Python can run any more. */
 static void drop_all(Relay *self)
 {
     for (size_t each = 0; each < self->table.room; each++) {
@@ -212,8 +212,8 @@ static void drop_all(Relay *self)
     free(self->table.pairs);
     self->table.pairs = NULL;
     self->table.room = self->table.count = 0;
-    self->all.told = NULL;
-    self->all.told_end = &self->all.told;
+    self->all.reported = NULL;
+    self->all.reported_end = &self->all.reported;
     atomic_store_explicit(&self->all.open, 0, memory_order_relaxed);
 }
 
@@ -301,7 +301,7 @@ static PyMethodDef methods[] = {
      "Relay between a client's socket and an upstream's (their descriptors, which are the relay's from now on), and "
      "return the pair's number. The bytes given, first for the upstream and then for the client, were read before from "
      "the other; each begin with a frame. In ids of messages from upstream the first host becomes the second (both as "
-     "hexadecimal digits; empty: none does). No frame has more bytes than the last argument says.\n\n"
+     "hexadecimal digits; empty: none does). The last argument is the most bytes of a frame.\n\n"
      "Raises:\n"
      "    OSError: there is no thread or no memory; the sockets are still the caller's.\n"
      "    ValueError: the relay is closed, or hosts or the length cannot be."},
@@ -334,7 +334,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Relays frames between pairs of sockets, in a thread of its own. With more than `high_water` bytes "
+    {Py_tp_doc, "Relays frames between pairs of sockets, in a separate thread. With more than `high_water` bytes "
                 "that a socket does not take, the other of the pair is not read. Requests are timed by their `codes` "
                 "(int32 in order; none: they are not). Of a million sends `chance` are copied."},
     {Py_tp_new, new},

@@ -29,7 +29,7 @@ size_t send_answer_most(const send_answers *all, const send_answer *one)
     return size;
 }
 
-/* A physical offset as 16 hexadecimal digits: eight at once, each nibble in a byte of its own. */
+/* A physical offset as 16 hexadecimal digits: eight at once, each nibble in a separate byte. */
 static uint8_t *put_place(uint8_t *p, int64_t place)
 {
     const uint64_t ones = 0x0101010101010101u;

@@ -14,7 +14,7 @@ bool sends_ready(PyObject *sends); /* whether any send is taken now; if not, a r
 path_result sends_offer(PyObject *sends, const frame *taken, const header *head, path_context *context);
 int sends_finish(PyObject *sends, path_context *context);
 
-/* What became of a message that came in no frame, but in a call of a 5.x client. */
+/* The outcome of a message that came in no frame, but in a call of a 5.x client. */
 typedef struct {
     int32_t queue_id;
     int64_t queue_offset;

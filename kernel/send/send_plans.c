@@ -128,7 +128,7 @@ bool sends_text_of(Sends *self, const send_request *send, span *text)
 /* Behind the properties without their escapes: room for them once more, or for what follows a batch's properties. */
 uint8_t *sends_scratch_behind(Sends *self, const send_request *send) { return self->scratch + send->properties.len; }
 
-path_result sends_look_at_common(Sends *self, const send_request *send, batch_common *common)
+path_result sends_read_common(Sends *self, const send_request *send, batch_common *common)
 {
     properties_found found;
     if (!sends_scratch_room(self, 2 * send->properties.len + self->broker_text.len + 2)) return sends_no_memory();
@@ -139,7 +139,7 @@ path_result sends_look_at_common(Sends *self, const send_request *send, batch_co
     return found.unique_key.at != NULL && (found.nul || marked) ? PATH_HANDED_OVER : PATH_TAKEN;
 }
 
-static PyObject *ask(Sends *self, const send_request *send, const batch_common *common)
+static PyObject *fetch_plan(Sends *self, const send_request *send, const batch_common *common)
 {
     static const uint8_t mark = MARK;
     const char *topic = (const char *)send->topic.at, *text = NULL;
@@ -176,7 +176,7 @@ path_result sends_plan_for(Sends *self, const send_request *send, const batch_co
     if (found == NULL || found->spent) {
         found = NULL;
         if (group_publish(&self->group) < 0) return PATH_ERROR; /* Python may read the store */
-        PyObject *answer = ask(self, send, common);
+        PyObject *answer = fetch_plan(self, send, common);
         if (answer != NULL && answer != Py_False) found = plan_of(self, answer, send->batch);
         bool again = answer == Py_False;
         Py_XDECREF(answer);

@@ -246,7 +246,7 @@ static bool properties_fit(const Sends *self, size_t count)
 }
 
 /* Examine all messages of a batch: PATH_TAKEN if every one of them can be stored. */
-static path_result look_at_batch(Sends *self, span body, record *one, span tail, size_t *count, size_t *size)
+static path_result examine_batch(Sends *self, span body, record *one, span tail, size_t *count, size_t *size)
 {
     properties_found behind;
     properties_look(tail, &behind);
@@ -281,7 +281,7 @@ static path_result offer_batch(Sends *self, const frame *taken, const header *he
     record one = record_of(self, send, plan, context);
     enter_queue(&one, plan->queue);
     size_t count, size;
-    path_result looked = look_at_batch(self, taken->body, &one, tail, &count, &size);
+    path_result looked = examine_batch(self, taken->body, &one, tail, &count, &size);
     if (looked != PATH_TAKEN) return looked;
     path_result room = room_for(self, plan->queue, count, size);
     if (room != PATH_TAKEN) return room;
@@ -308,7 +308,7 @@ static path_result serve(Sends *self, const frame *taken, const header *head, pa
     /* No memory for the count of refusals. */
     if (send.properties.len > ESCAPE_MOST * MAX_PROPERTIES_LENGTH) return PATH_HANDED_OVER;
     batch_common common = {0};
-    path_result result = send.batch ? sends_look_at_common(self, &send, &common) : PATH_TAKEN;
+    path_result result = send.batch ? sends_read_common(self, &send, &common) : PATH_TAKEN;
     if (result == PATH_TAKEN) result = sends_plan_for(self, &send, &common, &plan);
     if (result != PATH_TAKEN) return result;
     if (plan->quota != NULL && send_quota_refuses(plan->quota, context->steady_ns, &self->quotas)) {
@@ -374,7 +374,7 @@ path_result sends_store(PyObject *sends, const send_request *send, span body, pa
 bool sends_ready(PyObject *sends) { return ((Sends *)sends)->enabled; }
 
 /* After an append that hung, sends must be refused: Python does that, and disables this path. */
-static int tell_of_slowness(Sends *self, int64_t took_ns)
+static int report_slow_append(Sends *self, int64_t took_ns)
 {
     PyObject *result = PyObject_CallFunction(self->slow, "L", (long long)took_ns);
     Py_XDECREF(result);
@@ -401,6 +401,6 @@ int sends_finish(PyObject *sends, path_context *context)
     int64_t took_ns;
     int result = group_end(&self->group, &took_ns);
     if (result == 0) result = defer_answers(self, context);
-    if (result == 0 && took_ns > self->slow_ns) result = tell_of_slowness(self, took_ns);
+    if (result == 0 && took_ns > self->slow_ns) result = report_slow_append(self, took_ns);
     return result;
 }

@@ -76,7 +76,7 @@ bool sends_text_of(Sends *self, const send_request *send, span *text);
 /* Behind the properties without their escapes: room for them once more, or for what follows a batch's properties. */
 uint8_t *sends_scratch_behind(Sends *self, const send_request *send);
 
-path_result sends_look_at_common(Sends *self, const send_request *send, batch_common *common);
+path_result sends_read_common(Sends *self, const send_request *send, batch_common *common);
 
 /* The plan for a send. PATH_TAKEN: there is one; it is valid until the frame is served. */
 path_result sends_plan_for(Sends *self, const send_request *send, const batch_common *common, send_plan **plan);

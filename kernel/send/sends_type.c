@@ -241,7 +241,7 @@ static PyMemberDef members[] = {
     {"by_group", T_BOOL, offsetof(Sends, by_group), 0, "Whether plans depend on the producer group as well."},
     {"deferred", T_BOOL, offsetof(Sends, deferred), 0, "Whether answers may have to wait for the disk."},
     {"max_body", T_LONGLONG, offsetof(Sends, max_body), 0, "Bytes that a body has at most."},
-    {"slow_ns", T_LONGLONG, offsetof(Sends, slow_ns), 0, "A group that takes longer, in ns, is told to `slow`."},
+    {"slow_ns", T_LONGLONG, offsetof(Sends, slow_ns), 0, "A group that takes longer, in ns, is reported to `slow`."},
     {NULL, 0, 0, 0, NULL},
 };
 

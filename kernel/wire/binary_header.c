@@ -46,7 +46,7 @@ bool header_read_binary(span data, header *found)
     if (data.len < HEADER_REMARK_AT || data.len > INT32_MAX) {
         return false;
     }
-    found->code = (int16_t)get16(data.at + HEADER_CODE_AT); /* then language and version, which nobody here asks for */
+    found->code = (int16_t)get16(data.at + HEADER_CODE_AT); /* then language and version, which are not used */
     found->opaque = (int32_t)get32(data.at + HEADER_OPAQUE_AT);
     found->flag = (int32_t)get32(data.at + HEADER_FLAG_AT);
     found->count = 0;

@@ -51,7 +51,7 @@ static inline fields_state next_field(fields *from, field *found)
     return FIELDS_ONE;
 }
 
-/* Whether a field that a message has once at most is there for the first time; `seen` has a bit for each number. */
+/* Whether a field that a message has once at most occurs for the first time; `seen` has a bit for each number. */
 static inline bool first_time(uint32_t *seen, uint32_t number)
 {
     uint32_t bit = (uint32_t)1 << (number & 31);

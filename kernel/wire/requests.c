@@ -18,7 +18,7 @@ static inline bool is_bool(span text) { return span_is_text(text, "true") || spa
 
 /* Whether an unknown field can be skipped, as Python does: not if its escapes are unchecked, or if it is for access
  * control. */
-static bool passed_over(const header_field *field)
+static bool is_skippable(const header_field *field)
 {
     return !field->escaped && !span_is_text(field->name, FIELD_ACCESS_KEY) &&
            !span_is_text(field->name, FIELD_SIGNATURE) && !span_is_text(field->name, FIELD_SECURITY_TOKEN);
@@ -121,7 +121,7 @@ bool send_read(const header *from, send_request *found)
                     : 0;
         }
         if (letter == 0) {
-            if (!passed_over(field)) {
+            if (!is_skippable(field)) {
                 return false;
             }
             continue;
@@ -228,7 +228,7 @@ static bool take_pull_fields(const header *from, fields_seen known, fields_seen 
     for (const header_field *field = from->fields; field != from->fields + from->count; field++) {
         fields_seen which = pull_field(field->name) & known;
         if (which == 0) {
-            if (!passed_over(field)) {
+            if (!is_skippable(field)) {
                 return false;
             }
             continue;

@@ -12,7 +12,7 @@ typedef struct {
     unsigned depth;
 } scan;
 
-/* The groups that are open. No request has any: they are passed over as unknown fields. */
+/* The groups that are open. No request has any: they are skipped as unknown fields. */
 typedef struct {
     uint32_t numbers[MOST_GROUPS];
     size_t count;
@@ -27,8 +27,8 @@ static bool pass_group(open_groups *groups, uint32_t form, uint32_t field_number
     return true;
 }
 
-/* Pass over a value; `bytes` is what it has. False: it is none. */
-static bool pass_value(fields *from, uint32_t form, span *bytes)
+/* Skip a value; `bytes` is its content. False: it is none. */
+static bool skip_value(fields *from, uint32_t form, span *bytes)
 {
     uint64_t value;
     size_t left = (size_t)(from->end - from->at);
@@ -83,7 +83,7 @@ static int scan_one(scan *all, size_t number, span message)
             if (!pass_group(&groups, form, field_number)) return SCAN_MALFORMED;
             continue;
         }
-        if (!pass_value(&from, form, &bytes)) return SCAN_MALFORMED;
+        if (!skip_value(&from, form, &bytes)) return SCAN_MALFORMED;
         if (groups.count > 0 || field_number >= SCAN_NUMBERS) continue;
         const scan_field *rule = &rules->fields[field_number];
         if (rule->most > 0) {

@@ -159,7 +159,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Looks at the requests of all methods; see rocketwire.wire.grpc.request_scan."},
+    {Py_tp_doc, "Scans the requests of all methods; see rocketwire.wire.grpc.request_scan."},
     {Py_tp_new, make},
     {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},

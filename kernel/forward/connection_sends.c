@@ -1,7 +1,7 @@
 /* The twin of what happens here is server.upstream.broker_connection with server.remote_calls.dispatch, a request at a
  * time. */
 
-#include "forward/line_sends.h"
+#include "forward/connection_sends.h"
 
 #include <stdlib.h>
 #include <structmember.h>
@@ -23,11 +23,11 @@ enum {
     HELD_MOST = 64 << 20
 };
 
-PyTypeObject *LineSends_Type;
+PyTypeObject *ConnectionSends_Type;
 
 /* --- waiting --- */
 
-bool line_sends_open(const ConnectionSends *self, span message_id)
+bool connection_sends_open(const ConnectionSends *self, span message_id)
 {
     return !self->closed && self->count < RING_MOST && self->held < HELD_MOST && message_id.len <= WAITING_ID_MOST;
 }
@@ -59,8 +59,8 @@ static bool out_grow(ConnectionSends *self, size_t most)
     return true;
 }
 
-bool line_sends_put(ConnectionSends *self, const send_frame_texts *around, framed_send *send, const sent_call *call,
-                    uint32_t *size)
+bool connection_sends_put(ConnectionSends *self, const send_frame_texts *around, framed_send *send,
+                          const sent_call *call, uint32_t *size)
 {
     uint32_t number = self->first + self->count;
     send->opaque = (int32_t)(FIRST_OPAQUE | (number & NUMBER_MASK));
@@ -81,7 +81,7 @@ bool line_sends_put(ConnectionSends *self, const send_frame_texts *around, frame
     return true;
 }
 
-PyObject *line_sends_written(ConnectionSends *self)
+PyObject *connection_sends_written(ConnectionSends *self)
 {
     PyObject *frames = bytes_of(span_of(self->out, self->used));
     if (frames != NULL) self->used = 0;
@@ -131,11 +131,11 @@ typedef struct {
     Py_ssize_t left_from;     /* where the rest begins that is not in a range yet; -1: nowhere */
     long long size;
     PyObject *taken; /* deadlines, each with how many sends in a row had it */
-    double deadline; /* of the sends in a row that are not there yet */
+    double deadline; /* of the sends in a row that are not listed yet */
     int in_row;
 } taking;
 
-/* Read the fields of an answer that says that a message is stored. False: they are for Python. */
+/* Read the fields of an answer to a stored message. False: they are for Python. */
 static bool sent_read(const header *head, call_answer *answer)
 {
     enum { ID = 1, QUEUE = 2, OFFSET = 4, HANDLE = 8 };
@@ -247,8 +247,8 @@ static PyObject *pop(PyObject *object, PyObject *opaque)
     return finished(self, found);
 }
 
-/* Those at the head that are to be given up, all of them or up to a time. */
-static PyObject *given_up(ConnectionSends *self, double until, bool all)
+/* Take the sends at the head: all, or those whose deadline is not after `until`. */
+static PyObject *take_oldest(ConnectionSends *self, double until, bool all)
 {
     PyObject *found = PyList_New(0);
     while (found != NULL && self->count > 0) {
@@ -262,14 +262,14 @@ static PyObject *given_up(ConnectionSends *self, double until, bool all)
 static PyObject *expire(PyObject *object, PyObject *now)
 {
     double until = PyFloat_AsDouble(now);
-    return PyErr_Occurred() ? NULL : given_up((ConnectionSends *)object, until, false);
+    return PyErr_Occurred() ? NULL : take_oldest((ConnectionSends *)object, until, false);
 }
 
-static PyObject *close_line(PyObject *object, PyObject *unused)
+static PyObject *close_connection(PyObject *object, PyObject *unused)
 {
     (void)unused;
     ((ConnectionSends *)object)->closed = true;
-    return given_up((ConnectionSends *)object, 0, true);
+    return take_oldest((ConnectionSends *)object, 0, true);
 }
 
 static PyObject *deadline(PyObject *object, void *unused)
@@ -327,7 +327,7 @@ static PyMethodDef methods[] = {
     {"pop", pop, METH_O,
      "Let the send with an opaque wait no more: connection, stream, message id, bytes, deadline; or None."},
     {"expire", expire, METH_O, "Likewise all sends whose deadline is not after a time."},
-    {"close", close_line, METH_NOARGS, "Likewise all; no more are taken."},
+    {"close", close_connection, METH_NOARGS, "Likewise all; no more are taken."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -350,4 +350,4 @@ static PyType_Slot slots[] = {
 static PyType_Spec spec = {"rocketwire._kernel.ConnectionSends", sizeof(ConnectionSends), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
 
-int line_sends_init(PyObject *module) { return add_type(module, &spec, &LineSends_Type); }
+int connection_sends_init(PyObject *module) { return add_type(module, &spec, &ConnectionSends_Type); }

@@ -1,6 +1,6 @@
 /* ConnectionSends: the sends of calls that wait for their answers on one connection to a broker. */
-#ifndef ROCKETWIRE_LINE_SENDS_H
-#define ROCKETWIRE_LINE_SENDS_H
+#ifndef ROCKETWIRE_CONNECTION_SENDS_H
+#define ROCKETWIRE_CONNECTION_SENDS_H
 
 #include "core/kernel.h"
 
@@ -30,7 +30,7 @@ typedef struct ConnectionSends {
     bool listed;
 } ConnectionSends;
 
-extern PyTypeObject *LineSends_Type;
+extern PyTypeObject *ConnectionSends_Type;
 
 /* What a send is to be answered with. */
 typedef struct {
@@ -41,13 +41,13 @@ typedef struct {
 } sent_call;
 
 /* Whether one more send may wait; if not, it is for Python. */
-bool line_sends_open(const ConnectionSends *self, span message_id);
+bool connection_sends_open(const ConnectionSends *self, span message_id);
 
 /* Write the frame of a send, whose opaque is set here; `size` gets what is counted. False: there is no memory. */
-bool line_sends_put(ConnectionSends *self, const send_frame_texts *around, framed_send *send, const sent_call *call,
-                    uint32_t *size);
+bool connection_sends_put(ConnectionSends *self, const send_frame_texts *around, framed_send *send,
+                          const sent_call *call, uint32_t *size);
 
 /* The frames since the last time (new reference). */
-PyObject *line_sends_written(ConnectionSends *self);
+PyObject *connection_sends_written(ConnectionSends *self);
 
 #endif
