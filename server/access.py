@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 def access_control(
     config: ServerConfig, live: LiveConfig, clock: Clock, metrics: Metrics, *, owner_at: OwnerAt | None
 ) -> AccessControl | None:
-    """Who may do what; None: there are no accounts, and everybody may do everything.
+    """The access control; None: there are no accounts, and every client may do everything.
 
     Args:
-        config: Says whether there are accounts, and in which file.
+        config: Whether there are accounts, and in which file.
         live: The same while the server runs.
         clock: As for `AccessControl`.
         metrics: Likewise.
         owner_at: Likewise.
 
     Raises:
-        ConfigError: the accounts' file cannot be used, or there is none for the quotas of accounts.
+        ConfigError: the accounts' file cannot be used, or accounts have quotas and there is no such file.
     """
     if not config.acl.acl_enable:
         if config.throttle.account_quotas:

@@ -1,4 +1,4 @@
-"""How a server's process says that it is ready: lines for people, or one JSON object for programs.
+"""How a server's process reports that it is ready: lines for people, or one JSON object for programs.
 
 Programs that start a server on free ports (port 0) learn its addresses so: from its output, or from a file.
 """
@@ -22,7 +22,7 @@ from rocketwire.wire.addresses import Address
 
 
 class NotAnnounced(Exception):
-    """The output or the port file, which say that the server is ready, cannot be written."""
+    """The report that the server is ready cannot be written to the output or the port file."""
 
     def __init__(self, where: str, error: OSError) -> None:
         """Take what cannot be written and the system's error."""
@@ -68,7 +68,7 @@ class ServerAddresses:
         }
 
     def lines(self) -> list[str]:
-        """The lines that say that all is ready, with the addresses that clients use."""
+        """The lines that report that all is ready, with the addresses that clients use."""
         config, name_server = self.config, self.name_server
         if self.broker is None:
             return [
@@ -101,7 +101,7 @@ def front_lines(grpc: Address | None, http: Address | None) -> Iterator[str]:
 
 
 def access_lines(config: ServerConfig, name_server: Address | None) -> list[str]:
-    """Who is let in: a line where more than this machine could connect."""
+    """Which clients may connect: a line if more than this machine could."""
     if config.acl.acl_enable:
         return [f"  ACL:   accounts of {config.acl.path(config.store.folder)}"]
     hosts = [config.broker.bind_address, *(() if name_server is None else (name_server.host,))]
@@ -126,9 +126,9 @@ def reachable_address(listened: Address) -> Address:
 
 @contextlib.contextmanager
 def ready_reporter(config: ServerConfig) -> Iterator[Callable[[ReadyServer], None]]:
-    """Give what says that a process is ready, in the configured form.
+    """Give the function that reports, in the configured form, that the process is ready.
 
-    The port file is removed at the end, and one left over at the start.
+    The port file is removed at the end, and an old one at the start.
 
     Raises:
         NotAnnounced: from what is yielded: the output or the port file cannot be written.
@@ -161,7 +161,7 @@ class _PortFile:
     def __init__(self, path: str) -> None:
         self._path = path
         self._files = FileSystem()
-        self.close()  # one that a killed server left would be taken for this one's
+        self.close()  # the file of a killed server would be mistaken for this one's
 
     def write(self, line: str) -> None:
         """Write it whole: a reader sees all of it or no file."""

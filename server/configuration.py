@@ -107,7 +107,7 @@ class ServerConfig:
     log_format: str = CONSOLE
     """The format of the log: one of `logs.FORMATS`."""
     json_ready: bool = False
-    """Whether the line that says that the server is ready is JSON, for programs."""
+    """Whether the report that the server is ready is JSON, for programs."""
     port_file: str | None = None
     """The file that gets this line, too; None: there is none."""
     end_with: int | None = None
@@ -123,7 +123,7 @@ class ServerConfig:
         return value
 
     def properties(self) -> dict[str, str]:
-        """Every key with effect and its value as text: the answer to code 26, which tells no secrets."""
+        """Every key with effect and its value as text, without secrets: the answer to code 26."""
         texts = {each.name: "" if each.secret else format_value(self.value(each)) for each in KEYS}
         own = () if self.name_server is None else (self.name_server,)
         name_servers = ";".join(map(str, (*own, *self.name_servers)))

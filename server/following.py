@@ -17,7 +17,7 @@ async def wait_for_end(process_id: int) -> None:
     except ProcessLookupError:
         return
     except (AttributeError, OSError):  # an old kernel, a sandbox, or not Linux
-        while _is_alive(process_id):  # noqa: ASYNC110 - no event tells it
+        while _is_alive(process_id):  # noqa: ASYNC110 - there is no event for it
             await trio.sleep(_LOOK_SECONDS)
         return
     try:

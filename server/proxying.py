@@ -102,7 +102,7 @@ class ProxyAddresses:
         }
 
     def lines(self) -> list[str]:
-        """The lines that tell people so."""
+        """The lines that people read."""
         settings, listened = self.settings, self.listened
         names, second = (";".join(map(str, each)) for each in (settings.upstream, settings.shadow))
         return [
@@ -213,7 +213,7 @@ class _Edge:
 
     @property
     def may_hear(self) -> MayCheck:
-        """Says whether a producer may receive the messages of a topic."""
+        """Decides whether a producer may receive the messages of a topic."""
         return allow_every_producer if self.access is None else self.access.may_receive_as_producer
 
     def accounts(self, lines: ConnectionPool) -> EdgeAccounts | None:

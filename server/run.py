@@ -41,8 +41,8 @@ log = logging.getLogger(__name__)
 
 EXIT_USAGE: Final = 2
 _GC_THRESHOLDS: Final = (50_000, 1, 1000)
-"""The middle generation has at most 100,000 objects: a look at a million, which 25,000 polls at a proxy have, took 0.28
-s. All objects are looked at as seldom as with the thresholds 20 and 50 or so."""
+"""The middle generation has at most 100,000 objects: a pass over a million, which 25,000 polls at a proxy have, took
+0.28 s. All objects are examined as seldom as with the thresholds 20 and 50 or so."""
 
 
 def run(config: ServerConfig) -> int:
@@ -155,7 +155,7 @@ async def _proxy_and_announce(settings: ProxySettings) -> None:
 
 @contextlib.contextmanager
 def _reporting(config: ServerConfig) -> Iterator[Callable[[ReadyServer], None]]:
-    """Give what is called when all is ready: from then on the collector works, and the process says so."""
+    """Give the function to call when all is ready: from then on the collector works, and the process reports it."""
     with ready_reporter(config) as report:
 
         def ready(server: ReadyServer) -> None:
@@ -166,7 +166,7 @@ def _reporting(config: ServerConfig) -> Iterator[Callable[[ReadyServer], None]]:
 
 
 def _set_the_collector() -> None:
-    """Have the collector look at new objects only: what is there now stays. The command line has switched it off."""
+    """Have the collector examine new objects only; today's stay. The command line has switched the collector off."""
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
     gc.enable()

@@ -74,7 +74,7 @@ async def serve(
         AddressInUse: a port cannot be had.
         ConfigError: the accounts' file cannot be used.
         DescriptorsTooFew: the process may open too few files.
-        HostUnknown: the host to tell clients of has no address.
+        HostUnknown: the advertised host has no address.
         OSError: the file of the movable clock cannot be read.
         StoreError: the store directory cannot be used.
         TlsInvalid: TLS cannot be had as it is configured.
@@ -341,7 +341,7 @@ def _monitoring(
     latencies = process.latencies
     if sock is None or latencies is None:
         return None
-    # What these import costs memory and time, for those only who ask for it.
+    # What these import costs memory and time, for those only who use it.
     from rocketwire.server.monitoring.endpoint import Monitoring  # noqa: PLC0415 - see above
     from rocketwire.server.monitoring.sources import MonitoredServices, MonitoringSources  # noqa: PLC0415 - see above
 

@@ -89,7 +89,7 @@ class ServerSockets:
 
     @property
     def grpc_address(self) -> Address | None:
-        """Where clients of 5.x have a port of their own."""
+        """The address of the separate port for clients of 5.x."""
         return None if self.grpc is None else listened_address(self.grpc, self.config.grpc.address or DEFAULT_ADDRESS)
 
     def log_addresses(self) -> None:
@@ -108,7 +108,7 @@ class ServerSockets:
 
 def _bind_broker(keys: BrokerKeys) -> list[socket.socket]:
     """The broker's sockets: its port, and two below it for clients that use the VIP channel."""
-    for left in reversed(range(1 if keys.listen_port else _FREE_PAIR_ATTEMPTS)):
+    for attempts_left in reversed(range(1 if keys.listen_port else _FREE_PAIR_ATTEMPTS)):
         main = bind(keys.bind_address, keys.listen_port, option="--broker")
         port = main.getsockname()[1]
         if not keys.fast_remoting or port <= _VIP_PORT_BELOW:
@@ -117,6 +117,6 @@ def _bind_broker(keys: BrokerKeys) -> list[socket.socket]:
             return [main, bind(keys.bind_address, port - _VIP_PORT_BELOW, option="--broker port - 2, fastRemoting")]
         except AddressInUse:
             main.close()
-            if not left:
+            if not attempts_left:
                 raise
     return [main]

@@ -205,7 +205,7 @@ _NAME_SERVER_ADMINISTRATION: Final = (
 _FOR_ALL_ACCOUNTS: Final = (
     RequestCode.GET_BROKER_RUNTIME_INFO,
     RequestCode.CHECK_CLIENT_CONFIG,
-    # Of name servers, which tell them everybody.
+    # Of name servers, which send them to every client.
     RequestCode.GET_KV_CONFIG,
     RequestCode.GET_BROKER_CLUSTER_INFO,
     RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER,
@@ -310,7 +310,7 @@ def needed_permissions(
         reply_topic: The topic of replies: every receiver of a request may answer it.
 
     Raises:
-        BodyInvalid: a heartbeat, the locks of a group, or a question for a client's queues cannot be parsed.
+        BodyInvalid: a heartbeat, the locks of a group, or a query of a client's queues cannot be parsed.
         LimitExceeded: the body of one of the latter two is too long.
     """
     return ACCESS_RULES.get(code, _UNDECIDED).needed(ext, body, reply_topic)

@@ -24,7 +24,7 @@ LEAST_LENGTH: Final = 7
 
 
 class AccountInvalid(Exception):
-    """An account cannot be used; the message says why, and never contains the secret key."""
+    """An account cannot be used; the message has the reason, and never contains the secret key."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(reason)
@@ -40,7 +40,7 @@ class Account:
         access_key: Its name.
         secret: The key that signs its requests.
         matches: Matches the addresses that need no signature; None: none.
-        admin: Whether it may send `ADMIN_CODES`, and everything else if it has no permissions of its own.
+        admin: Whether it may send `ADMIN_CODES`, and everything else if it lists no permissions.
         topic_default: Permission for topics that are not in `permissions`.
         group_default: The same for groups.
         permissions: Permissions by topic, and by the retry topic of a group.

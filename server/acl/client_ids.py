@@ -1,9 +1,9 @@
-"""Which account each client id belongs to, as heartbeats of both protocols tell: the one that came first.
+"""Which account each client id belongs to: the one whose heartbeat, of either protocol, came first.
 
-Replies to requests and questions to consumers name a client by its id alone. So while a client is here,
-another account may not send heartbeats under its id. A client that reconnects has the same account, and may have
-several connections: its id is free when all of them are closed or silent. Two accounts may share one connection: some
-libraries have one connection, and one id, for all producers and consumers of a process.
+Replies to requests, and requests to consumers, name a client by its id alone. So while a client is connected, another
+account may not send heartbeats under its id. A client that reconnects has the same account, and may have several
+connections: its id is free when all of them are closed or silent. Two accounts may share one connection: some libraries
+have one connection, and one id, for all producers and consumers of a process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Id:
     def __init__(self) -> None:
         self.heard: WeakKeyDictionary[Peer, dict[str, float]] = WeakKeyDictionary()
 
-    def forget_gone(self, oldest: float) -> None:
+    def forget_closed(self, oldest: float) -> None:
         """Forget connections that are closed or silent since before a time."""
         for peer, accounts in list(self.heard.items()):
             if peer.closed or max(accounts.values()) < oldest:
@@ -61,12 +61,12 @@ class ClientIds:
     def may_use(self, client_id: str, account: str, peer: Peer) -> bool:
         """Whether an account may act under a client id on a connection.
 
-        It may not while the id belongs to another account, whose client is here on other connections only.
+        It may not while the id belongs to another account, whose client is connected on other connections only.
         """
         found = self._of_ids.get(client_id)
         if found is None or account in found.heard.get(peer, ()):
             return True
-        found.forget_gone(self._now() - EXPIRY_SECONDS)
+        found.forget_closed(self._now() - EXPIRY_SECONDS)
         heard = found.heard
         return not heard or peer in heard or any(account in accounts for accounts in heard.values())
 

@@ -111,9 +111,9 @@ class AccessControl:
         files: Where the file is.
         clock: The time in ms since 1970.
         metrics: Counts refusals by reason.
-        limit_keys: Say how long a heartbeat may be: the heartbeat handler refuses longer ones without parsing them.
-        owner_at: Returns the topic of the message at a physical offset; asked once requests come. None: other servers
-            have the messages and carry out the requests, and whoever passes one on asks `undecided_offset` first.
+        limit_keys: Have the longest heartbeat: the heartbeat handler refuses longer ones without parsing them.
+        owner_at: Returns the topic of the message at a physical offset; called once requests come. None: other servers
+            have the messages and carry out the requests; before one is passed on, `undecided_offset` is called.
         reply_topic: The topic of the replies to requests, which every account may send.
         region: The broker's: every account may send to the topic of its traces. Others are not exempt: an account
             without permissions could make any number of topics.
@@ -135,7 +135,7 @@ class AccessControl:
         region: str,
         now: Callable[[], float] = trio.current_time,
     ) -> None:
-        """Read the file; a missing one is created empty, as by Apache, and admits nobody.
+        """Read the file; a missing one is created empty, as by Apache, and admits no client.
 
         Raises:
             ConfigError: the file cannot be used; the message names it and the key.
@@ -146,7 +146,7 @@ class AccessControl:
         self._refused = metrics.acl_refused
         self._clients: dict[str, _Client] = {}
         self._seen: _Stamp = _NEVER
-        self._asked, self._changes = trio.open_memory_channel[_Change](_MOST_CHANGES)
+        self._queue, self._changes = trio.open_memory_channel[_Change](_MOST_CHANGES)
         self._warned: tuple[str, ...] = ()
         self._limit_keys = limit_keys
         self._owner_at = owner_at
@@ -215,7 +215,7 @@ class AccessControl:
         return known
 
     def _hear(self, account: str, peer: Peer, header: Header, body: memoryview) -> None:
-        """Bind the client id of a heartbeat to the account that sends it; nobody else locks queues in its name."""
+        """Bind the client id of a heartbeat to the account that sends it; no other may lock queues in its name."""
         if header.code in _LOCKS:
             self._check_client_id(locks_sender(body), account, peer)
         if header.code != RequestCode.HEART_BEAT:
@@ -280,7 +280,7 @@ class AccessControl:
             self._need(known, permissions_for_message(header.code, ext, topic))
 
     def grant(self, peer: Peer, header: Header, body: memoryview, proof: CallSignature | None = None) -> Grant | None:
-        """What is granted to a request that `admit` has admitted; None: its account is gone since."""
+        """What is granted to a request that `admit` has admitted; None: its account has been removed since."""
         client = self._client(peer.remote_text if proof is None else proof.remote_text)
         if client.white:
             return Grant(None, unsigned_allowed=True, code=header.code, needed=NOTHING)
@@ -408,7 +408,7 @@ class AccessControl:
         return self._files.modified(self.path), self._files.size(self.path)
 
     def _first(self) -> AccountsFile:
-        """The file's content at the start; an empty file then admits nobody."""
+        """The file's content at the start; an empty file then admits no client."""
         try:
             return self._read()
         except AclFileEmpty:
@@ -462,7 +462,7 @@ class AccessControl:
             white_list(config.white_remote_address or "")
         except (AccountInvalid, WhiteListInvalid) as error:
             raise AccountNotUpdated(str(error)) from None
-        self._ask(
+        self._queue_change(
             lambda data: file.with_account(data, config, self._clock()),
             done,
             failed=AccountNotUpdated,
@@ -477,7 +477,7 @@ class AccessControl:
         """
         if access_key is None:
             raise AccountNotDeleted(access_key)
-        self._ask(
+        self._queue_change(
             lambda data: file.without_account(data, access_key, self._clock()),
             done,
             failed=lambda _reason: AccountNotDeleted(access_key),
@@ -493,18 +493,18 @@ class AccessControl:
         shown_addresses = "null" if addresses is None else ",".join(addresses)
         if addresses is None or (path and os.path.realpath(path) != os.path.realpath(self.path)):
             raise AddressesNotUpdated(shown_addresses)
-        self._ask(
+        self._queue_change(
             lambda data: file.with_addresses(data, addresses, self._clock()),
             done,
             failed=lambda _reason: AddressesNotUpdated(shown_addresses),
             what="the addresses that need no account were changed",
         )
 
-    def _ask(
+    def _queue_change(
         self, make: Callable[[bytes], bytes], done: Done, *, failed: Callable[[str], ServerError], what: str
     ) -> None:
         try:
-            self._asked.send_nowait(_Change(make, done, failed, what))
+            self._queue.send_nowait(_Change(make, done, failed, what))
         except trio.WouldBlock:
             raise failed("too many changes wait to be carried out") from None
 

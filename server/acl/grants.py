@@ -39,7 +39,7 @@ class Grant(NamedTuple):
 
     @property
     def key(self) -> tuple[str, bool, int, NeededPermissions]:
-        """What tells it from others of the same client."""
+        """What distinguishes it from others of the same client."""
         return "" if self.account is None else self.account.access_key, self.unsigned_allowed, self.code, self.needed
 
     def signed_by(self, known: Account) -> bool:

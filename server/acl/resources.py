@@ -58,13 +58,13 @@ _LENIENT_BYTES: Final = 1 << 15
 """The longest body with locks that is parsed if it is not plain JSON, which takes long: all clients write plain JSON.
 """
 _ASSIGNMENT_BYTES: Final = 1 << 13
-"""The longest body of a client that asks for its queues: it names a topic, a group and itself."""
+"""The longest query of a client's queues: it names a topic, a group and the client."""
 _FEWEST_ENTRIES: Final = 16_384
 _BYTES_PER_ENTRY: Final = 16
 """A heartbeat may have one entry for each so many bytes, and more only if it is short (see docs/limits.md)."""
 NOTHING: Final = NeededPermissions(SUB, ())
 _ROUTE_PERMISSIONS: Final = {str(bits): bits for bits in (PUB, SUB, PUB | SUB)}
-"""What gRPC calls name that ask for a topic; frames may name anything."""
+"""The permissions that a gRPC call of a topic's route names; frames may name anything."""
 
 
 def sent_to(topic: str) -> NeededPermissions:
@@ -75,7 +75,7 @@ def sent_to(topic: str) -> NeededPermissions:
 
 
 def of_statistics(ext: Mapping[str, str]) -> NeededPermissions:
-    """The topic, and the group if there is one, whose statistics are asked for: `topic@group`."""
+    """The topic, and the group if there is one, of the requested statistics: `topic@group`."""
     key = ext.get("statsKey")
     if key is None or ext.get("statsName", "").startswith("BROKER_"):
         return NOTHING
@@ -84,7 +84,7 @@ def of_statistics(ext: Mapping[str, str]) -> NeededPermissions:
 
 
 def of_route(ext: Mapping[str, str]) -> NeededPermissions:
-    """What a gRPC call needs that asks for a topic; a route that a frame asks for needs nothing."""
+    """What a gRPC call needs for a topic's route; a frame's request for a route needs nothing."""
     permission, group = _ROUTE_PERMISSIONS.get(ext.get("permission", "")), ext.get("consumerGroup")
     if permission is None:
         return NOTHING
@@ -93,11 +93,11 @@ def of_route(ext: Mapping[str, str]) -> NeededPermissions:
 
 
 def of_assignment(body: memoryview) -> NeededPermissions:
-    """The topic and the group of a client that asks for its queues."""
+    """The topic and the group in a query of a client's queues."""
     if len(body) > _ASSIGNMENT_BYTES:
         raise LimitExceeded("assignmentBytes", _ASSIGNMENT_BYTES)
-    asked = decode_body(QueryAssignmentRequestBody, body)
-    return NeededPermissions(SUB, (asked.topic, retry_topic(asked.consumer_group)))
+    query = decode_body(QueryAssignmentRequestBody, body)
+    return NeededPermissions(SUB, (query.topic, retry_topic(query.consumer_group)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

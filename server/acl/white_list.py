@@ -3,7 +3,7 @@
     *                      all
     192.0.2.7              one; also several with commas between, and IPv6
     192.0.2.{7,8}          several
-    192.0.2.*              a part that may be anything; what follows it is not looked at
+    192.0.2.*              a part that may be anything; what follows it is ignored
     192.0.2.10-20          a part from 10 to 20, both included
     2001:db8::7:*          the same for IPv6: the last part, or a range in the part before a last `*`; hexadecimal
 
@@ -29,7 +29,7 @@ _LARGEST_GROUP: Final = 0xFFFF
 
 
 class WhiteListInvalid(Exception):
-    """A text is not a white list entry; the message says what is wrong."""
+    """A text is not a white list entry; the message has the reason."""
 
 
 def normal(address: str) -> str:
@@ -46,7 +46,7 @@ def normal(address: str) -> str:
 
 
 def white_list(text: str) -> Matches | None:
-    """A function that matches the addresses of one entry; None: the entry is blank and matches nobody.
+    """A function that matches the addresses of one entry; None: the entry is blank and matches no address.
 
     Raises:
         WhiteListInvalid: the entry is invalid.

@@ -125,7 +125,7 @@ def _consume_stats(
 
 
 def _progress_reply(services: ProgressServices, group: str, topic: str, *, newer: bool) -> ReplyOperation:
-    """Removed topics, and those that a connected group has unsubscribed from, are left out."""
+    """Removed topics, and those that a connected group has unsubscribed from, are omitted."""
     topics = [topic] if topic.strip() else (yield from topics_of(services.offsets, group))
     table: dict[MessageQueue, OffsetWrapper] = {}
     rate = 0.0
@@ -173,9 +173,9 @@ def _all_stats(services: ProgressServices, request: Request[GetConsumeStatsInBro
 
 
 def _all_progress_reply(services: ProgressServices, *, ordered: bool, newer: bool) -> ReplyOperation:
-    """Each topic of a group is an entry of its own. Groups without offsets are there, too, without entries.
+    """Each topic of a group is a separate entry. Groups without offsets are listed, too, without entries.
 
-    A broker with very many offsets has more to tell than an answer can hold, and refuses.
+    The offsets of a broker may be more than an answer can hold: then it refuses the request.
     """
     topics: dict[str, dict[str, TopicConfig]] = {group: {} for group in services.groups.table.configs}
     for at in range(0, services.offsets.places, ROWS_PER_STEP):

@@ -1,10 +1,10 @@
 """Deletion of topics: their configuration, consumer offsets and queues, one topic after the other.
 
-The topic is gone at once: sends and pulls are answered that it does not exist, held pulls too. Then its offsets and
-queues go in steps, and the answer comes last. Until then nobody can create the topic again, so a new one has nothing of
-the old one.
+At once sends and pulls are answered that the topic does not exist, held pulls too. Then its offsets and queues are
+removed in steps, and the answer comes last. Until then no client can create the topic again, so a new one has nothing
+of the old one.
 
-A kill at any point leaves the topic whole or deleted. The store notes the deletion before anything else
+A kill at any point means that the topic stays whole or is deleted. The store notes the deletion before anything else
 (`store/tables/deleted_topics.py`), and a start after the kill finishes it: `finish_deletions` here, and recovery for
 the queues. Messages of the topic stay in the commit log until they expire; those that wait for a time or for the
 outcome of a transaction are delivered when they are due, as by Apache's brokers, and begin the topic's queues again.
@@ -70,14 +70,14 @@ class TopicRemoval:
         self._pops = pops
         self._run_sync = run_sync
         self._budget = budget
-        self._asked, self._jobs = trio.open_memory_channel[tuple[str, Done]](math.inf)
+        self._queue, self._jobs = trio.open_memory_channel[tuple[str, Done]](math.inf)
 
     def remove(self, topic: str, done: Done) -> None:
-        """Delete a topic, if there is anything of it."""
-        self._asked.send_nowait((topic, done))
+        """Delete a topic, if anything of it exists."""
+        self._queue.send_nowait((topic, done))
 
     async def run(self) -> None:
-        """Delete topics, for ever."""
+        """Delete topics, without end."""
         async for topic, done in self._jobs:
             errors: list[StoreError] = []
             await self._remove(topic, errors)
@@ -127,13 +127,13 @@ class TopicRemoval:
         log.info("topic %(topic)s: deleted", {"topic": topic})
 
     async def _finish(self, topic: str) -> None:
-        """Mark the deletion as done; until that is saved nobody may make the topic again: a start would delete it."""
+        """Mark the deletion as done; until that is saved no client may create the topic: a start would delete it."""
         self._deleted.finish(topic)
         while True:
             try:
                 await self._run_sync(self._deleted.save)
             except StoreError as error:
-                log.error("topic %(topic)s: %(reason)s", {"topic": topic, "reason": error})  # noqa: TRY400 - the text says it all
+                log.error("topic %(topic)s: %(reason)s", {"topic": topic, "reason": error})  # noqa: TRY400 - the text suffices
                 await trio.sleep(_RETRY_SECONDS)
             else:
                 return
@@ -170,7 +170,7 @@ def pop_retries(groups: list[str], topic: str, exists: Callable[[str], bool]) ->
 
 @contextlib.contextmanager
 def _noted(errors: list[StoreError]) -> Iterator[None]:
-    """Go on after an error of the store, which is noted."""
+    """Continue after an error of the store, which is noted."""
     try:
         yield
     except StoreError as error:
@@ -178,7 +178,7 @@ def _noted(errors: list[StoreError]) -> Iterator[None]:
 
 
 def finish_deletions(deleted: DeletedTopics, topics: TopicTable, offsets: OffsetTable) -> None:
-    """Delete what is left of topics whose deletion was interrupted: the process was killed then.
+    """Delete the rest of topics whose deletion was interrupted: the process was killed then.
 
     Raises:
         StoreError: that could not be saved.

@@ -1,10 +1,10 @@
 """Which queues each client of a group has, and whether it pulls or pops them.
 
-5.x consumers that leave this to the broker (`setClientRebalance(false)`) ask about every 20 s. A group that pulls
-shares its queues out as it would by itself. In one that pops each client has all queues, or with `popShareQueueNum` its
-own and those of so many others: what a slow client does not get to, another takes.
+5.x consumers that let the broker assign queues (`setClientRebalance(false)`) query them about every 20 s. A group that
+pulls shares its queues out as a rebalance of its members would. In one that pops each client has all queues, or with
+`popShareQueueNum` its queues and those of so many others: what a slow client does not get to, another takes.
 
-No answer (None) tells the client to keep the queues that it has.
+Without an answer (None) the client keeps the queues that it has.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ class Assignments:
         self._topics = topics
 
     def set_mode(self, mode: SetMessageRequestModeRequestBody) -> None:
-        """Set how a group asks for a topic's messages; it is for the caller to save the table.
+        """Set how a group reads a topic's messages; the caller has to save the table.
 
         Raises:
             NotPermitted: it is a retry topic.
             TopicNotOnBroker: there is no such topic.
-            GroupNotFound: there is no such group, and it is not created by itself.
+            GroupNotFound: there is no such group, and groups are not created automatically.
             LimitExceeded: there are too many modes.
             NameInvalid: the name of a new group is not valid.
         """
@@ -109,7 +109,7 @@ class Assignments:
         )
 
     def mode(self, topic: str, group: str) -> tuple[MessageRequestMode, int]:
-        """How a group asks for a topic's messages, and with how many others a client shares its queues if it pops."""
+        """How a group reads a topic's messages, and with how many others a client shares its queues if it pops."""
         known = self.table.get(topic, group)
         if known is not None:
             return known.mode, known.pop_share_queue_num
@@ -118,22 +118,22 @@ class Assignments:
             return MessageRequestMode.PULL, 0
         return MessageRequestMode(keys.default_message_request_mode), keys.default_pop_share_queue_num
 
-    def queues_of_client(self, asked: QueryAssignmentRequestBody) -> ClientQueues | None:
+    def queues_of_client(self, query: QueryAssignmentRequestBody) -> ClientQueues | None:
         """The queues of the client that makes the request; None: it is not known.
 
         Raises:
-            BodyRejected: the request does not say whether each client gets every message.
+            BodyRejected: the request does not contain whether each client gets every message.
         """
-        if asked.message_model is None:
+        if query.message_model is None:
             raise BodyRejected("the message model is missing")
-        mode, others = self.mode(asked.topic, asked.consumer_group)
-        queues = self._queues(asked)
+        mode, others = self.mode(query.topic, query.consumer_group)
+        queues = self._queues(query)
         if queues is None:
             return None
-        if asked.message_model is MessageModel.BROADCASTING or not self._keys.current.server_load_balancer_enable:
+        if query.message_model is MessageModel.BROADCASTING or not self._keys.current.server_load_balancer_enable:
             return ClientQueues(mode=mode, queues=queues, numbers=range(len(queues)))
-        group = self._clients.consumer(asked.consumer_group)
-        strategy = STRATEGIES.get(asked.strategy_name)
+        group = self._clients.consumer(query.consumer_group)
+        strategy = STRATEGIES.get(query.strategy_name)
         if group is None or strategy is None:
             return None
         members = set(group.client_ids())
@@ -141,20 +141,20 @@ class Assignments:
         if pops and (others <= 0 or others >= len(members) - 1):
             queues = queues.any_of_brokers()
             return ClientQueues(mode=mode, queues=queues, numbers=range(len(queues)))
-        if not asked.client_id or not len(queues):
+        if not query.client_id or not len(queues):
             return None
-        if asked.client_id not in members:
+        if query.client_id not in members:
             return ClientQueues(mode=mode, queues=queues, numbers=())
-        client = rank_of(asked.client_id, members)
+        client = rank_of(query.client_id, members)
         numbers: Collection[int] = strategy(len(queues), len(members), client)
         if pops:
             numbers = share_of(strategy, len(queues), len(members), client, others)
         return ClientQueues(mode=mode, queues=queues, numbers=numbers)
 
-    def _queues(self, asked: QueryAssignmentRequestBody) -> TopicQueues | None:
-        if asked.topic.startswith(names.LIGHT_QUEUE_PREFIX) and asked.message_model is MessageModel.CLUSTERING:
+    def _queues(self, query: QueryAssignmentRequestBody) -> TopicQueues | None:
+        if query.topic.startswith(names.LIGHT_QUEUE_PREFIX) and query.message_model is MessageModel.CLUSTERING:
             return TopicQueues({self._broker_name: 1})
-        data = self._routes(asked.topic)
+        data = self._routes(query.topic)
         if not data:
             return None
         return TopicQueues({each.broker_name: each.read_queue_nums for each in data if each.perm & Permission.READ})

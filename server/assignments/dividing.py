@@ -21,13 +21,13 @@ Strategy: TypeAlias = Callable[[int, int, int], Share]
 
 def averagely(queues: int, clients: int, client: int) -> Share:
     """Give each client neighbouring queues, the first ones one more if it does not come out even."""
-    each, left = divmod(queues, clients)
-    start = client * each + min(client, left)
-    return range(start, start + each + (client < left))
+    each, rest = divmod(queues, clients)
+    start = client * each + min(client, rest)
+    return range(start, start + each + (client < rest))
 
 
 def by_circle(queues: int, clients: int, client: int) -> Share:
-    """Give the queues to the clients in turn."""
+    """Give the queues to the clients one after the other."""
     return range(client, queues, clients)
 
 

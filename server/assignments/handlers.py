@@ -38,22 +38,22 @@ def _query(assignments: Assignments, request: Request[None]) -> ReplyOperation:
 
 
 def _assigned(assignments: Assignments, read: Operation[QueryAssignmentRequestBody]) -> ReplyOperation:
-    asked = yield from read
-    found = assignments.queues_of_client(asked)
+    query = yield from read
+    found = assignments.queues_of_client(query)
     if found is None:
         return Reply(body=((yield from encode_answer(QueryAssignmentResponseBody(), 0, 0)),))
     count = len(found.numbers)
-    least = count * (_LEAST_QUEUE + len(asked.topic))
+    least = count * (_LEAST_QUEUE + len(query.topic))
     check_answer(least)
-    told: list[MessageQueueAssignment] = []
+    queues: list[MessageQueueAssignment] = []
     for part in in_batches(found.numbers):
-        told += _told(asked.topic, found, part)
+        queues += _assignments(query.topic, found, part)
         yield None
-    body = QueryAssignmentResponseBody(message_queue_assignments=tuple(told))
+    body = QueryAssignmentResponseBody(message_queue_assignments=tuple(queues))
     return Reply(body=((yield from encode_answer(body, count, least)),))
 
 
-def _told(topic: str, found: ClientQueues, numbers: list[int]) -> list[MessageQueueAssignment]:
+def _assignments(topic: str, found: ClientQueues, numbers: list[int]) -> list[MessageQueueAssignment]:
     return [
         MessageQueueAssignment(
             message_queue=MessageQueue(topic=topic, broker_name=broker, queue_id=queue_id), mode=found.mode

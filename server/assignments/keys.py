@@ -9,7 +9,7 @@ from rocketwire.server.config.keys import NEWER, key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentKeys:
-    """How groups ask for messages whose mode nobody set, and whether their clients share the queues."""
+    """How groups read messages if no mode is set for them, and whether their clients share the queues."""
 
     default_message_request_mode: str = key(
         "how 5.x consumers without client rebalance get messages if their mode is not set (401)",

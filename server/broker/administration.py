@@ -1,4 +1,4 @@
-"""What keeps one broker in order: its clients, retention, removals, and what operators ask about."""
+"""The administration of one broker: its clients, retention, removals, and operators' queries."""
 
 from __future__ import annotations
 

@@ -119,9 +119,9 @@ class Broker:
         )
         self.cluster = BrokerCluster(base, tables, self.clients, routes, advertised)
         self._backlog = GroupBacklogs(live[ThrottleKeys], tables.offsets, tables.groups.table, store, self.throttle)
-        self._tell_of_changes()
+        self._subscribe_to_changes()
 
-    def _tell_of_changes(self) -> None:
+    def _subscribe_to_changes(self) -> None:
         base, tables = self.base, self.tables
         invalidation = base.invalidation
         if base.access is not None:
@@ -146,9 +146,9 @@ class Broker:
         self.pops.pops.wake()
 
     def make_hub(self, guarded: Callable[[], bool]) -> Hub | None:
-        """What reads all connections of the broker, or None: each needs a task of its own.
+        """The hub, which reads all connections of the broker; None: each connection has its own task.
 
-        While it is guarded the kernel serves no request by itself.
+        While it is guarded the kernel serves no request.
         """
         kernel = hub_kernel()
         if kernel is None:
@@ -190,7 +190,7 @@ class Broker:
     def close(self) -> None:
         """Write everything to the disk and release the store."""
         self.cluster.leave()
-        with contextlib.ExitStack() as stack:  # each is tried, whatever becomes of the others
+        with contextlib.ExitStack() as stack:  # each is closed even if closing another fails
             stack.callback(self.base.store.close)
             self.tables.close(stack)
             if self.delays.timer is not None:

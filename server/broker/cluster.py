@@ -61,7 +61,7 @@ class BrokerCluster:
         tables.topics.changed.subscribe(self.elsewhere.register)
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Register, and go on doing so."""
+        """Register, and repeat that regularly."""
         self._registration.register()
         nursery.start_soon(self._registration.run)
         nursery.start_soon(self.elsewhere.run)

@@ -153,8 +153,8 @@ class BrokerPops:
             indexed=config.store.message_index_enable,
         )
         ordered.freed.subscribe(self.pops.queue_freed)
-        for gone in (tables.topics.table.changed, tables.groups.table.changed):
-            gone.subscribe(ordered.schedule_cleaning)
+        for changed in (tables.topics.table.changed, tables.groups.table.changed):
+            changed.subscribe(ordered.schedule_cleaning)
         store.arrivals.subscribe(self.pops.arrived)
         if not store.stopped_cleanly:
             interval = config.tables.flush_consumer_offset_interval

@@ -25,14 +25,14 @@ class Foundation:
     """What every part of a broker may use.
 
     Attributes:
-        access: Who may do what; None: everybody may do everything.
+        access: The access control; None: every client may do everything.
         background: Shares the event loop between requests and background work.
         choose: Returns a random number below its argument, uniformly.
         clock: The wall clock, in ms since 1970.
         config: The configuration as it is now.
         due_time: How time passes for messages that are held back.
         in_flight: The bytes in flight of all connections.
-        invalidation: Told of each change that cached decisions depend on.
+        invalidation: Gets each change that cached decisions depend on.
         metrics: Counts what is served.
         run_sync: Runs blocking calls in threads.
         started: The configuration at the start.

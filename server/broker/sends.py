@@ -106,7 +106,7 @@ class BrokerSends:
         return self.page_cache.is_busy or (self.flush is not None and self.flush.has_waiters)
 
     def time_flushes(self, note: Callable[[float], None]) -> None:
-        """Call `note` with the seconds of each flush that somebody waits for."""
+        """Call `note` with the seconds of each flush that a request waits for."""
         if self.flush is not None:
             self.flush.flushed.subscribe(note)
 

@@ -1,4 +1,4 @@
-"""Keys of the broker itself: who and where it is, what it allows, what it tells producers."""
+"""Keys of the broker itself: its name and addresses, what it allows, what it sends to producers."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Key:
         name: Apache's spelling.
         group: the field of the configuration that holds the key's group.
         attribute: the field of the group.
-        default: also tells the type.
+        default: also defines the type.
         meaning: one line, with the unit where there is one.
         low: smallest allowed number.
         high: largest allowed number.
@@ -48,7 +48,7 @@ class Key:
         aliases: other spellings that mean the same.
         online: whether code 25 may change it while the broker runs.
         known: `OURS` or `NEWER` if Apache 4.9.7 does not know the key; else empty.
-        secret: whether nobody is told the value.
+        secret: whether the value is never shown.
     """
 
     name: str

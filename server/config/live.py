@@ -24,7 +24,7 @@ class LiveGroup(Generic[G]):
 
 
 class LiveKeys(Protocol):
-    """All keys of a running broker, by name: what requests tell of the configuration, and change."""
+    """All keys of a running broker, by name: what requests read of the configuration, and change."""
 
     @property
     def version(self) -> DataVersion:

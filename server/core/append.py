@@ -49,7 +49,7 @@ class Append(msgspec.Struct, frozen=True, gc=False):
 
 
 class SuccessAnswer:
-    """The answer of requests whose answer says no more than that they succeeded."""
+    """The answer of requests that contains no more than their success."""
 
     __slots__ = ("_refusal",)
 

@@ -1,4 +1,4 @@
-"""Background work: what nobody waits for at this moment, carried out in slices beside the requests.
+"""Background work: work that no client waits for, carried out in slices beside the requests.
 
 Back-checks, messages that are overdue, expiry and the like may pile up in any number. Each such task gives its work to
 the one `BackgroundBudget` of the broker, as a generator that yields after each small piece. The budget runs one slice
@@ -28,7 +28,7 @@ QUIET_SLICE_SECONDS: Final = 0.002
 _QUIET_SECONDS: Final = 0.02
 """After this time without a request the loop is quiet."""
 OVERDUE_MS: Final = 1000
-"""A delivery that is later than this is background work. Before, it is what requests asked for, and is done in time."""
+"""A delivery that is later than this is background work. An earlier one was requested for that time, and is in time."""
 
 
 class BackgroundBudget:
@@ -101,8 +101,8 @@ class BackgroundBudget:
         return await self.carry_out(_once(function)) if overdue else function()
 
     async def _rest(self) -> None:
-        while (left := self._rests_until - self.now()) > 0:
-            await self._sleep(left)
+        while (rest := self._rests_until - self.now()) > 0:
+            await self._sleep(rest)
 
     def _note_slice(self, began: float) -> None:
         """Decide how long the rest is that follows a slice which ends now."""

@@ -1,4 +1,4 @@
-"""Cache invalidation: tells the caches of decisions, such as the kernel's plans, that their inputs have changed."""
+"""Cache invalidation: informs the caches of decisions, such as the kernel's plans, that their inputs have changed."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class NotInQueue(ServerError):
 
 
 class DeliveryOver(ServerError):
-    """A handle that is good no more, or never was: the message was acknowledged or changed, or its time is up."""
+    """A receipt handle that is not valid: its message was acknowledged or changed, or its invisible time passed."""
 
     def __init__(self) -> None:
         super().__init__("the delivery is over: it was acknowledged or changed with this handle, or its time is up")

@@ -77,7 +77,7 @@ class TopicBeingDeleted(ServerError):
 
 
 class TopicNotOnBroker(ServerError):
-    """A topic that an administrator asks about does not exist on the broker."""
+    """A topic that an administrator names does not exist on the broker."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(f"topic[{topic}] not exist")
@@ -110,7 +110,7 @@ class MessageIllegal(ServerError):
 
 
 class PropertyHoldsNul(MessageIllegal):
-    """A property contains NUL, which recovery could not tell from a lost page: properties have no checksum."""
+    """A property contains NUL, which recovery could not distinguish from a lost page: properties have no checksum."""
 
     def __init__(self) -> None:
         super().__init__("the message is illegal: a property holds a NUL character (\\u0000)")
@@ -242,7 +242,7 @@ class SystemBusy(ServerError):
 
 
 class MessageNotFound(ServerError):
-    """No record begins where a request says that a message is."""
+    """No record begins at the physical offset that a request names."""
 
 
 class TransactionNotFound(ServerError):

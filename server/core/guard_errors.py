@@ -20,7 +20,7 @@ class FrameRefused(ServerError):
 
 
 class LimitExceeded(ServerError):
-    """A client asks for more than one of the limits of docs/limits.md allows; `key` names it."""
+    """A client wants more than one of the limits of docs/limits.md allows; `key` names it."""
 
     def __init__(self, key: str, most: int) -> None:
         super().__init__(f"[REJECTREQUEST]system busy, start flow control for a while, {key}={most}")

@@ -115,8 +115,8 @@ def json_size_of_texts(texts: Iterable[str]) -> int:
 
 def in_batches(rows: Collection[T]) -> Iterator[list[T]]:
     """The rows in lists of `ROWS_PER_STEP`."""
-    left = iter(rows)
-    while part := list(islice(left, ROWS_PER_STEP)):
+    remaining = iter(rows)
+    while part := list(islice(remaining, ROWS_PER_STEP)):
         yield part
 
 

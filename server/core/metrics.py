@@ -37,7 +37,7 @@ class Metrics:
         tls_connections: Open connections that speak TLS.
         tls_failures: Failed TLS handshakes.
         pulls_found: Pulls that got messages.
-        puts_failed: Messages that the store did not take.
+        puts_failed: Messages that the store refused.
     """
 
     __slots__ = (

@@ -12,7 +12,7 @@ _BITS: Final = 32
 
 
 class RandomBelow:
-    """Gives random numbers below another one; the system is asked for many at once, as each question costs 1 µs."""
+    """Gives random numbers below another one. Gets many at once from the system, as each call costs 1 µs."""
 
     def __init__(self) -> None:
         self._left: list[int] = []

@@ -90,11 +90,11 @@ class ClientAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallSignature(NamedTuple):
-    """What shows who asks, where the fields of the header do not.
+    """The signature of a request whose header has no fields for it.
 
     Attributes:
-        remote_text: From where, ``host:port``: the peer of the request may be a client that has other connections, too.
-        access_key: The account; empty: it names none.
+        remote_text: The client's ``host:port``; the request's peer may have other connections, too.
+        access_key: The account; empty: the request names none.
         signed: The text that is signed with its secret key.
         signature: The HMAC-SHA1 of the text, in base64; other bytes if the client sent none.
     """
@@ -106,7 +106,7 @@ class CallSignature(NamedTuple):
 
 
 def account_named_by(header: Header, proof: CallSignature | None) -> str:
-    """The account that a request names; empty: none. `proof` shows who asks if the header's fields do not."""
+    """The account that a request names; empty: none. `proof` has it if the header's fields do not."""
     if proof is not None:
         return proof.access_key
     return "" if header.ext is None else header.ext.get(ACCESS_KEY, "")
@@ -116,8 +116,8 @@ class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=Fa
     """One request with its extension fields decoded.
 
     `body` is a view into the read buffer: valid until the handler returns. `serialize_type` is `NOT_A_FRAME` if the
-    request came in no frame; then `call_signature` may show who asks, and `broker` names the one that it is for.
-    `account` is the one that it names, if guards have admitted it.
+    request came in no frame; then `call_signature` may name the account, and `broker` the broker that it is for.
+    `account` is the account that the request names, if guards have admitted it.
     """
 
     peer: Peer

@@ -6,8 +6,8 @@ time; other tasks run between two groups. While a level is late, because many me
 broker was stopped, delivery is background work.
 
 As on a 4.9.7 broker, a message further ahead than its level's delay (the clock was set back, or the levels are others)
-is due at once. One that can never be delivered is skipped; Apache's broker retries it for ever and blocks the others of
-the level. What the store refuses for now is retried.
+is due at once. One that can never be delivered is skipped; Apache's broker retries it without end and blocks the others
+of the level. What the store refuses for now is retried.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class DelayDelivery:
                 yield level, offset, end
 
     async def run(self) -> None:
-        """Deliver what is due, for ever."""
+        """Deliver what is due, without end."""
         while (rest := await self._budget.call(partial(next, self._settling, None))) is not None:
             await self._sleep(rest / 1000)
         while True:
@@ -132,13 +132,13 @@ class DelayDelivery:
         try:
             rest = self.deliver()
         except _FAULTS as error:
-            self._tell(error)
+            self._log_fault(error)
             rest = _RETRY_MS
         self._progress.save()
         self._losses.log_if_due()
         return rest
 
-    def _tell(self, error: Exception) -> None:
+    def _log_fault(self, error: Exception) -> None:
         if not self._store.on_store_error(error):
             log.error("delayed messages: %(reason)s", {"reason": error})
 
@@ -152,7 +152,7 @@ class DelayDelivery:
                     break
                 rest = 0
             except _FAULTS as error:
-                self._tell(error)
+                self._log_fault(error)
                 settling, rest = None, _RETRY_MS
             yield rest
         for level, before, offset in settling.recovered_levels():

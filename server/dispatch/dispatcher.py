@@ -172,8 +172,8 @@ class FrameDispatcher:
     def _count(self, code: int) -> None:
         self._metrics.requests[code if code in self._routes else UNSERVED] += 1
 
-    def ask(self, session: Session, _header: Header, frame: bytes) -> None:
-        """Write a request of the server's own, with this header, to a session."""
+    def send_request(self, session: Session, _header: Header, frame: bytes) -> None:
+        """Write one of the server's requests, with this header, to a session."""
         session.write(frame)
 
     def _serve_one(self, session: Session, frame: RawFrame, guards: tuple[RequestGuard, ...]) -> None:

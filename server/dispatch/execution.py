@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 def is_expected(error: Exception) -> bool:
-    """Whether an error says what happened; any other is a bug."""
+    """Whether an error describes what happened; any other is a bug."""
     return isinstance(error, ServerError | StoreError | WireError)
 
 
@@ -43,7 +43,7 @@ def refusal_reply(
         caller: The connection.
         header: The request's.
         error: What happened.
-        reveal_details: Whether the answer says more of a bug than its type.
+        reveal_details: Whether the answer contains more of a bug than its type.
         ext: The answer's fields.
     """
     if isinstance(error, EntriesTooMany):
@@ -66,7 +66,7 @@ class RequestExecution:
     """Carries out requests whose routes are known.
 
     Args:
-        routes: Those of frames: they say which fields a refusal has.
+        routes: The routes of frames: they define which fields a refusal has.
         storing: Stores what requests append; None: no handler appends.
         works: Carries out long requests.
         on_store_error: Called with errors of the store.
@@ -113,7 +113,7 @@ class RequestExecution:
             self._group.discard()
 
     def refuse(self, caller: Caller, header: Header, error: Exception, *, reveal_details: bool = True) -> Reply:
-        """The answer with an error; with `reveal_details` it also says what bug it was."""
+        """The answer with an error; with `reveal_details` it also describes a bug."""
         if is_expected(error):
             self._on_store_error(error)
         return refusal_reply(

@@ -73,10 +73,10 @@ class AppendGroup:
             for code, opaque, flag, serialize_type, *_ in (*hurried, *waiting):
                 caller.answer(Header(code=code, opaque=opaque, flag=flag), serialize_type, reply)
             return
-        for first, end, tell in stored:
+        for first, end, on_stored in stored:
             if not refusals or refusal_of(refusals, first, end) is None:
                 try:
-                    tell()
+                    on_stored()
                 except Exception:  # its messages are stored, and so are those of the others
                     log.exception("after storing for %(peer)s", {"peer": caller.remote_text})
         if hurried:

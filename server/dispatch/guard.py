@@ -26,7 +26,7 @@ class RequestGuard(Protocol):
             peer: The connection of the request.
             header: Its header, with all fields; the code may be unknown.
             body: Its body. Valid during the call only.
-            proof: What shows who asks, if the header's fields do not.
+            proof: The signature, if the header has no fields for it.
 
         Raises:
             ServerError: the request is refused; the error's response code and text are the answer.

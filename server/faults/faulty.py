@@ -99,7 +99,7 @@ class FrameServer(Protocol):
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
         """Handle frames in order; return how many were handled."""
 
-    def ask(self, session: Session, header: Header, frame: bytes) -> None:
+    def send_request(self, session: Session, header: Header, frame: bytes) -> None:
         """Write a request of the server's own, with this header, to a session."""
 
     def empty_fields(self, code: int) -> dict[str, str] | None:
@@ -194,12 +194,12 @@ class FaultyFrames:
         if header.flag & FLAG_ONEWAY and isinstance(action, Disconnect):
             _disconnect(session)
 
-    def ask(self, session: Session, header: Header, frame: bytes) -> None:
+    def send_request(self, session: Session, header: Header, frame: bytes) -> None:
         """Write a request of the server's own to a session, with the fault of the rule that matches it."""
         rules = self._faults.rules
         action = rules.match(self._listener, header, b"", own=True) if rules.active else None
         if action is None or isinstance(action, AnswerWith):
-            self._behind.ask(session, header, frame)
+            self._behind.send_request(session, header, frame)
         elif isinstance(action, Disconnect):  # soon, not now: the caller may be iterating over several clients
             self._faults.delayed.hold(session, 0, 0, session.close)
         else:

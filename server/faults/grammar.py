@@ -53,7 +53,7 @@ _KEYS: Final = "code=, group=, topic=, rate=, count=, listener="
 
 
 class RuleInvalid(Exception):
-    """A text is not a valid fault rule; the message is one line that says what is allowed."""
+    """A text is not a valid fault rule; the message is one line that names what is allowed."""
 
 
 # --- reading ---

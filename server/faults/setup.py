@@ -16,7 +16,7 @@ def allowed_faults(keys: FaultKeys, choose: Callable[[int], int], metrics: Metri
     """The fault state, or None if faults are not allowed.
 
     Args:
-        keys: Says whether faults are allowed, and has the rules to begin with.
+        keys: Has whether faults are allowed, and the rules to begin with.
         choose: Returns a random number below its argument, uniformly.
         metrics: Counts matches by action.
     """
@@ -28,7 +28,7 @@ def allowed_faults(keys: FaultKeys, choose: Callable[[int], int], metrics: Metri
 
 
 def banner_lines(keys: FaultKeys) -> Iterator[str]:
-    """Warnings for the console at start: nobody should take this endpoint for a healthy one."""
+    """Warnings for the console at start: no user should take this endpoint for a healthy one."""
     if keys.rules:
         from rocketwire.server.faults.grammar import rule_text  # noqa: PLC0415 - see above
 

@@ -2,8 +2,8 @@
 
 As in Apache, a group has one filter per topic, that of the newest subscription. When the group's last consumer leaves,
 or no longer subscribes to the topic, the filter is dead; a new subscription revives it, otherwise it is removed after
-24 hours. After a start all are dead, since nobody is connected. An expression that does not compile is not accepted and
-removes the older filter: pulls are refused then, so that no consumer gets messages it did not subscribe to. One
+24 hours. After a start all are dead, since no client is connected. An expression that does not compile is not accepted
+and removes the older filter: pulls are refused then, so that no consumer gets messages it did not subscribe to. One
 heartbeat may have only so much compiled; the rest is compiled by the next one.
 """
 
@@ -34,7 +34,7 @@ _MOST_COMPILED: Final = 16_384  # characters
 MOST_KEPT: Final = 4 * 1024 * 1024
 """The most characters of all filters, dead ones too; each counts `_EACH` more."""
 _EACH: Final = 256
-_LAST_SEEN: Final = 30_000  # ms before a start, when consumers are assumed to have left
+_LAST_SEEN: Final = 30_000  # ms before a start, when consumers are assumed to have disconnected
 
 
 class GroupFilter(NamedTuple):
@@ -128,7 +128,7 @@ class ConsumerFilters:
             client_version=version,
             bloom_filter_data=bloom_bits(group, subscription.topic),
         )
-        if old is not None and _asks(old) == _asks(new):
+        if old is not None and _compared(old) == _compared(new):
             self._put(replace(old, client_version=version), dead_time=0)
         elif not allowance.takes(new.expression):
             log.warning(
@@ -146,7 +146,7 @@ class ConsumerFilters:
             self._remove(old)
 
     def unregister(self, group: str) -> None:
-        """Mark all filters of a group as dead: it has no consumer left."""
+        """Mark all filters of a group as dead: it has no more consumers."""
         if group in self._groups:
             for kept in self._table.of_group(group):
                 self._die(kept)
@@ -191,7 +191,7 @@ class ConsumerFilters:
         except FilterExpressionInvalid as error:
             key = kept.consumer_group, kept.topic
             group, topic = key
-            log.error(  # noqa: TRY400 - the text says it all
+            log.error(  # noqa: TRY400 - the text suffices
                 "group %(group)s, topic %(topic)s: filter not taken: %(reason)s",
                 {"group": group, "topic": topic, "reason": error},
             )
@@ -204,6 +204,6 @@ def _size(kept: ConsumerFilter) -> int:
     return len(kept.topic) + len(kept.consumer_group) + len(kept.expression) + _EACH
 
 
-def _asks(kept: ConsumerFilter) -> tuple[object, ...]:
+def _compared(kept: ConsumerFilter) -> tuple[object, ...]:
     """The parts of a subscription that must be equal for the filter to stay."""
     return kept.expression, kept.expression_type, kept.bloom_filter_data

@@ -29,7 +29,7 @@ def check_expression(keys: FilterKeys, expression: str | None, expression_type: 
 
     Raises:
         FilterTypeUnsupported: the broker filters by tags only.
-        FilterExpressionInvalid: the expression cannot be parsed; the text says where.
+        FilterExpressionInvalid: the expression cannot be parsed; the text has the position.
     """
     if not tag.is_tag_type(expression_type):
         _compiled(keys, expression, expression_type)
@@ -49,7 +49,7 @@ def filter_of_request(
 
     Raises:
         FilterTypeUnsupported: the broker filters by tags only.
-        FilterExpressionInvalid: the expression cannot be parsed; the text says where.
+        FilterExpressionInvalid: the expression cannot be parsed; the text has the position.
         LimitExceeded: the expression is longer than the longest heartbeat.
     """
     if expression is not None and len(expression) > most_bytes:

@@ -1,4 +1,4 @@
-"""One HTTP connection: requests in turn, each read whole, within bounds of time and size.
+"""One HTTP connection: one request after the other, each read whole, within bounds of time and size.
 
 h11 implements the protocol. An error of the client is answered with its status and ends the connection; no input
 raises.
@@ -38,7 +38,7 @@ _LINGER_BYTES: Final = 1024 * 1024
 _MOST_PARAMETERS: Final = 64
 _READING: Final = frozenset({"GET", "HEAD"})
 _BY_A_PERSON: Final = "none"
-"""What browsers put into `Sec-Fetch-Site` if somebody typed the address; else a page of a web site sent the request."""
+"""`Sec-Fetch-Site` of browsers if a user typed the address; else a page of a web site sent the request."""
 
 
 class _Refused(Exception):
@@ -98,7 +98,7 @@ class HttpConnection:
             with self._scope:
                 await self._serve_all()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            return  # the client has gone
+            return  # the client has disconnected
 
     async def _serve_all(self) -> None:
         async with self._stream:
@@ -137,7 +137,7 @@ class HttpConnection:
         return self._h11.our_state is h11.DONE
 
     async def _wait_for_request(self) -> bool:
-        """Wait for a request's first byte. False: the client left, or was silent for too long."""
+        """Wait for a request's first byte. False: the client disconnected, or was silent for too long."""
         if self._h11.trailing_data[0]:
             return True
         with trio.move_on_after(self._patience):
@@ -158,7 +158,7 @@ class HttpConnection:
             await self._receive()
 
     async def _read(self) -> tuple[h11.Request | None, bytes]:
-        """A whole request; None if the client left without sending one.
+        """A whole request; None if the client disconnected without sending one.
 
         Raises:
             RemoteProtocolError: the input is not a request.
@@ -252,10 +252,10 @@ class HttpConnection:
     async def _linger(self) -> None:
         """Read on for a moment: closing a socket with unread input would discard the response."""
         await self._stream.send_eof()
-        left = _LINGER_BYTES
+        unread = _LINGER_BYTES
         with trio.move_on_after(_LINGER_SECONDS):
-            while left > 0 and (data := await self._stream.receive_some(LARGEST_HEAD)):
-                left -= len(data)
+            while unread > 0 and (data := await self._stream.receive_some(LARGEST_HEAD)):
+                unread -= len(data)
 
 
 def _request(head: h11.Request, body: bytes) -> HttpRequest:

@@ -1,4 +1,4 @@
-"""By which names the HTTP port may be called: a web page must not reach it by a name of its own.
+"""By which names the HTTP port may be called: a web page must not reach it by the name of its site.
 
 A web site can let its name lead to an address of this machine or network. A browser then takes this server for its
 site, and lets its pages read the answers (DNS rebinding). Such a request has the site's name in `Host`. Addresses, and
@@ -32,7 +32,7 @@ class HttpKeys:
 
 
 def is_own_host(host: str, names: Container[str]) -> bool:
-    """Whether a `Host` header may be of somebody who means this server.
+    """Whether the sender of a `Host` header may mean this server.
 
     Args:
         host: The header's value: a name or an address, and perhaps a port.

@@ -15,7 +15,7 @@ class HttpRequest:
     """A whole request.
 
     Attributes:
-        method: GET, POST and so on; HEAD comes as GET, and the answer's body is left out.
+        method: GET, POST and so on; HEAD comes as GET, and the answer's body is omitted.
         path: Without the query, percent signs decoded.
         parameters: The query's, the last of each name.
         headers: By lower-case name, the last of each.

@@ -92,7 +92,7 @@ class HttpServer:
                         self._serve_or_refuse(trio.socket.from_stdlib_socket(sock), nursery)
 
     def _accepted(self) -> socket.socket | None:
-        """The waiting connection; None: it has left, or there is no descriptor, which the broker's listeners log."""
+        """The waiting connection; None: it was closed, or there is no descriptor, which the broker's listeners log."""
         try:
             return self._sock.accept()[0]
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Keys of limits on what clients may use: docs/limits.md says what each limits and what clients see."""
+"""Keys of limits on what clients may use: docs/limits.md describes what each limits and what clients see."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _NANO: Final = 1_000_000_000
 
 
 CallerT = TypeVar("CallerT")
-AskedT = TypeVar("AskedT")
+RequestsT = TypeVar("RequestsT")
 
 
 class RequestDispatcher(Dispatcher, Protocol):
@@ -111,7 +111,7 @@ class TimedDispatcher:
         self._latencies = latencies
         self._now = now
         self.settle = dispatcher.settle
-        self.ask = dispatcher.ask
+        self.send_request = dispatcher.send_request
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
         """Serve the frames of one read."""
@@ -121,12 +121,12 @@ class TimedDispatcher:
         """Serve requests that came in no frame."""
         return self._timed(self._dispatcher.serve_requests, caller, requests)
 
-    def _timed(self, serve: Callable[[CallerT, AskedT], int], caller: CallerT, asked: AskedT) -> int:
+    def _timed(self, serve: Callable[[CallerT, RequestsT], int], caller: CallerT, requests: RequestsT) -> int:
         """Serve what came in one read; the increase of each code's counter tells which codes it had."""
         before = dict(self._requests)
         began = self._now()
         try:
-            return serve(caller, asked)
+            return serve(caller, requests)
         finally:
             took = self._now() - began
             for code, count in self._requests.items():

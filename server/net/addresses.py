@@ -47,7 +47,7 @@ def is_loopback(host: str) -> bool:
 def machine_address(*, ipv6: bool = False) -> str:
     """The address that this machine uses for outgoing connections, or the loopback address if it has no route.
 
-    Only asks the routing table (a UDP socket is connected to a documentation address); nothing is sent.
+    Only reads the routing table (a UDP socket is connected to a documentation address); nothing is sent.
     """
     family, elsewhere, loopback = (
         (socket.AF_INET6, "2001:db8::1", "::1") if ipv6 else (socket.AF_INET, "192.0.2.1", "127.0.0.1")

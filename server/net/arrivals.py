@@ -1,8 +1,8 @@
 """Accepted connections that nothing is read of yet: each costs a socket, and no session before its client speaks.
 
-A connection that its client has closed is dropped before anything is made for it. The others begin a few at a time, the
-addresses in turn, and of each address no more than its rate allows: those beyond it wait. So however fast connections
-come, those that are served already do not wait for them.
+A connection that its client has closed is dropped before anything is made for it. The others begin a few at a time, one
+address after the other, and of each address no more than its rate allows: those beyond it wait. So however fast
+connections come, those that are served already do not wait for them.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from rocketwire.wire.addresses import Address
 from rocketwire.wire.frame import FRAME_PREFIX
 
 STEP_SECONDS: Final = 0.002
-"""How long connections are accepted, or looked at, in one pass of the event loop."""
+"""How long connections are accepted, or their events handled, in one pass of the event loop."""
 _BEGUN_MOST: Final = 8
 """How many connections begin to be served in one pass: one of HTTP/2 takes 0.3 ms, mostly in tasks that follow."""
 _POLLED_MOST: Final = 256
-_LEFT_MOST: Final = 256
-"""How many connections wait whose clients have left, but for a whole request."""
+_HALF_CLOSED_MOST: Final = 256
+"""How many half-closed connections wait: their clients have sent a whole request and will send no more."""
 _LOOK_BYTES: Final = 4096
 _TLS_PAUSE: Final = 0.01
-"""After how many seconds it is looked again whether a client may begin TLS."""
+"""After how many seconds it is checked again whether a client may begin TLS."""
 _LENGTH_BYTES: Final = 4
-_GONE: Final = select.EPOLLHUP | select.EPOLLERR if hasattr(select, "epoll") else 0
-_LEFT: Final = select.EPOLLRDHUP if hasattr(select, "epoll") else 0
-_ANY: Final = select.EPOLLIN | _LEFT | select.EPOLLET if hasattr(select, "epoll") else 0
+_CLOSED: Final = select.EPOLLHUP | select.EPOLLERR if hasattr(select, "epoll") else 0
+_HALF_CLOSED: Final = select.EPOLLRDHUP if hasattr(select, "epoll") else 0
+_ANY: Final = select.EPOLLIN | _HALF_CLOSED | select.EPOLLET if hasattr(select, "epoll") else 0
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _HEADERS: Final = 1  # a frame's type in HTTP/2
 _FRAME_HEAD: Final = 9
@@ -57,10 +57,20 @@ class Arrival:
         silent_since: When it was accepted, in seconds of the event loop.
         last_sign_of_life: The same.
         waits: Whether its client has spoken.
-        left: Whether its client sends nothing more.
+        is_half_closed: Whether its client sends nothing more.
     """
 
-    __slots__ = ("_drop", "host", "last_sign_of_life", "left", "remote", "remote_text", "silent_since", "sock", "waits")
+    __slots__ = (
+        "_drop",
+        "host",
+        "is_half_closed",
+        "last_sign_of_life",
+        "remote",
+        "remote_text",
+        "silent_since",
+        "sock",
+        "waits",
+    )
 
     held: Final = 0
 
@@ -71,11 +81,11 @@ class Arrival:
         self.remote_text = str(Address(host=remote[0], port=remote[1]))
         self.silent_since = self.last_sign_of_life = trio.current_time()
         self.waits = False
-        self.left = False
+        self.is_half_closed = False
         self._drop = drop
 
     def refuse(self, _error: Exception) -> None:
-        """Close it: nobody waits for an answer."""
+        """Close it: no client waits for an answer."""
         self.close()
 
     def close(self) -> None:
@@ -108,10 +118,10 @@ class Arrivals:
         self._epoll = select.epoll()
         self._all: dict[int, Arrival] = {}
         self._events: list[tuple[Arrival | None, int]] = []
-        self._more = False  # whether some may begin that the last step left
+        self._more = False  # whether the last step had no time for some that may begin
         self._queues: dict[_Queue, deque[Arrival]] = {}
         self._turn: deque[_Queue] = deque()
-        self._left = 0
+        self._half_closed = 0
 
     def add(self, sock: socket.socket, remote: tuple[str, int]) -> Arrival | None:
         """Take an accepted connection; None: its client has closed it already."""
@@ -153,7 +163,7 @@ class Arrivals:
         )
 
     def _step(self) -> None:
-        """Look at those that something happened to, and begin some."""
+        """Handle the events of some connections, and begin some."""
         until = trio.current_time() + STEP_SECONDS
         events, at = self._events or self._happened(), 0
         for arrival, flags in events:
@@ -175,21 +185,21 @@ class Arrivals:
 
     def _look(self, arrival: Arrival, flags: int) -> None:
         """Something happened to a connection."""
-        if flags & _GONE:
+        if flags & _CLOSED:
             self._drop(arrival)
             return
         try:
-            first = arrival.sock.recv(_LOOK_BYTES if flags & _LEFT else 1, socket.MSG_PEEK)
+            first = arrival.sock.recv(_LOOK_BYTES if flags & _HALF_CLOSED else 1, socket.MSG_PEEK)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
             first = b""
-        if flags & _LEFT and not arrival.left:
-            if self._left >= _LEFT_MOST or not holds_request(arrival.sock, first):
+        if flags & _HALF_CLOSED and not arrival.is_half_closed:
+            if self._half_closed >= _HALF_CLOSED_MOST or not holds_request(arrival.sock, first):
                 first = b""
             else:
-                arrival.left = True
-                self._left += 1
+                arrival.is_half_closed = True
+                self._half_closed += 1
         if not first:
             self._drop(arrival)
         elif not arrival.waits:
@@ -227,7 +237,7 @@ class Arrivals:
         del self._all[arrival.sock.fileno()]
         if not self._epoll.closed:
             self._epoll.unregister(arrival.sock.fileno())
-        self._left -= arrival.left
+        self._half_closed -= arrival.is_half_closed
 
     def _drop(self, arrival: Arrival) -> None:
         self._forget(arrival)
@@ -236,9 +246,9 @@ class Arrivals:
 
 
 def holds_request(sock: socket.socket, first: bytes) -> bool:
-    """Whether a connection whose client sends nothing more has a whole request; `first`: how it begins.
+    """Whether a half-closed connection has a whole request; `first`: its first bytes.
 
-    A client may say that it sends nothing more, and still read the answer.
+    The client of such a connection sends nothing more, and may still read the answer.
     """
     if len(first) < _LENGTH_BYTES or first[0] == TLS_HANDSHAKE:
         return False

@@ -65,14 +65,14 @@ class ClientCalls:
         return self._finish(opaque, answer)
 
     def close(self) -> None:
-        """Give up all waiting requests."""
+        """Cancel all waiting requests."""
         if self._timer is not None:
             self._timer.cancel()
         for opaque in list(self._waiting):
             self._finish(opaque, None)
 
     async def _watch(self) -> None:
-        """Give up each request at its deadline, until none waits."""
+        """Cancel each request at its deadline, until none waits."""
         while self._waiting:
             deadline = min(call.deadline for call in self._waiting.values())
             with trio.CancelScope(deadline=deadline) as self._timer:
@@ -80,7 +80,7 @@ class ClientCalls:
             now = trio.current_time()
             for opaque in [opaque for opaque, call in self._waiting.items() if call.deadline <= now]:
                 self._finish(opaque, None)
-                await trio.lowlevel.checkpoint()  # giving up may be work, such as storing a reply: let other tasks run
+                await trio.lowlevel.checkpoint()  # cancelling may be work, such as storing a reply: let other tasks run
         self._timer = None
 
     def _finish(self, opaque: int, answer: ClientAnswer | None) -> Operation[None] | None:

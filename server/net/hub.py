@@ -28,7 +28,7 @@ _PAUSE: Final = 32
 
 
 class KernelFrames(Protocol):
-    """The Python side of a kind of frames that the kernel serves by itself.
+    """The Python side of a kind of frames that the kernel serves.
 
     Attributes:
         native: The kernel's object that the hub gives the frames to.
@@ -93,7 +93,7 @@ class Hub:
         return driver
 
     def measure_latencies(self) -> None:
-        """From now on measure how long requests take that the kernel serves by itself."""
+        """From now on measure how long requests take that the kernel serves."""
         self._native.timed = True
 
     def take_latencies(self) -> dict[int, tuple[tuple[int, ...], int]]:
@@ -129,7 +129,7 @@ class Hub:
         return False
 
     def _round(self, now: float) -> bool:
-        """Serve what is there. False: other tasks are to run."""
+        """Serve what has arrived. False: other tasks are to run."""
         goes_on = self._part(now)
         if self._single_turns():
             while self._native.unfinished:
@@ -138,7 +138,7 @@ class Hub:
         return goes_on
 
     def _part(self, now: float) -> bool:
-        """Serve what is there, or a part if that takes long. False: other tasks are to run."""
+        """Serve what has arrived, or a part if that takes long. False: other tasks are to run."""
         hub, sends, pulls = self._native, self._sends, self._pulls
         wall, guarded = self._clock(), self._guarded()
         if sends is not None:

@@ -168,7 +168,7 @@ class Listener:
 
     @property
     def accepts(self) -> bool:
-        """Whether connections are accepted: false while no descriptor is left."""
+        """Whether connections are accepted: false while all descriptors are in use."""
         return not self._short_of_descriptors and not self._admission.descriptors.full
 
     async def run(self) -> None:
@@ -193,7 +193,7 @@ class Listener:
             self._sock.close()
 
     def _accept_waiting(self) -> bool:
-        """Accept waiting connections, for 2 ms at most. False: the process has no descriptors left."""
+        """Accept waiting connections, for 2 ms at most. False: the process has no free descriptors."""
         until = trio.current_time() + STEP_SECONDS
         for _ in range(_ACCEPTS_PER_STEP):
             try:
@@ -205,7 +205,7 @@ class Listener:
                 if self._short_of_descriptors:
                     log.info("all connections that waited are accepted")
                     self._short_of_descriptors = False
-                return True  # nobody waits, or the waiting client has left
+                return True  # no client waits any more
             self._take(sock, _remote(address))
             if trio.current_time() > until:
                 break
@@ -316,7 +316,7 @@ class Listener:
 
     def _http2_begins(self, session: Session, first: bytes) -> None:
         """Serve a session's connection as one of HTTP/2, of which `first` has been read."""
-        assert self._http2 is not None  # noqa: S101 - else sessions would not ask
+        assert self._http2 is not None  # noqa: S101 - else sessions would not call this
         http2, sock = self._http2, self._taken(session)
         if http2.is_prepared:
             self._take_http2(http2, sock, session.remote, first)

@@ -2,7 +2,7 @@
 
 In a container a neighbour is another container of the same network. The network's gateway is none: what comes to a
 published port of the container's host comes from the gateway's address, or from outside of the network; and some
-forwarders for published ports run in the container's network and connect from its own address.
+forwarders for published ports run in the container's network and connect from an address there.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class LocalNetworks:
 
 
 def _source(destination: str, *, ipv6: bool) -> str | None:
-    """The address that this machine sends from to a destination; the routing table is asked, nothing is sent."""
+    """The address that this machine sends from to a destination, by the routing table; nothing is sent."""
     try:
         with socket.socket(socket.AF_INET6 if ipv6 else socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.connect((destination, _ANY_PORT))

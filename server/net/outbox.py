@@ -67,14 +67,14 @@ class Outbox:
                 self._cut_first(sent)
 
     def _drop_first(self) -> int:
-        """Drop the first chunk, which is sent; return how much of it was left."""
+        """Drop the first chunk, which is sent; return how much of it had not been sent before."""
         chunk = self._chunks.popleft()
         self.owned -= self._first or (len(chunk) if type(chunk) is bytes else 0)
         self._first = 0
         return len(chunk)
 
     def _cut_first(self, sent: int) -> None:
-        """Keep what is left of the first chunk."""
+        """Keep the part of the first chunk that is not sent."""
         chunk = self._chunks[0]
         if type(chunk) is bytes:
             self._first = len(chunk)

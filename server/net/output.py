@@ -1,7 +1,7 @@
 """The output of one connection: buffers bytes for its socket and counts them as bytes in flight.
 
 Answers gather in the outbox during a read and leave in one system call at its end; what the socket does not take at
-once is written by a task that runs only while something is left. A connection with more buffered bytes than the limits
+once is written by a task that runs only while bytes remain. A connection with more buffered bytes than the limits
 allow is closed.
 """
 

@@ -1,7 +1,7 @@
 """Reads one connection, whatever comes over it: frames, what TLS decrypted, or HTTP/2.
 
-Each connection has a task, which reads it and goes on where something is left to be served after other tasks. While a
-client is quiet, or what it sends is served at once, `rounds` may read its connection together with others instead.
+Each connection has a task, which reads it and continues to serve where other tasks had to run first. While a client is
+quiet, or its requests are served at once, `rounds` may read its connection together with others instead.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Reader:
     Args:
         sock: The socket.
         receiver: Gets what is read.
-        in_flight: Says when nothing is to be read.
+        in_flight: Pauses all reading while too many bytes are in flight.
         rounds: May read the connection together with others; None: its own task does.
     """
 
-    __slots__ = ("_in_flight", "_left", "_receiver", "_relieved", "_rounds", "_several", "_sock", "closed")
+    __slots__ = ("_handed_back", "_in_flight", "_receiver", "_relieved", "_rounds", "_several", "_sock", "closed")
 
     def __init__(
         self, sock: socket.socket, receiver: Receiver, in_flight: InFlight, rounds: ReadRounds | None = None
@@ -70,7 +70,7 @@ class Reader:
         self._rounds = rounds
         self._several = False
         self._relieved = trio.Event()
-        self._left = trio.Event()
+        self._handed_back = trio.Event()
         self.closed = False
 
     def resume(self) -> None:
@@ -105,7 +105,7 @@ class Reader:
             receiver.failed(error)
 
     async def _serve_rest(self) -> None:
-        """Serve what is left, and wait while the client does not read."""
+        """Serve what was read before, and wait while the client does not read."""
         receiver = self._receiver
         while not self.closed:
             if receiver.unserved:
@@ -117,11 +117,11 @@ class Reader:
                 return
 
     async def _read_on(self) -> None:
-        """Read once, or have the rounds read until something is left, or the connection is closed."""
+        """Read once, or have the rounds read until requests remain unserved, or the connection is closed."""
         if self._rounds is not None and self._rounds.wants(several=self._several):
-            self._left = trio.Event()
+            self._handed_back = trio.Event()
             self._rounds.join(self._sock.fileno(), self)
-            await self._left.wait()
+            await self._handed_back.wait()
             return
         await trio.lowlevel.wait_readable(self._sock)
         if self._in_flight.is_full:
@@ -130,10 +130,10 @@ class Reader:
             self.send_out()
 
     def _leave(self) -> None:
-        """Let the connection's own task go on."""
-        if self._rounds is not None and not self._left.is_set():
+        """Let the connection's own task continue."""
+        if self._rounds is not None and not self._handed_back.is_set():
             self._rounds.leave(self._sock.fileno())
-        self._left.set()
+        self._handed_back.set()
 
     # --- a round
 
@@ -156,7 +156,7 @@ class Reader:
         return False
 
     def send_out(self) -> None:
-        """Send the answers; if more is to be served, or the client does not read, the connection's task goes on."""
+        """Send the answers; if more is to be served, or the client does not read, the connection's task continues."""
         receiver = self._receiver
         try:
             receiver.send_out()

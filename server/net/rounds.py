@@ -1,7 +1,7 @@
 """Reads many connections in one task, in rounds: what can be read at one moment is served, then all is answered.
 
 A client that sleeps is woken by the first bytes that come for it, and that costs the sender: up to half of the time of
-a loop that answers each connection by itself. Answers that leave close together find the client awake. A round of one
+a loop that answers each connection separately. Answers that leave close together find the client awake. A round of one
 connection is answered at once.
 
 Finding out which connections can be read costs a system call a round. So one connection is read by its own task, and so
@@ -22,9 +22,9 @@ from rocketwire.server.net.admission.in_flight import InFlight
 _MOST: Final = 64
 """How many connections a round has at most."""
 _FEW: Final = 2
-"""So many connections are read in rounds only if their clients have several calls under way."""
+"""So many connections are read in rounds only if their clients have several calls in flight."""
 _SECONDS: Final = 0.001
-"""How long a round reads; connections that are left are those of the next one."""
+"""How long a round reads; it is continued by the next one."""
 
 
 class RoundMember(Protocol):
@@ -41,18 +41,18 @@ class ReadRounds:
     """The connections that wait for their clients; `run` reads them.
 
     Args:
-        in_flight: Says when nothing is to be read.
+        in_flight: Pauses all reading while too many bytes are in flight.
     """
 
     def __init__(self, in_flight: InFlight) -> None:
         self._epoll = select.epoll()
         self._in_flight = in_flight
         self._reading: dict[int, RoundMember] = {}
-        self._left: list[tuple[int, int]] = []
+        self._unserved: list[tuple[int, int]] = []
         self._connections = 0
 
     def wants(self, *, several: bool) -> bool:
-        """Whether a connection should join, whose client has several calls under way, or one."""
+        """Whether a connection should join, whose client has several calls in flight, or one."""
         return self._connections > (1 if several else _FEW)
 
     @contextlib.contextmanager
@@ -72,7 +72,7 @@ class ReadRounds:
         self._epoll.register(descriptor, select.EPOLLIN)
 
     def leave(self, descriptor: int) -> None:
-        """Read it no more; to be called before it is closed. Nothing happens if it has left."""
+        """Stop reading it; to be called before it is closed. Nothing happens if it is not read in rounds."""
         if self._reading.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
 
@@ -80,7 +80,7 @@ class ReadRounds:
         """Read; never returns."""
         try:
             while True:
-                if self._left:
+                if self._unserved:
                     await trio.lowlevel.checkpoint()
                 else:
                     await trio.lowlevel.wait_readable(self._epoll.fileno())
@@ -92,7 +92,7 @@ class ReadRounds:
             self._epoll.close()
 
     def _round(self) -> None:
-        ready = self._left or self._epoll.poll(0, _MOST)
+        ready = self._unserved or self._epoll.poll(0, _MOST)
         until = trio.current_time() + _SECONDS
         read: list[RoundMember] = []
         at = 0
@@ -103,6 +103,6 @@ class ReadRounds:
                 read.append(reading)
             if trio.current_time() > until or self._in_flight.is_full:
                 break
-        self._left = ready[at:]
+        self._unserved = ready[at:]
         for reading in read:
             reading.send_out()

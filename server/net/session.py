@@ -1,9 +1,8 @@
 """One connection: passes frames to the dispatcher, sends the server's own requests, handles invalid input and the end.
 
 A driver reads the socket (`server.net.driver`). Writing is in `server.net.output`, encoding answers in
-`server.net.answers`. Back-pressure: while more than `HIGH_WATER` bytes of answers wait, no further
-request of this connection is read or handled, so a client that never reads costs a bounded amount of memory and delays
-nobody.
+`server.net.answers`. Back-pressure: while more than `HIGH_WATER` bytes of answers wait, no further request of this
+connection is read or handled, so a client that never reads costs a bounded amount of memory and delays no other.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Dispatcher(Protocol):
     def settle(self) -> None:
         """Called when the answers are sent."""
 
-    def ask(self, session: Session, header: Header, frame: bytes) -> None:
+    def send_request(self, session: Session, header: Header, frame: bytes) -> None:
         """Write a request of the server's own, with this header, to a session."""
 
 
@@ -317,7 +316,7 @@ class Session:
             self.end(error, rest)
 
     def hand_over(self) -> socket.socket:
-        """Give the socket away: the connection goes on in another form, and this session is closed without a word.
+        """Give the socket away: the connection continues in another form, and this session sends nothing more.
 
         For a connection on which nothing was served.
         """
@@ -413,14 +412,14 @@ class Session:
                 {"code": code, "peer": self.remote_text},
             )
         else:
-            self._ask(code, ext, body, flag=FLAG_ONEWAY)
+            self._send_request(code, ext, body, flag=FLAG_ONEWAY)
 
     def call(self, code: int, ext: dict[str, str], body: bytes, *, seconds: float, done: OnClientAnswer) -> None:
         """Send a request of the server's own; `done` gets the client's answer, or None if there is none."""
         if self.congested or self._calls.full:
             done(None)
             return
-        opaque, size = self._ask(code, ext, body, flag=0)
+        opaque, size = self._send_request(code, ext, body, flag=0)
         if self.closed:
             done(None)
         else:
@@ -434,11 +433,11 @@ class Session:
         answer = ClientAnswer(code=header.code, remark=header.remark, ext=dict(header.ext or {}), body=bytes(body))
         return self._calls.match_answer(header.opaque, answer)
 
-    def _ask(self, code: int, ext: dict[str, str], body: bytes, *, flag: int) -> tuple[int, int]:
+    def _send_request(self, code: int, ext: dict[str, str], body: bytes, *, flag: int) -> tuple[int, int]:
         """Send a request; return its opaque and its size in bytes."""
         opaque = next(_opaques) & INT32_MAX
         header = Header(code=code, opaque=opaque, flag=flag, version=VERSION_4_9_7, ext=ext)
         frame = encode_frame(header, body, _JSON)
-        self._dispatcher.ask(self, header, frame)
+        self._dispatcher.send_request(self, header, frame)
         self.flush()
         return opaque, len(frame)

@@ -50,7 +50,7 @@ class RelayingDispatcher:
     def settle(self) -> None:
         """Nothing is left to do."""
 
-    def ask(self, session: Session, _header: Header, frame: bytes) -> None:
+    def send_request(self, session: Session, _header: Header, frame: bytes) -> None:
         """Write a request of the server's own."""
         session.write(frame)
 

@@ -31,7 +31,7 @@ _KEPT_STEPS: Final = 256
 
 
 class NotMovable(Exception):
-    """The clock cannot be moved so far. Its text says what is allowed."""
+    """The clock cannot be moved so far. Its text names what is allowed."""
 
 
 class _Saved(msgspec.Struct, frozen=True):
@@ -49,11 +49,11 @@ class MovableClock:
     """
 
     def __init__(self, real: Clock, path: str | Path, files: FileSystem | None = None) -> None:
-        """Go on where the clock of this file was.
+        """Continue with the offset that this file has.
 
         Args:
             real: The clock that cannot be moved.
-            path: The file that says how far this one is ahead; there may be none yet.
+            path: The file with the offset from that clock; it may be missing.
             files: The file system.
 
         Raises:

@@ -50,13 +50,13 @@ class DueTime:
     """The passing of the time by which messages are due, for the rooms that hold messages back.
 
     By default they wait on trio's clock, and a client's time stamps are in the broker's time. If the broker's clock can
-    be moved (`movable_clock`), waits end with each move, and a client's time stamps are in a time of their own.
+    be moved (`movable_clock`), waits end with each move, and a client's time stamps are in that clock's time.
 
     Attributes:
         elapsed: Seconds since some moment, which never go back.
         sleep: Pauses for so many of these seconds; it may return earlier.
         from_client_time: The broker's time, in ms since 1970, when a client's clock showed this one.
-        moved: Called when time has jumped ahead: what waits has to look at the clock again.
+        moved: Called when time has jumped ahead: those who wait have to read the clock again.
     """
 
     elapsed: Callable[[], float] = trio.current_time

@@ -95,7 +95,7 @@ def compile_evaluation(expression: str) -> Compiled:
     It raises EvaluationFailed where Apache's filter throws. The grammar is loaded at the first call.
 
     Raises:
-        FilterExpressionInvalid: the expression cannot be parsed; the text says where.
+        FilterExpressionInvalid: the expression cannot be parsed; the text has the position.
     """
     from rocketwire.server.filters.sql.grammar import parse  # noqa: PLC0415 - importing lark takes longer than the rest of a start
 
@@ -111,7 +111,7 @@ def compile_sql(expression: str) -> SqlFilter:
     The results for the newest expressions are cached.
 
     Raises:
-        FilterExpressionInvalid: the expression cannot be parsed; the text says where.
+        FilterExpressionInvalid: the expression cannot be parsed; the text has the position.
     """
     kept = _kept.get(expression)
     if kept is None:

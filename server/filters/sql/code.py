@@ -42,7 +42,7 @@ _SEARCHED_AT_ONCE: Final = 8  # bytes of a search text; each byte of a longer on
 
 
 class TooLarge(ValueError):
-    """A condition has more than MOST_NESTED levels, or MOST_COMPARISONS; the text says which."""
+    """A condition has more than MOST_NESTED levels, or MOST_COMPARISONS; the text names which."""
 
 
 _NOTHING: Final = Operand(ValueKind.NULL, "None", nullable=True)

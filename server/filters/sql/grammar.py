@@ -103,7 +103,7 @@ def parse(text: str) -> Condition:
     """Parse an expression.
 
     Raises:
-        FilterExpressionInvalid: it is not valid; the text says where.
+        FilterExpressionInvalid: it is not valid; the text has the position.
     """
     if len(text) > MOST_CHARACTERS:
         raise FilterExpressionInvalid(f"the expression has {len(text)} characters, {MOST_CHARACTERS} are the most")

@@ -25,9 +25,9 @@ def end_position_text(text: str) -> str:
 
 
 def lexical_error_text(text: str, at: int) -> str:
-    """Where Apache gives up a token that begins at an index and is invalid: at the char that cannot continue it.
+    """Where Apache rejects an invalid token that begins at an index: at the char that cannot continue it.
 
-    An unterminated text or comment is read to the end, and given up one column further.
+    An unterminated text or comment is read to the end, and rejected one column further.
     """
     if text[at] == "'" or text.startswith("/*", at):
         at = len(text)

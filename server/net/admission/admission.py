@@ -104,7 +104,7 @@ class Admission:
             del self._of_address[address]
 
     def begin_tls(self, host: str) -> bool:
-        """Reserve the socket pair of a TLS connection; false: there are no descriptors left."""
+        """Reserve the socket pair of a TLS connection; false: all descriptors are in use."""
         fits = self.descriptors.take(_PAIR)
         if not fits:
             self.limits.count_refusal(_KEY, host)

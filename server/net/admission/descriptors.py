@@ -52,11 +52,11 @@ class DescriptorBudget:
 
     @property
     def full(self) -> bool:
-        """Whether none is left."""
+        """Whether all are in use."""
         return self.taken >= self.most
 
     def take(self, count: int = 1) -> bool:
-        """Take some, if there are enough left."""
+        """Reserve some, if enough are free."""
         if self.taken + count > self.most:
             return False
         self.taken += count
@@ -81,7 +81,7 @@ class Descriptors:
         """Divide `limit` descriptors, of which some are in use already.
 
         Raises:
-            DescriptorsTooFew: too few are left for connections.
+            DescriptorsTooFew: too few remain for connections.
         """
         self.limit = limit
         part = min(max(limit // _PART, _LEAST_PART), _MOST_PART)
@@ -109,7 +109,7 @@ def divide_descriptors(*, http: bool) -> Descriptors:
     """Divide this process's descriptors; those that are open now count as in use.
 
     Raises:
-        DescriptorsTooFew: too few are left for connections.
+        DescriptorsTooFew: too few remain for connections.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = _UNLIMITED if soft == resource.RLIM_INFINITY else soft

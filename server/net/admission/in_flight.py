@@ -2,8 +2,8 @@
 
 Drivers and sessions count what they hold; the kernel's hubs count theirs themselves. Above the limit, the connections
 that have been stuck longest are refused until the total is well below it, silent ones first: frames that honest clients
-are still sending are newer than those left half sent. A connection that holds less than the average stays: the bytes of
-an idle client's heartbeat are no reason to end its connection.
+are still sending are newer than those whose clients have stopped. A connection that holds less than the average stays:
+the bytes of an idle client's heartbeat are no reason to end its connection.
 
 Answers count with the bytes allocated for them: what is sent directly from the commit log's pages takes no memory.
 """
@@ -24,7 +24,7 @@ FREED_LEAST: Final = 16 << 20
 """So many bytes less in flight than there were are worth the search for free pages. It takes 4 ms for these, and more
 if more is free, so it is done often."""
 FREED_AGAIN: Final = 8
-"""How often it is searched after that: what was kept for clients that left is freed in steps."""
+"""How often it is searched after that: the memory of closed connections is freed in steps."""
 
 
 class FreedMemory:
@@ -40,7 +40,7 @@ class FreedMemory:
         self._again = 0
 
     def look(self, highest: int, now: int) -> None:
-        """Say how many bytes are in flight now, and how many there were at most since the last time."""
+        """Set how many bytes are in flight now, and how many there were at most since the last call."""
         self._highest = max(self._highest, highest)
         if self._highest - now >= FREED_LEAST:
             self._highest, self._again = now, FREED_AGAIN
@@ -71,8 +71,8 @@ IN_FLIGHT_KEY = "maxInFlightBytes"
 _SILENT_SECONDS = 1.0
 _FREED_SECONDS = 0.25
 _MUCH_FREED = 64 << 20
-"""How often it is looked whether memory can be given back: also after so many bytes, for it takes 1 ms for each 5 MiB,
-and holds up all who need memory meanwhile."""
+"""How often memory is returned to the system if possible: also after so many bytes, for it takes 1 ms for each 5 MiB,
+and blocks all tasks that need memory meanwhile."""
 
 
 class ByteHolder(Protocol):
@@ -117,9 +117,9 @@ class InFlight:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.counted = 0
-        self._highest = 0  # that were in flight since memory was last looked at
+        self._highest = 0  # that were in flight since memory was last returned
         self._freed = FreedMemory(return_free_memory)
-        self._released = 0  # since memory was last looked at
+        self._released = 0  # since memory was last returned
         self._much_released = trio.Event()
         self._hubs: list[KernelByteCount] = []
         self._holders: dict[int, Collection[ByteHolder]] = {}

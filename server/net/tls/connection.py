@@ -147,7 +147,7 @@ class TlsConnection:
             try:
                 return self._engine.shake_hands()
             except TlsFault:
-                self._send()  # the alert that tells the client why
+                self._send()  # the alert with the reason
                 raise
             finally:
                 await trio.lowlevel.checkpoint()
@@ -183,7 +183,7 @@ class TlsConnection:
             self._inner.shutdown(socket.SHUT_WR)
         except TlsFault as fault:
             self._fault = fault
-            with contextlib.suppress(OSError):  # a client that has left needs no alert
+            with contextlib.suppress(OSError):  # a client that has disconnected needs no alert
                 self._send()
             scope.cancel()
         except OSError:  # either side broke the connection: not logged, as with plain connections
@@ -240,7 +240,7 @@ class TlsConnection:
         self._held.count(TO_SESSION, rest + BUFFER_BYTES if rest else 0)
 
     def _send(self) -> bool:
-        """Send what the client's socket takes now; return whether nothing is left.
+        """Send what the client's socket takes now; return whether all is sent.
 
         Raises:
             OSError: the connection broke.

@@ -1,8 +1,8 @@
 """The certificates in use: created or loaded on demand, and reloaded when their files change.
 
 Files are checked when a TLS client connects, so they cost nothing in between; existing connections keep the context
-they began with. New files that cannot be used change nothing, and the log says why: for a moment a certificate may be
-newer than its key.
+they began with. New files that cannot be used change nothing, and the log has the reason: for a moment a certificate
+may be newer than its key.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def make_test_context(now: int) -> ssl.SSLContext:
 
 
 def loaded_contexts(keys: TlsKeys, *, clock: Clock, run_sync: RunSync) -> TlsContexts:
-    """The contexts that keys ask for, with their files loaded.
+    """The contexts for keys, with their files loaded.
 
     Raises:
         TlsInvalid: a file is missing or has the wrong content.
@@ -197,7 +197,7 @@ def _context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION
-    context.set_alpn_protocols([_HTTP2])  # what gRPC clients insist on; others do not ask
+    context.set_alpn_protocols([_HTTP2])  # gRPC clients insist on it; others do not offer protocols
     return context
 
 

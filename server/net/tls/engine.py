@@ -66,8 +66,7 @@ class TlsEngine:
         at = 0
         try:
             while at < len(buffer):
-                # One record at a time, at most 16 KiB. With a buffer, `read` returns a number, which its stub does not
-                # say.
+                # One record at a time, at most 16 KiB. With a buffer, `read` returns a number, but the stub has bytes.
                 size: int = self._tls.read(len(buffer) - at, buffer[at:])  # type: ignore[assignment]
                 if not size:
                     self.ended = True

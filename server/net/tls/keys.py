@@ -9,7 +9,7 @@ from rocketwire.server.config.keys import OURS, key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsKeys:
-    """Who may connect, and how."""
+    """Which clients may connect, and how."""
 
     tls_config_file: str = key(
         "a tls.properties, with Apache's names; empty: there is none",

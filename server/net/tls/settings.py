@@ -156,7 +156,7 @@ def read_properties(path: str, key: str) -> dict[str, str]:
 def warn_of_unknown_keys(
     path: str, values: Mapping[str, str], *, known: Iterable[str], others: tuple[str, ...]
 ) -> None:
-    """Warn of settings of a file that are not known, and that nobody else reads: of those the names begin so."""
+    """Warn of the unknown settings of a file, but for those that others read: their names begin with `others`."""
     names = frozenset(known)
     for name in values:
         if name not in names and not name.startswith(others):
@@ -164,7 +164,7 @@ def warn_of_unknown_keys(
 
 
 def warn_of_unused(path: str, values: Mapping[str, str], names: Iterable[str]) -> None:
-    """Warn of settings that are there and that the test mode does not use."""
+    """Warn of settings that the test mode does not use."""
     unused = [name for name in names if values.get(name)]
     if unused:
         log.warning(

@@ -48,8 +48,8 @@ class Slow:
     def settle(self) -> None:
         self.settled += 1
 
-    def ask(self, session: Any, header: Any, frame: bytes) -> None:
-        self.asked = session, header, frame
+    def send_request(self, session: Any, header: Any, frame: bytes) -> None:
+        self.sent = session, header, frame
 
 
 def test_each_request_of_a_read_counts_the_whole_of_it() -> None:
@@ -73,8 +73,8 @@ def test_each_request_of_a_read_counts_the_whole_of_it() -> None:
     dispatcher.settle()
     assert slow.settled == 1
     header: Any = 1
-    dispatcher.ask(session, header, b"x")
-    assert slow.asked == (session, header, b"x")
+    dispatcher.send_request(session, header, b"x")
+    assert slow.sent == (session, header, b"x")
 
 
 def test_nothing_is_timed_where_nobody_asks() -> None:

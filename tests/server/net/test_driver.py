@@ -29,7 +29,7 @@ class Serves:
         self.served += [bytes(body) for _, _, body in frames[: self._most]]
         return min(self._most, len(frames))
 
-    def ask(self, session: Session, _header: Any, frame: bytes) -> None:
+    def send_request(self, session: Session, _header: Any, frame: bytes) -> None:
         session.write(frame)
 
     def settle(self) -> None:

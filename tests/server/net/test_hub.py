@@ -39,7 +39,7 @@ class Echo:
         session.write(b"a" * len(frames))
         return len(frames)
 
-    def ask(self, session: Session, _header: Any, frame: bytes) -> None:
+    def send_request(self, session: Session, _header: Any, frame: bytes) -> None:
         session.write(frame)
 
     def settle(self) -> None:

@@ -141,7 +141,7 @@ class Echo:
                 return number
         return len(frames)
 
-    def ask(self, session: Session, _header: Any, frame: bytes) -> None:
+    def send_request(self, session: Session, _header: Any, frame: bytes) -> None:
         session.write(frame)
 
     def settle(self) -> None:
