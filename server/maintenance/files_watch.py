@@ -1,6 +1,6 @@
 """Checks once a second that the files of the store still exist.
 
-The log says when a file is gone, and when it is back, each once, however many requests fail because of it.
+The log has one line when a file is missing, and one when it is back, however many requests fail because of it.
 """
 
 from __future__ import annotations
@@ -62,22 +62,22 @@ class MissingFilesWatch:
                 await self._look()
             except OSError as error:
                 if self._refusal is None:
-                    log.error("store: %(reason)s", {"reason": error})  # noqa: TRY400 - the text says it all
+                    log.error("store: %(reason)s", {"reason": error})  # noqa: TRY400 - the text suffices
                 self._refusal = str(error)
 
     async def _look(self) -> None:
         store = self._store
         refused = store.files_refusal  # met by an append; it may be over
         if refused is not None:
-            self._tell_refusal(refused)
+            self._log_refusal(refused)
         refusal = await self._run_sync(store.check_files)
         store.apply_files_check(refusal)
-        self._tell_refusal(refusal)
-        await self._tell_others(refusal or refused)
+        self._log_refusal(refusal)
+        await self._log_missing_files(refusal or refused)
         if refusal is None:
             await self._write_tables()
 
-    def _tell_refusal(self, refusal: StoreError | None) -> None:
+    def _log_refusal(self, refusal: StoreError | None) -> None:
         text = None if refusal is None else str(refusal)
         if text is not None and text != self._refusal:
             log.error("%(reason)s; messages are refused", {"reason": text})
@@ -85,12 +85,12 @@ class MissingFilesWatch:
             log.info("the store's files exist again, messages are taken")
         self._refusal = text
 
-    async def _tell_others(self, refusal: StoreError | None) -> None:
-        """Log errors met since that are not logged yet; a missing queue file is met again as long as it is missing."""
+    async def _log_missing_files(self, refusal: StoreError | None) -> None:
+        """Log the new errors that are not logged yet; a missing queue file is found again as long as it is missing."""
         met = self._store.missing_files
         for path, error in list(met.items()):
             if path not in self._logged and not _within(path, refusal):
-                log.error("%(reason)s", {"reason": error}, extra={"event": "a file is gone or replaced"})
+                log.error("%(reason)s", {"reason": error}, extra={"event": "a file is missing or replaced"})
                 self._logged.add(path)
             if not error.replaced and await self._run_sync(self._store.path_exists, path):
                 del met[path]
@@ -99,7 +99,7 @@ class MissingFilesWatch:
                     self._logged.remove(path)
 
     async def _write_tables(self) -> None:
-        """Save tables again whose files are gone, or whose changes could not be saved."""
+        """Save tables again whose files are missing, or whose changes could not be saved."""
         again = []
         for table in self._tables:
             path = table.path

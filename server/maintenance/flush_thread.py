@@ -35,7 +35,7 @@ class FlushThread:
         self._action: Callable[[], None] | None = None
         self._error: BaseException | None = None
         with contextlib.ExitStack() as undo:
-            self._asked_read, self._asked_write = _pipe(undo)
+            self._request_read, self._request_write = _pipe(undo)
             self._done_read, self._done_write = _pipe(undo)
             self._thread: threading.Thread | None = threading.Thread(target=self._serve, name="flush", daemon=True)
             self._thread.start()
@@ -53,7 +53,7 @@ class FlushThread:
         """Run `action` in the thread, and raise what it raises."""
         await trio.lowlevel.checkpoint_if_cancelled()
         self._action = action
-        os.write(self._asked_write, _BYTE)
+        os.write(self._request_write, _BYTE)
         with trio.CancelScope(shield=True):
             await trio.lowlevel.wait_readable(self._done_read)
         os.read(self._done_read, 1)
@@ -62,7 +62,7 @@ class FlushThread:
             raise error
 
     def _serve(self) -> None:
-        while os.read(self._asked_read, 1):
+        while os.read(self._request_read, 1):
             action, self._action = self._action, None
             assert action is not None  # noqa: S101 - it was put there before the byte was written
             try:
@@ -77,9 +77,9 @@ class FlushThread:
         thread, self._thread = self._thread, None
         if thread is None:
             return
-        os.close(self._asked_write)
+        os.close(self._request_write)
         thread.join()
-        for fd in (self._asked_read, self._done_read, self._done_write):
+        for fd in (self._request_read, self._done_read, self._done_write):
             os.close(fd)
 
 

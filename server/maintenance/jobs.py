@@ -77,7 +77,7 @@ async def persist(
 ) -> None:
     """Check every `interval` ms whether a table has changed, and save it if so; never returns.
 
-    With `before` the log of that store is flushed first: the table must not say more than the disk has.
+    With `before` the log of that store is flushed first: the table must not be ahead of the log on the disk.
     """
     while True:
         await trio.sleep(interval / 1000)

@@ -1,6 +1,6 @@
 """Removal of whole queues by administrators: one at a time, so that other requests are served in between.
 
-The answer is sent when all are removed, as by Apache's broker, even if one could not be removed: only the log says so.
+The answer is sent when all are removed, as by Apache's broker, even if one could not be removed: only the log has that.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class QueueRemoval:
     def __init__(self, retention: Retention, budget: BackgroundBudget) -> None:
         self._retention = retention
         self._budget = budget
-        self._asked, self._jobs = trio.open_memory_channel[_Job](math.inf)
+        self._queue, self._jobs = trio.open_memory_channel[_Job](math.inf)
 
     def remove_expired(self, done: Callable[[], None]) -> None:
-        """Remove the queues of which no message is left; `done` is called when that is over."""
-        self._asked.send_nowait((self._retention.expired_queues(), done))
+        """Remove the queues whose messages have all expired; `done` is called when that is over."""
+        self._queue.send_nowait((self._retention.expired_queues(), done))
 
     def remove_unused(self, topics: Container[str], done: Callable[[], None]) -> None:
         """Remove the queues of topics that do not exist any more; `done` is called when that is over."""
-        self._asked.send_nowait((self._retention.unused_queues(topics), done))
+        self._queue.send_nowait((self._retention.unused_queues(topics), done))
 
     async def run(self) -> None:
         """Remove queued ones; never returns."""
@@ -46,14 +46,14 @@ class QueueRemoval:
             try:
                 await self._budget.carry_out(removing(self._retention, queues))
             except OSError as error:
-                log.error("queues to remove: %(reason)s", {"reason": error})  # noqa: TRY400 - the text says it all
+                log.error("queues to remove: %(reason)s", {"reason": error})  # noqa: TRY400 - the text suffices
             done()
 
 
 def removing(retention: Retention, queues: Iterable[ConsumeQueue | None]) -> Generator[None, None, None]:
-    """Remove queues, one in each step; None stands for one that stays. If a removal fails only the log says so.
+    """Remove queues, one in each step; None stands for one that stays. Only the log has the failures.
 
-    At the end one line says how many were removed.
+    At the end one line of the log has the number of the removed ones.
     """
     removed: Counter[str] = Counter()
     failed: dict[tuple[str, int], OSError] = {}
@@ -67,10 +67,10 @@ def removing(retention: Retention, queues: Iterable[ConsumeQueue | None]) -> Gen
                     failed[queue.key] = error
             yield
     finally:
-        _tell(removed, failed)
+        _log_removal(removed, failed)
 
 
-def _tell(removed: Counter[str], failed: Mapping[tuple[str, int], OSError]) -> None:
+def _log_removal(removed: Counter[str], failed: Mapping[tuple[str, int], OSError]) -> None:
     if removed:
         named = ", ".join(f"{topic} ({count})" for topic, count in removed.most_common(_MOST_NAMED))
         others = len(removed) - _MOST_NAMED

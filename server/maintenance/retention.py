@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 _FIRST_LOOK_SECONDS: Final = 1.0
 _LOOK_SECONDS: Final = 10.0
 _FIRST_PASS_SECONDS: Final = 60.0
-_PASSES_ASKED_FOR: Final = 20
+_PASSES_OF_REQUEST: Final = 20
 _HOUR_MS: Final = 3_600_000
 _FAULTS: Final = (OSError, StoreError)
 
@@ -64,7 +64,7 @@ class FileRetention:
         self._run_sync = run_sync
         self._held = held
         self._budget = budget
-        self._asked = 0
+        self._requested_passes = 0
         self._cleaned_to = 0
         self._stuck = False
         #: A removal that may not be on the disk yet; no other file is removed before it is.
@@ -72,7 +72,7 @@ class FileRetention:
 
     def remove_expired_soon(self) -> None:
         """Make the next 20 passes remove expired files, whatever the hour: an administrator's request (329)."""
-        self._asked = _PASSES_ASKED_FOR
+        self._requested_passes = _PASSES_OF_REQUEST
 
     async def watch_disk(self) -> None:
         """Refuse sends while the disk is too full; never returns."""
@@ -81,7 +81,7 @@ class FileRetention:
             try:
                 await self._look()
             except _FAULTS as error:
-                _tell("disk", error)
+                _log_fault("disk", error)
             await trio.sleep(_LOOK_SECONDS)
 
     async def clean(self) -> None:
@@ -91,14 +91,15 @@ class FileRetention:
             try:
                 await self._pass()
             except _FAULTS as error:
-                _tell("expired files", error)
+                _log_fault("expired files", error)
             await trio.sleep(self._keys.current.clean_resource_interval / 1000)
 
     async def _look(self) -> CleaningDecision:
         """Check the disk, and have the store refuse or accept messages."""
         self.usage = usage = await self._run_sync(self._store.retention.disk_usage)
         rules = retention_rules(self._keys.current)
-        verdict = decide_cleaning(rules, usage.fullest, hour=hour_of_day(self._clock()), requested=self._asked > 0)
+        requested = self._requested_passes > 0
+        verdict = decide_cleaning(rules, usage.fullest, hour=hour_of_day(self._clock()), requested=requested)
         refusing = self._store.disk_refusal is not None
         if verdict.full and not refusing:
             log.error(
@@ -115,7 +116,7 @@ class FileRetention:
             await self._sync_log()
         verdict = await self._look()
         if verdict.clean:
-            self._asked = max(0, self._asked - 1)
+            self._requested_passes = max(0, self._requested_passes - 1)
             removed = await self._remove_log_files(verdict)
             if verdict.forcibly and not removed and not self._stuck:
                 log.warning("the disk is nearly full and there is no file to remove")
@@ -151,7 +152,7 @@ class FileRetention:
         self._unsynced = False
 
     async def _remove_what_pointed_there(self) -> bool:
-        """True when nothing is left to retry."""
+        """True when nothing remains to retry."""
         retention = self._store.retention
         whole = True
         queues = retention.queues()
@@ -167,7 +168,7 @@ class FileRetention:
         if failed:
             key, reason = next(iter(failed.items()))
             whole = False
-            _tell("{} queues keep expired files; topic {}: queue {}".format(len(failed), *key), reason)
+            _log_fault("{} queues keep expired files; topic {}: queue {}".format(len(failed), *key), reason)
         for file in retention.detach_index_files():
             await self._run_sync(file.remove)
         return whole
@@ -186,7 +187,7 @@ class FileRetention:
         return None
 
 
-def _tell(job: str, error: Exception) -> None:
+def _log_fault(job: str, error: Exception) -> None:
     log.error("%(job)s: %(reason)s", {"job": job, "reason": error})
 
 

@@ -1,4 +1,4 @@
-"""The log of messages that a job has to give up: there may be any number, so not each has a line of its own."""
+"""The log of messages that a job has to drop: there may be any number, so it has no line for each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECONDS: Final = 10.0
 
 
 class LossLog:
-    """Tells of the first loss at once, and then at intervals how many more there were.
+    """Logs the first loss at once, and then at intervals how many more there were.
 
     Args:
         log: Where to.
@@ -32,11 +32,11 @@ class LossLog:
 
     @property
     def due(self) -> float:
-        """When `log_if_due` should be called, in seconds by the clock given; infinite when there is nothing to tell."""
+        """When `log_if_due` should be called, in seconds by the clock given; infinite when there is nothing to log."""
         return self._next if self._more else math.inf
 
     def add(self, text: str) -> None:
-        """Note a loss: tell of it, or count it."""
+        """Note a loss: log it, or count it."""
         self.log_if_due()
         if self._now() >= self._next:
             self._line(text)
@@ -45,7 +45,7 @@ class LossLog:
             self._last = text
 
     def log_if_due(self) -> None:
-        """Tell of those that were counted, if it is time."""
+        """Log the number of those that were counted, if it is time."""
         if self._more and self._now() >= self._next:
             self._line(f"{self._more} more, the last: {self._last}")
             self._more = 0

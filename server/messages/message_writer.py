@@ -1,4 +1,4 @@
-"""Storing a group of drafts, and saying what became of each.
+"""Storing a group of drafts, and reporting the outcome of each.
 
 Every message that a broker stores comes through here: sends, messages that are given back, the outcomes of
 transactions, delayed and timer messages.
@@ -29,10 +29,10 @@ _NO_REFUSALS: Final[Refusals] = {}
 
 
 def append_group(store: StoreProtocol, drafts: Sequence[Draft]) -> tuple[list[AppendResult], Refusals]:
-    """Append drafts in their order; give what became of each, and the refusals if there are any.
+    """Append drafts in their order; give the outcome of each, and the refusals if there are any.
 
-    A draft that the store can never take, or whose queue's file is gone, is refused by itself, or with the batch it
-    begins, and those behind it are stored; what no draft is to blame for, as a full disk, refuses all that are left.
+    A draft that the store can never take, or whose queue's file is missing, is refused alone, or with the batch it
+    begins, and those behind it are stored; an error of no single draft, as a full disk, refuses all that remain.
     """
     appended = store.append(drafts)
     if len(appended) == len(drafts):
@@ -48,9 +48,9 @@ def append_group(store: StoreProtocol, drafts: Sequence[Draft]) -> tuple[list[Ap
             appended += [NOT_STORED] * len(refused)
             appended += store.append(drafts[refused.stop :])
         else:
-            left = range(at, len(drafts))
-            refusals.update(dict.fromkeys(left, refusal))
-            appended += [NOT_STORED] * len(left)
+            rest = range(at, len(drafts))
+            refusals.update(dict.fromkeys(rest, refusal))
+            appended += [NOT_STORED] * len(rest)
     return appended, refusals
 
 
@@ -60,7 +60,8 @@ def refusal_of(refusals: Refusals, first: int, end: int) -> Exception | None:
 
 
 OnStored = Callable[[Sequence[AppendResult], ResponseCode, Refusals], None]
-"""Called with what became of each draft, SUCCESS or FLUSH_DISK_TIMEOUT for the stored ones, and why others were not."""
+"""Called with the outcome of each draft, SUCCESS or FLUSH_DISK_TIMEOUT for the stored ones, and the others'
+refusals."""
 
 KEPT_EACH: Final = 1024
 """Bytes that a send, or a read of the kernel's, keeps until the disk has it, beside its answer."""
@@ -68,14 +69,14 @@ _FLUSH_KEY: Final = "waitForFlush"
 
 
 class FlushableConnection(Protocol):
-    """A connection that sends what is written to it when it is told to."""
+    """A connection that sends what is written to it when `flush` is called."""
 
     def flush(self) -> None:
         """Send it."""
 
 
 class MessageWriter:
-    """Stores messages. `flush` tells when the disk has them, under SYNC_FLUSH."""
+    """Stores messages. `flush` reports when the disk has them, under SYNC_FLUSH."""
 
     def __init__(
         self, store: StoreProtocol, *, flush: GroupCommit | None, metrics: Metrics, page_cache: PageCacheGuard
@@ -101,7 +102,7 @@ class MessageWriter:
         self.report(appended, refusals, outcome, wait=wait, peer=peer)
 
     def append(self, drafts: Sequence[Draft]) -> tuple[list[AppendResult], Refusals]:
-        """Append the drafts as one group, and count them; what became of each, and the refusals."""
+        """Append the drafts as one group, and count them; return the outcome of each, and the refusals."""
         if self._page_cache.is_busy:
             refusal = self._page_cache.refusal(len(drafts))
             return [NOT_STORED] * len(drafts), dict.fromkeys(range(len(drafts)), refusal)

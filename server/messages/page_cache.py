@@ -1,12 +1,12 @@
 """Page-cache-busy protection: what waited behind an append that took too long is refused (SYSTEM_BUSY).
 
 A disk that cannot keep up shows in appends that hang: the kernel makes the writer wait for pages. Producers that
-waited behind one are better off at another broker, so they are told so, as Apache's broker does.
+waited behind one are better off at another broker, so they get that answer, as from Apache's broker.
 
-Appending blocks the one thread here, so nobody can be answered while it hangs. Those who waited are known afterwards:
-their bytes lie in the sockets when the append returns. They are what is handled in the rest of this pass of the event
-loop, and in the next, which begins with everything that became readable meanwhile. What comes in the pass after that
-did not wait and is stored.
+Appending blocks the only thread, so no request can be answered while it hangs. The requests that waited are known
+afterwards: their bytes lie in the sockets when the append returns. They are what is handled in the rest of this pass of
+the event loop, and in the next, which begins with everything that became readable meanwhile. What comes in the pass
+after that did not wait and is stored.
 """
 
 from __future__ import annotations
@@ -123,9 +123,9 @@ class AppendTimes:
     def percentile(self, part: float) -> float:
         """A time in ms that so much of the appends did not exceed: the bound of its class, the longest beyond all."""
         counts = self.counts()
-        left = part * sum(counts)
+        rest = part * sum(counts)
         for count, bound in zip(counts, (0, *_CLASSES), strict=False):
-            left -= count
-            if left <= 0:
+            rest -= count
+            if rest <= 0:
                 return float(min(bound, self.longest_ms))
         return float(self.longest_ms)

@@ -1,4 +1,4 @@
-"""Where a message belongs that waits in a topic of the broker's own: two properties of it say so.
+"""The destination of a message that waits in one of the broker's internal topics: two of its properties name it.
 
 Delayed messages and the half ones of transactions wait like this.
 """
@@ -49,10 +49,10 @@ def _added(topic: str, queue_id: int) -> bytes:
 
 
 def real_queue(text: bytes) -> RealQueue | None:
-    """Where the message with these properties is to be delivered; None when they do not say it."""
+    """Where the message with these properties is to be delivered; None when they do not name a destination."""
     at = text.rfind(_OPENING)  # this broker writes both behind all others, where most messages' are alike
     if at >= 0 and len(text) - at <= _LONGEST_KEPT:
-        found = _said_in(text[at:])
+        found = _read_cached(text[at:])
         if found is not None:
             return found
     return _read(text)
@@ -63,4 +63,4 @@ def _read(text: bytes) -> RealQueue | None:
     return RealQueue(str(topic, "utf-8", "replace"), queue_id) if topic and queue_id is not None else None
 
 
-_said_in = lru_cache(maxsize=_QUEUES_KEPT)(_read)
+_read_cached = lru_cache(maxsize=_QUEUES_KEPT)(_read)

@@ -36,7 +36,7 @@ _tags: Final = property_reader(property_names.TAGS.encode())
 
 
 class DestinationInvalid(Exception):
-    """A message that can never be delivered; the text says why."""
+    """A message that can never be delivered; the text has the reason."""
 
 
 class WaitingTopic(NamedTuple):

@@ -47,7 +47,7 @@ class StoredMessage(NamedTuple):
         return decode_stored_properties(self.properties)
 
     def draft(self, topic: str, queue_id: int, properties: Mapping[str, str]) -> Draft:
-        """The same message for another queue; the caller may go on to change other fields of the draft.
+        """The same message for another queue; the caller may change further fields of the draft.
 
         Args:
             topic: Where it is to be stored.

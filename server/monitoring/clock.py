@@ -1,4 +1,4 @@
-"""The HTTP resource `/clock`: tells the server's time, and moves it ahead.
+"""The HTTP resource `/clock`: returns the server's time, and moves it ahead.
 
 Bodies are JSON: `{"advance":MS}` is answered like a GET with `{"now":MS,"advanced":MS}`, the time in ms since 1970 and
 how far it is ahead of the real one.
@@ -42,10 +42,10 @@ class _Serving:
 
     async def advance(self, request: HttpRequest) -> HttpResponse:
         try:
-            asked = msgspec.json.decode(request.body, type=_Advance)
-            self._clock.advance(asked.advance)
+            moved = msgspec.json.decode(request.body, type=_Advance)
+            self._clock.advance(moved.advance)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return text_response(f'{error}: expected {{"advance": MS}}', status=400)
         except NotMovable as error:
-            return text_response(f"advance={asked.advance}: {error}", status=400)
+            return text_response(f"advance={moved.advance}: {error}", status=400)
         return await self.show(request)

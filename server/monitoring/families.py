@@ -60,7 +60,7 @@ def format_family(family: Metric) -> bytes:
 
 
 class _One(Collector):
-    """One family, as a registry of its own."""
+    """One family, as a separate registry."""
 
     def __init__(self, family: Metric) -> None:
         self._family = family

@@ -1,7 +1,7 @@
 """How far consumer groups are behind: messages (backlog), and the age of the oldest of them (lag).
 
 There may be very many queues and groups. So they are visited in slices, between which the event loop runs other tasks,
-and only the groups furthest behind have series of their own; all others share one.
+and only the groups furthest behind have their own series; all others share one.
 """
 
 from __future__ import annotations

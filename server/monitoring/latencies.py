@@ -2,7 +2,7 @@
 
 A request's time runs from the arrival of the read that brought it to the moment when the answers of that read are sent;
 each request of a read counts the whole time, because its client waited that long. A request that is set aside (a held
-pull, a send that waits for a flush) counts until then. The kernel measures what it serves by itself in the same way.
+pull, a send that waits for a flush) counts until then. The kernel measures what it serves in the same way.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class TimedDispatcher:
         return self._timed(self._dispatcher.serve_requests, caller, requests)
 
     def _timed(self, serve: Callable[[CallerT, RequestsT], int], caller: CallerT, requests: RequestsT) -> int:
-        """Serve what came in one read; the increase of each code's counter tells which codes it had."""
+        """Serve what came in one read; the increase of each code's counter shows which codes it had."""
         before = dict(self._requests)
         began = self._now()
         try:

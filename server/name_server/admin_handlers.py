@@ -118,7 +118,7 @@ def _list_reply(topics: Operation[list[str]]) -> ReplyOperation:
 def _system_topics(services: NameServerAdminServices, request: Request[None]) -> ReplyOperation:
     info = services.routes.clusters(request.peer)
     addresses = [address for broker in info.broker_addr_table.values() for address in broker.broker_addrs.values()]
-    # A broker has two topics of its own: named like its cluster, and like itself.
+    # A broker has two internal topics: one named like its cluster, one like the broker.
     names = tuple(dict.fromkeys((*info.cluster_addr_table, *info.broker_addr_table)))
     body = TopicList(topic_list=names, broker_addr=addresses[0] if addresses else None)
     return _body_reply(body, names)

@@ -1,8 +1,8 @@
 """Which address of the broker a client gets from the name server: it may depend on the network that the client is in.
 
 A broker in a container has two addresses: that of a port published on the container's host, for clients outside, and
-its own, for other containers of its network. The name server sees where a client comes from, and each client asks it
-before it connects to the broker.
+the container's, for other containers of its network. The name server sees where a client comes from, and each client
+queries it before it connects to the broker.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NEIGHBOURS: Final = "neighbours"
 
 
 class AdvertisedInvalid(ValueError):
-    """A text that says not what clients get; its message says what is allowed."""
+    """A text that does not define what clients get; its message names what is allowed."""
 
     def __init__(self) -> None:
         super().__init__("expected [neighbours,][NETWORK=HOST:PORT,]...HOST:PORT, with a NETWORK like 10.0.0.0/8")
@@ -36,7 +36,7 @@ class ForNetwork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advertised:
-    """What `--advertise` says: the first of `networks` that a client is in counts, then `others`.
+    """The value of `--advertise`: the first of `networks` that a client is in counts, then `others`.
 
     If `others` is None, the address is that of brokerIP1, or the one listened on.
     """
@@ -73,7 +73,7 @@ class Advertising:
     """Chooses the address of this process's broker that a client gets."""
 
     def __init__(self, networks: Sequence[ForNetwork], *, registered: Address, listen_port: int) -> None:
-        """Take what clients of some networks get in place of `registered`; neighbours get `listen_port`."""
+        """Set what clients of some networks get in place of `registered`; neighbours get `listen_port`."""
         self._networks = tuple(networks)
         self._registered = str(registered)
         self._listen_port = listen_port

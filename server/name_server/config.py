@@ -1,8 +1,8 @@
 """The name server's own configuration, as mqadmin getNamesrvConfig and updateNamesrvConfig see it.
 
-It has the keys of Apache's 4.9.7. As with Apache every change of a known key is accepted and shown, and what nobody
-knows or cannot be read is passed over. Only `orderMessageEnable` has an effect here; it is true by default, so that
-routes tell of a topic's order configuration. A change holds until the next start.
+It has the keys of Apache's 4.9.7. As with Apache every change of a known key is accepted and shown, and unknown keys
+and unreadable values are ignored. Only `orderMessageEnable` has an effect here; it is true by default, so that routes
+contain a topic's order configuration. A change holds until the next start.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "serverPooledByteBufAllocatorEnable": "true",
     "useEpollNativeSelector": "false",
 }
-"""Apache's 4.9.7 keys; a default that is a number or a flag tells the type."""
+"""Apache's 4.9.7 keys; a default that is a number or a flag defines the type."""
 
 
 class NameServerConfig:
@@ -55,7 +55,7 @@ class NameServerConfig:
 
     @property
     def order_messages(self) -> bool:
-        """Whether routes tell of a topic's order configuration."""
+        """Whether routes contain a topic's order configuration."""
         return self._values[ORDER_MESSAGES] == "true"
 
     def text(self) -> str:

@@ -51,19 +51,19 @@ class Registration:
         self._routes = routes
         self._topics = topics
         self._broker_keys = broker_keys
-        self._told: DataVersion | None = None
+        self._registered: DataVersion | None = None
 
     def register(self, changed: Iterable[TopicConfig] | None = None) -> None:
         """Register the topics with the name server, restricted by the broker's permission.
 
         Only the changed ones; None: any may have changed.
         """
-        if self._told is None or not self._routes.serves(self._identity, self._told):
+        if self._registered is None or not self._routes.serves(self._identity, self._registered):
             changed = None
         version, topics = topics_to_register(self._topics, self._broker_keys.current, changed)
         queues = queues_of(self._identity.name, topics)
         self._routes.register(self._identity, queues=queues, data_version=version, ha_address=self._ha_address)
-        self._told = version
+        self._registered = version
 
     def unregister(self) -> None:
         """Remove the registration."""

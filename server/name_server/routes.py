@@ -125,7 +125,7 @@ class RouteTable:
             LimitExceeded: there are too many brokers, it would have too many topics, or its names and addresses are too
                 long; nothing is changed.
         """
-        if peer is not None:  # the broker of this process has limits of its own
+        if peer is not None:  # the broker of this process has other limits
             texts = (identity.cluster, identity.name, identity.address, ha_address, *filter_servers)
             self._check_room(identity, queues, sum(map(len, texts)))
         brokers = self._sets.setdefault(identity.name, _BrokerSet(identity.cluster))
@@ -202,7 +202,7 @@ class RouteTable:
         return False
 
     def serves(self, identity: BrokerIdentity, data_version: DataVersion) -> bool:
-        """Whether a broker is still in the table as its registration with this version left it."""
+        """Whether the table still has a broker's registration with this version, unchanged."""
         live, brokers = self._live.get(identity.address), self._sets.get(identity.name)
         return (
             live is not None

@@ -1,4 +1,4 @@
-"""Offsets that consumers commit, with a request of its own or along with a pull, and the steps that look for them."""
+"""Offsets that consumers commit, with a request or along with a pull, and the steps that search for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OWN: Final = frozenset({TRANSACTIONS, REVIVE_GROUP})
 
 
 def may_commit(group: str) -> bool:
-    """Whether consumers may commit offsets of a group: the broker's own say what it has done."""
+    """Whether consumers may commit offsets of a group: those of the broker's internal groups record its progress."""
     return group not in _OWN
 
 

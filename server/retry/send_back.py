@@ -227,7 +227,7 @@ def _message_id(message: StoredMessage) -> bytes:
 
 
 class _Kind(NamedTuple):
-    """The hash of TAGS, and whether no property of a retry is there: then they can be appended as they are."""
+    """The hash of TAGS, and whether there are no properties of a retry: then they can be appended as they are."""
 
     tags: int
     first_try: bool

@@ -1,4 +1,4 @@
-"""Whether a send may be stored, and where: the checks of a 4.9.7 broker that do not look at the message itself."""
+"""Whether a send may be stored, and where: the checks of a 4.9.7 broker that do not read the message itself."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class SendChecks:
         )
 
     def check_batch(self, items: str) -> None:
-        """Refuse a batch that is to be delivered later or by a transaction, as these properties of it say."""
+        """Refuse a batch whose properties demand that it is delivered later or by a transaction."""
         properties = decode_properties(items)
         check_one_message(properties)
         if is_transactional(properties):
@@ -140,7 +140,7 @@ class SendChecks:
             )
 
     def sys_flag(self, config: TopicConfig, fields: SendMessageRequestHeader) -> int:
-        """The flag to store, less what only the store can say: how long the addresses are."""
+        """The flag to store, but for what only the store knows: how long the addresses are."""
         sys_flag = fields.sys_flag & ~HOST_BITS
         if sys_flag & SysFlag.COMPRESSION_MASK:
             compression_type(sys_flag)

@@ -1,4 +1,4 @@
-"""What a message's own properties say about when it is delivered: after a delay, or when its transaction is decided.
+"""When a message is delivered by its properties: after a delay, or when its transaction is decided.
 
 `timer.sends` reads times of delivery.
 """
@@ -18,11 +18,11 @@ _KEPT: Final = 64
 
 
 class DeliveryProperties(NamedTuple):
-    """What is asked for.
+    """The delivery that a message's properties demand.
 
     Attributes:
         level: A delay level; 0 for none.
-        other_level: Whether the text has another one, which is not there.
+        other_level: Whether the text has another one, which does not exist.
         transactional: Whether it is a half message.
         wait: WAIT as it stands behind other properties: Apache's broker stores it with messages that are to wait.
     """
@@ -36,7 +36,7 @@ class DeliveryProperties(NamedTuple):
 # A client has a few such texts, or just one.
 @lru_cache(maxsize=_KEPT)
 def delivery_properties(items: str, wait: str | None, levels: int) -> DeliveryProperties:
-    """Read the properties that say it.
+    """Read the properties of a delivery.
 
     Args:
         items: Those of a message, as `stored_properties` gives them, without those of times.

@@ -76,9 +76,9 @@ class DirectSend(NamedTuple):
         sys_flag: The sysFlag.
         tail: Of a batch's messages, the properties behind their own.
         waits: Whether a batch's sender waits for the disk.
-        timer: What a single message gets that names a time; None where that is not plain.
-        is_half: The sysFlag is that of half messages: single messages are plain only if their properties say so, too.
-        takes_half: Whether single half messages are taken.
+        timer: What a single message gets that has a time of delivery; None where that is not plain.
+        is_half: The sysFlag is that of half messages: single messages are plain only if their properties agree.
+        takes_half: Whether single half messages are accepted.
     """
 
     sys_flag: int
@@ -221,8 +221,7 @@ class SendDrafts:
 
         None: it depends on more than that, may change something, or refuses them. What is decided holds as long as the
         topics and the configuration stay as they are; the sizes, a message's own properties, and whether they hold NUL
-        characters are to be looked at still. With `typed` the sends are single messages, of
-        a type that the topic takes.
+        characters are still to be checked. With `typed` the sends are single messages, of a type that the topic takes.
         """
         topic = fields.topic
         if topic in self._topics.particular and not (typed and topic in self._topics.typed):
@@ -255,7 +254,7 @@ class SendDrafts:
         return common
 
     def _steer(self, draft: Draft, properties: StoredProperties) -> bytes | None:
-        """Change a draft so that it waits for its time or for its transaction, as its properties ask, if they do.
+        """Change a draft so that it waits for its time or for its transaction, if its properties demand that.
 
         Returns:
             the handle by which it can be cancelled, if it is a timer message.
@@ -305,7 +304,7 @@ class SendPreparer:
 
     Attributes:
         drafts: Makes drafts of sends.
-        throttle: Says whether a send is within its quotas.
+        throttle: Decides whether a send is within its quotas.
     """
 
     def __init__(self, drafts: SendDrafts, throttle: Throttle) -> None:

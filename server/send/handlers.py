@@ -89,7 +89,7 @@ family: Final = RequestRoutes[SendServices]("send")
     summary="store a message (long header names)",
 )
 def _send(services: SendServices, request: Request[SendMessageRequestHeader]) -> Reply | Append:
-    """Check a send and have its messages stored. The header, not the code, says whether the body is a batch."""
+    """Check a send and have its messages stored. The header, not the code, decides whether the body is a batch."""
     peer = request.peer
     try:
         prepared = services.sending.prepare(

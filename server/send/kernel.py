@@ -1,7 +1,7 @@
-"""Sends by the kernel: what Python decides for it beforehand, and looks after when it has stored a round's messages.
+"""Sends by the kernel: what Python decides beforehand, and what it does after the kernel stored a round's messages.
 
-The kernel stores and answers the plain ones. It asks `_plan` once for each topic, queue and sysFlag (and a batch's
-properties), and keeps the answer until something changes that it was made from. What is not plain goes the general way.
+The kernel stores and answers the plain ones. It calls `_plan` once for each topic, queue and sysFlag (and a batch's
+properties), and keeps the result until one of its inputs changes. What is not plain goes the general way.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ class KernelSends:
         invalidation: CacheInvalidation,
         typed: bool = False,
     ) -> None:
-        """Make it; `typed` says that whoever uses it checks the types of messages."""
-        assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
+        """Make it; with `typed` the caller checks the types of messages."""
+        assert native.kernel is not None  # noqa: S101 - the caller has checked it
         self._sending = sending
         self._storing = storing
         self._store = store
@@ -207,7 +207,7 @@ class KernelSends:
         return WaitingPlan(with_real_queue(b"x", topic, queue_id)[1:], half, levels)
 
     def before_round(self, now: int, *, guarded: bool) -> None:
-        """Say whether the kernel may store what comes with a store timestamp in ms."""
+        """Decide whether the kernel may store what comes with a store timestamp in ms."""
         busy = self._page_cache.is_busy or (self._flush is not None and self._flush.is_full)
         self.native.enabled = not guarded and not busy and self._store.kernel_may_append_at(now)
 
@@ -233,8 +233,8 @@ class KernelSends:
             metrics.throttled[SEND, kind] += count
 
     def _wait(self, session: Session, answers: bytes, end: int) -> None:
-        """Send a read's answers when the disk has the log up to an offset, or say that it took too long."""
-        assert self._flush is not None  # noqa: S101 - `deferred` says so
+        """Send a read's answers when the disk has the log up to an offset, or answer that it took too long."""
+        assert self._flush is not None  # noqa: S101 - else `deferred` is not set
 
         def write(durable: bool) -> None:  # noqa: FBT001 - as GroupCommit calls it
             late = answers and not durable

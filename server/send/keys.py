@@ -25,7 +25,7 @@ class SendKeys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyKeys:
-    """What becomes of replies."""
+    """How replies are handled."""
 
     store_reply_message_enable: bool = key(
         "store replies to requests, in the topic named like the cluster with _REPLY_TOPIC", default=True, online=True

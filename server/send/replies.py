@@ -1,8 +1,8 @@
-"""Replies to requests: handed to the producer that asked, on its own connection.
+"""Replies to requests: forwarded to the producer of the request, on one of its connections.
 
-A producer that asks names itself in its message (REPLY_TO_CLIENT: its client id); the consumer's reply carries that on.
-The broker looks for the producer's connection and waits until the producer has taken the reply, so that the consumer
-learns what became of it.
+The producer puts its client id into the request (REPLY_TO_CLIENT), and the consumer's reply carries it. The broker
+finds the producer's connection and waits until the producer has received the reply, so that the consumer learns the
+outcome.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 CALL_SECONDS: Final = 10.0
 
 OnForwarded = Callable[[str | None], None]
-"""Called once: with None when the producer has the reply, else with the remark that says why not."""
+"""Called once: with None when the producer has the reply, else with the remark that has the reason."""
 
 
 class ReplyForwarder:

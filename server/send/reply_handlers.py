@@ -1,6 +1,6 @@
-"""Replies to requests (324, 325): handed to the producer of the request, then stored, then answered.
+"""Replies to requests (324, 325): forwarded to the producer of the request, then stored, then answered.
 
-As with Apache, a reply that nobody took is stored all the same, and its answer says both: an error, and where it is.
+As with Apache, a reply that no producer received is stored nevertheless; its answer has the error and the place.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NOT_STORED: Final = "0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyServices:
-    """What replies to requests are given; `wake` has waiting pulls look at what was stored."""
+    """What the handlers of replies need; `wake` has waiting pulls check what was stored."""
 
     keys: LiveGroup[ReplyKeys]
     broker_keys: LiveGroup[BrokerKeys]

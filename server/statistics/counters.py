@@ -86,11 +86,11 @@ class Counters(Generic[K]):
         self._numbers[place : place + COLUMNS] = array(CODE, [0] * COLUMNS)
         self._free.append(place)
 
-    def remove_where(self, gone: Callable[[K], bool]) -> Operation[None]:
-        """Forget the keys that a test says are gone."""
+    def remove_where(self, is_obsolete: Callable[[K], bool]) -> Operation[None]:
+        """Forget the keys of which a test is true."""
         for part in in_batches(list(self._places)):
             for key in part:
-                if key in self._places and gone(key):
+                if key in self._places and is_obsolete(key):
                     self.remove(key)
             yield None
 

@@ -1,4 +1,4 @@
-"""The broker's rates over 10 s, 60 s and 10 minutes, and its totals at midnight, of which code 28 tells.
+"""The broker's rates over 10 s, 60 s and 10 minutes, and its totals at midnight, which code 28 returns.
 
 The totals are sampled every second.
 """
@@ -72,7 +72,7 @@ class Rates:
             self._day = day
 
     async def run(self) -> None:
-        """Take samples for ever."""
+        """Take samples without end."""
         while True:
             self.sample()
             await trio.sleep(1)

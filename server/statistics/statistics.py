@@ -63,11 +63,11 @@ class Statistics:
         self._removed = False
 
     def forget_removed(self) -> None:
-        """Note that a topic or a group may be gone."""
+        """Note that a topic or a group may be deleted."""
         self._removed = True
 
     async def run(self) -> None:
-        """Take snapshots for ever."""
+        """Take snapshots without end."""
         works = LongTaskScheduler(now=trio.current_time)
         began = trio.current_time()
         before, seconds = -1, 0
@@ -121,8 +121,8 @@ class Statistics:
     def _forget(self) -> Operation[None]:
         yield from self.topics.remove_where(lambda topic: not self._has_topic(topic))
         for counters in (self.delivered, self.sent_back):
-            yield from counters.remove_where(self._is_gone)
+            yield from counters.remove_where(self._is_obsolete)
 
-    def _is_gone(self, key: GroupTopic) -> bool:
+    def _is_obsolete(self, key: GroupTopic) -> bool:
         group, topic = key
         return not (self._has_group(group) and self._has_topic(topic))

@@ -28,7 +28,7 @@ _PAUSE: Final = 0.002
 
 
 class GroupBacklogs:
-    """Measures the groups' backlogs, and tells the throttle which topics to refuse."""
+    """Measures the groups' backlogs, and sets the topics that the throttle refuses."""
 
     def __init__(
         self,

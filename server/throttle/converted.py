@@ -3,10 +3,10 @@
 A message counts once for each started 4 KiB of its body, as it was sent (compressed, if it was), multiplied by a factor
 if it is transactional, ordered or scheduled. Of several such factors the greatest counts.
 
-A sent message is judged as it will be stored: the topic that it waits in says whether it is transactional or scheduled.
-A received message is judged as it was stored: sysFlag says that a transaction committed it, properties say that it
-waited for its time. Retries wait like delayed messages, but no sender scheduled them: a message that waited for a retry
-topic does not count as scheduled, wherever it is received.
+A sent message is judged as it will be stored: it is transactional or scheduled if it waits in the topic of such
+messages. A received message is judged as it was stored: sysFlag shows that a transaction committed it, properties show
+that it waited for its time. Retries wait like delayed messages, but no sender scheduled them: a message that waited for
+a retry topic does not count as scheduled, wherever it is received.
 """
 
 from __future__ import annotations

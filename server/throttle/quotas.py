@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from rocketwire.server.core.metrics import SEND
 
 OTHERS: Final = "*"
-"""Stands for all names without a quota of their own."""
+"""Stands for all names without a quota in the configuration."""
 
 _SEPARATORS: Final = re.compile(r"[,\s]+")
 _NONE: Final = "-"
@@ -44,11 +44,11 @@ class Quotas:
         return self._by_name.get(name, self._others)
 
     def __contains__(self, name: str) -> bool:
-        """Whether a name has a quota of its own."""
+        """Whether a name has its own quota."""
         return name in self._by_name
 
     def __iter__(self) -> Iterator[str]:
-        """The names with a quota of their own."""
+        """The names with their own quotas."""
         return iter(self._by_name)
 
     def any_of(self, direction: str) -> bool:

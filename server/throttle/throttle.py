@@ -1,8 +1,8 @@
 """Throttling: decides whether a send or a receive is within its quotas.
 
 A request over a quota is refused at once (code 215) and never waits. A request that passes is charged to all its
-buckets; a refusal costs nothing. The caller gets the gate of a topic and a group once per request, asks it, and charges
-it with what is stored or delivered, so that the next send of the same read sees what is left.
+buckets; a refusal costs nothing. The caller gets the quotas of a topic and a group once per request, checks them, and
+charges them with what is stored or delivered, so that the next send of the same read sees what remains.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class TopicNames:
         self._known: set[str] = set()
 
     def counts(self, by_hash: Mapping[int, int]) -> dict[str, int]:
-        """Counts by name; those of topics that are not there any more are left out."""
+        """Counts by name; those of topics that do not exist any more are omitted."""
         if any(count and name_hash not in self._names for name_hash, count in by_hash.items()):
             self._learn(self._topics)
         return {

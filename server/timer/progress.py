@@ -44,7 +44,7 @@ class TimerProgress:
         self._faults = JobFaults("timer files")
 
     async def run(self) -> None:
-        """Save for ever."""
+        """Save without end."""
         while True:
             await self._changed.wait()
             await trio.sleep(self._interval)

@@ -80,22 +80,22 @@ class Recall:
         return self._draft(handle, fields.producer_group, born_host, now)
 
     def _draft(self, handle: RecallHandle, group: str | None, born_host: bytes, now: int) -> Draft:
-        asked = {names.TIMER_DEL_UNIQ_KEY: handle.unique_key, names.TIMER_DELIVER_MS: str(handle.time)}
-        said = {
+        cancelling = {names.TIMER_DEL_UNIQ_KEY: handle.unique_key, names.TIMER_DELIVER_MS: str(handle.time)}
+        properties = {
             names.TAGS: _TAG,
             names.UNIQ_KEY: handle.unique_key,
-            **asked,
+            **cancelling,
             _BORN_TIMESTAMP: str(now),
             **({names.PRODUCER_GROUP: group} if group else {}),
         }
-        text = encode_properties(said).encode()
+        text = encode_properties(properties).encode()
         if 0 in text:
             raise RecallFailed
         draft = Draft(
             handle.topic, _QUEUE, _BODY, text, 0, 0, now, born_host, 0, 0, tags_code(_TAG), handle.unique_key, None
         )
         try:
-            self._timers.schedule(draft, encode_properties(asked), b"")
+            self._timers.schedule(draft, encode_properties(cancelling), b"")
         except ServerError as error:
             raise RecallFailed from error
         if len(draft.properties) > MAX_PROPERTIES_LENGTH - TIMER_ROOM:

@@ -180,7 +180,7 @@ def index_entries(part: LogPart, entries: bytes) -> list[TimerRecord | None]:
 
 
 class CancelledMessage(NamedTuple):
-    """What a marker cancels: a message of its own topic, for who may send there, and no other."""
+    """What a marker cancels: a message of the marker's topic only, so that the sender needs rights for that alone."""
 
     topic: str
     unique_key: str

@@ -49,7 +49,7 @@ _out_of: Final = property_reader(property_names.TIMER_OUT_MS.encode())
 _NOT_TRANSACTION: Final = ~int(SysFlag.TRANSACTION_MASK)
 #: The properties that 5.5.0 removes from a message that also has a delay level.
 TIMES_OF_5: Final = tuple(name.encode() for name in _TIMES[:-1])
-#: The properties by which a producer asks for a timer message or cancels one.
+#: The properties by which a producer sends a timer message or cancels one.
 TIMER_PROPERTIES: Final = tuple(name.encode() for name in (*_TIMES, property_names.TIMER_DEL_UNIQ_KEY))
 
 
@@ -175,10 +175,10 @@ class TimerSends:
         name, _, value = items.partition(NAME_SEP)
         deletes = False
         if ITEM_SEP in value:
-            said = decode_properties(items)
-            deletes = property_names.TIMER_DEL_UNIQ_KEY in said
-            name = next((name for name in _TIMES if name in said), "")
-            value = said.get(name, "")
+            properties = decode_properties(items)
+            deletes = property_names.TIMER_DEL_UNIQ_KEY in properties
+            name = next((name for name in _TIMES if name in properties), "")
+            value = properties.get(name, "")
         unit = _UNITS.get(name)
         if unit is None:
             return None, deletes

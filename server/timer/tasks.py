@@ -45,17 +45,17 @@ class JobFaults:
 
     def __init__(self, job: str) -> None:
         self._job = job
-        self._told = False
+        self._logged = False
 
     def note(self, error: Exception) -> None:
         """Log that the job failed, unless it failed before."""
-        if not self._told:
+        if not self._logged:
             log.error("%(job)s: %(reason)s", {"job": self._job, "reason": error})
-        self._told = True
+        self._logged = True
 
     def clear(self) -> None:
         """The job succeeded: its next error is logged again."""
-        self._told = False
+        self._logged = False
 
     @asynccontextmanager
     async def log_and_pause(self) -> AsyncIterator[None]:
@@ -66,7 +66,7 @@ class JobFaults:
             self.note(error)
             await trio.sleep(RETRY_SECONDS)
         else:
-            self._told = False
+            self._logged = False
 
     async def until_done(self, job: Callable[[], T], budget: BackgroundBudget | None = None) -> T:
         """Do the job, again after each error until it succeeds; return its result. With `budget` it is background work.
@@ -82,5 +82,5 @@ class JobFaults:
                 self.note(error)
                 await trio.sleep(RETRY_SECONDS)
             else:
-                self._told = False
+                self._logged = False
                 return result

@@ -91,7 +91,7 @@ class Timer:
             budget: Of the background work, which overdue messages are.
 
         Raises:
-            StoreForeign: the timer's files have another size than the settings say.
+            StoreForeign: the timer's files have another size than the settings.
             OSError: they cannot be read.
         """
         self.counts = TimerCounts()
@@ -179,7 +179,7 @@ class Timer:
     # --- running ---
 
     async def run(self) -> None:
-        """Recover the index, then deliver messages when they are due, for ever."""
+        """Recover the index, then deliver messages when they are due, without end."""
         await self._recover()
         index = self._index
         changed, due = WakeSignal(), self._due
@@ -257,7 +257,7 @@ class Timer:
             while (offset := self._index.queue_offset) < self._topic.end:
                 wheel.enter(self._topic.read(offset, _REST))
         except (OSError, StoreError) as error:
-            log.error(  # noqa: TRY400 - the text says it all
+            log.error(  # noqa: TRY400 - the text suffices
                 "timer: %(messages)d messages are yet to be put into the timer's files: %(reason)s",
                 {"messages": self.enqueue_behind, "reason": error},
             )

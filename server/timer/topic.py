@@ -22,7 +22,7 @@ class TimerEntries(NamedTuple):
         waiting: The messages.
         end: The offset behind all of the entries.
         lost: How many of them have a record that the log does not have any more.
-        unreadable: How many have one that says nothing that a timer message has to say.
+        unreadable: How many have one without the time or topic of a timer message.
     """
 
     waiting: list[TimerRecord]
@@ -64,10 +64,10 @@ class TimerTopicReader:
 
 def _first_of(entries: bytes) -> bytes:
     """As many of the entries as have records that are read in one go."""
-    left = GROUP_BYTES
+    room = GROUP_BYTES
     for number, (_, size, _) in enumerate(ENTRY_STRUCT.iter_unpack(entries)):
-        left -= size
-        if left < 0:
+        room -= size
+        if room < 0:
             return entries[: max(1, number) * ENTRY_SIZE]
     return entries
 

@@ -16,7 +16,7 @@ _TYPES: Final = tuple(map(str, MessageType))
 
 
 def altered_attributes(current: Mapping[str, str] | None, text: str, *, new: bool) -> dict[str, str]:
-    """The attributes after the changes in `text`; `current` are the topic's, `new` says that it is created.
+    """The attributes after the changes in `text`; `current` are the topic's, `new`: the topic is being created.
 
     Raises:
         AttributeRejected: the text is malformed, names an unknown attribute, or gives it a bad value.

@@ -140,8 +140,8 @@ class SubscriptionGroups:
     def _write_down(self) -> None:
         try:
             self._table.persist()
-        except StoreError as error:  # the groups can consume all the same; the next change saves them
-            log.error("new groups are not written down: %(reason)s", {"reason": error})  # noqa: TRY400 - the text says it all
+        except StoreError as error:  # the groups can consume nevertheless; the next change saves them
+            log.error("new groups are not written down: %(reason)s", {"reason": error})  # noqa: TRY400 - the text suffices
 
     def notifies(self, group: str) -> bool:
         """Whether members of the group are notified of its changes."""

@@ -1,7 +1,7 @@
 """The broker's topics: built-in ones, those created by sends and consumers, and those of administrators.
 
 Every change is saved to config/topics.json at once and passed to `changed`, so that the name server has the route
-before the client asks for it. Names are checked when a topic is entered, so that a send to an existing topic need not
+before the client requests it. Names are checked when a topic is entered, so that a send to an existing topic need not
 check the name again.
 """
 
@@ -173,10 +173,10 @@ class BrokerTopics:
         # The topic as it is in the table now: attributes that the change does not name stay.
         entered = [self._table.configs[topic.topic_name] for topic in topics]
         self._note_particular(entered)
-        self._persist_and_tell(entered)
+        self._persist_and_notify(entered)
 
     def remove(self, topic: str) -> None:
-        """Remove a topic, if there is one. Its name server keeps the route until it is told to delete it, as Apache's.
+        """Remove a topic, if there is one. Its name server keeps the route until a request deletes it, as Apache's.
 
         Raises:
             StoreError: the removal could not be saved.
@@ -185,11 +185,11 @@ class BrokerTopics:
             log.info("topic %(topic)s: configuration removed", {"topic": topic})
             self.typed.pop(topic, None)
             self.particular.discard(topic)
-            self._persist_and_tell(())
+            self._persist_and_notify(())
 
     @contextlib.contextmanager
     def leaving(self, topic: str) -> Iterator[None]:
-        """Let nobody create a topic, because what is left of it is being removed."""
+        """Let no client create a topic, because the rest of it is being removed."""
         self._leaving.add(topic)
         try:
             yield
@@ -199,9 +199,9 @@ class BrokerTopics:
     def permission_changed(self) -> None:
         """Register the topics with the name server with the broker's new permission."""
         self._table.raise_version()
-        self._persist_and_tell(None)
+        self._persist_and_notify(None)
 
-    def _persist_and_tell(self, topics: Sequence[TopicConfig] | None) -> None:
+    def _persist_and_notify(self, topics: Sequence[TopicConfig] | None) -> None:
         try:
             self._table.persist()
         finally:

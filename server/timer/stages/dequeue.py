@@ -39,7 +39,7 @@ class DequeueGet:
         self._faults = JobFaults("reading the timer's wheel")
 
     async def run(self, groups: trio.MemorySendChannel[Sequence[DueRun]]) -> None:
-        """Send groups for ever."""
+        """Send groups without end."""
         while True:
             async with self._faults.log_and_pause():
                 await self._step(groups)
@@ -95,7 +95,7 @@ class DequeueMessage:
     async def run(
         self, groups: trio.MemoryReceiveChannel[Sequence[DueRun]], copies: trio.MemorySendChannel[list[DueCopy]]
     ) -> None:
-        """Fetch the records of each group, for ever."""
+        """Fetch the records of each group, without end."""
         async for runs in groups:
             budget = self._budget if self._clock() - min(run.due for run in runs) > OVERDUE_MS else None
             for part in await self._faults.until_done(partial(self._parts, runs), budget):

@@ -79,7 +79,7 @@ class DequeuePut:
         self._preparing = JobFaults("timer messages wait to be delivered")
 
     async def run(self, groups: trio.MemoryReceiveChannel[list[DueCopy]]) -> None:
-        """Store groups for ever."""
+        """Store groups without end."""
         while True:
             await self._store_in_groups(await self._next(groups))
 

@@ -54,7 +54,7 @@ class EnqueueGet:
     async def run(
         self, groups: trio.MemorySendChannel[TimerEntries], monotonic: Callable[[], float] = trio.current_time
     ) -> None:
-        """Read for ever; `arrivals` rings when there may be more.
+        """Read without end; `arrivals` rings when there may be more.
 
         Args:
             groups: Receives the groups.
@@ -64,7 +64,7 @@ class EnqueueGet:
             if self._offset >= self._topic.end:
                 await self._arrivals.wait()
                 continue
-            try:  # not by `told`, which costs as much as the step
+            try:  # not by `log_and_pause`, which costs as much as the step
                 await self._step(groups, monotonic)
             except (OSError, StoreError) as error:
                 self._faults.note(error)
@@ -157,7 +157,7 @@ class EnqueuePut:
         self._groups: trio.MemoryReceiveChannel[TimerEntries] | None = None
 
     async def run(self, groups: trio.MemoryReceiveChannel[TimerEntries]) -> None:
-        """Enter groups for ever: in one step as many as fit in some ms."""
+        """Enter groups without end: in one step as many as fit in some ms."""
         self._groups = groups
         async for group in groups:
             until = trio.current_time() + STEP

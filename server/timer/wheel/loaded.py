@@ -230,9 +230,9 @@ class LoadedSlots:
         if slot.dropped:
             return False
         slot.waiting -= 1
-        left = self._out[due] - 1
-        if left:
-            self._out[due] = left
+        rest = self._out[due] - 1
+        if rest:
+            self._out[due] = rest
         else:
             del self._out[due]
         if rolled_to is None:

@@ -84,7 +84,7 @@ class NearWheel:
     # --- entering ---
 
     def enter(self, group: TimerEntries) -> None:
-        """Put messages into the index, and into memory if their slots are there.
+        """Put messages into the index, and into memory if their slots are in memory.
 
         Raises:
             StoreError: not all can be put now; the same call continues later.
@@ -110,7 +110,7 @@ class NearWheel:
     def _put(self, waiting: Sequence[TimerRecord], now: int) -> int:
         """Put some messages, from the first on; returns how many: 0 if it only made room for them.
 
-        An overdue message goes into the slot of its own time, where its marker is. While the timer is far behind, other
+        An overdue message goes into the slot of its time, where its marker is. While the timer is far behind, other
         messages roll less than a lap of the wheel after `read_time`: farther away they would take slots that overdue
         messages still need, and each would wait for the other.
         """
@@ -135,7 +135,7 @@ class NearWheel:
         try:
             self._note(waiting, entered)
         except BaseException:
-            self.drop()  # no message is left out
+            self.drop()  # no message is omitted
             raise
         return len(entered)
 

@@ -152,7 +152,7 @@ async def test_a_descriptor_that_is_used_again_is_another_connection(door: Door)
     """What happened to a connection that was closed meanwhile says nothing about the next one."""
     former = door.connect(b"\0")
     (arrival,) = door.arrivals._all.values()
-    door.arrivals._events = [(arrival, arrivals_module._GONE)]
+    door.arrivals._events = [(arrival, arrivals_module._CLOSED)]
     arrival.close()
     arrival.close()
     assert door.dropped == [arrival]
