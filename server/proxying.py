@@ -212,7 +212,7 @@ class _Edge:
         self.guards = (*deciding, self.usage)
 
     @property
-    def may_hear(self) -> MayCheck:
+    def may_receive(self) -> MayCheck:
         """Decides whether a producer may receive the messages of a topic."""
         return allow_every_producer if self.access is None else self.access.may_receive_as_producer
 
@@ -277,7 +277,7 @@ class _Proxy:
                 copy=None if self._shadow is None else self._shadow.around,
             ),
             identify=None if edge.access is None else edge.access.identify,
-            may_hear=edge.may_hear,
+            may_receive=edge.may_receive,
             answered=None if upstream.times is None else upstream.times.answered,
             took=None if upstream.times is None else upstream.times.sent,
         )
@@ -296,7 +296,7 @@ class _Proxy:
             known=self._network.resolver.known,
             account=upstream.account,
             accounts=edge.accounts(upstream.lines),
-            may_hear=edge.may_hear,
+            may_receive=edge.may_receive,
             times=upstream.times,
             shadow=self._shadow,
         )

@@ -82,7 +82,7 @@ class BrokerDelays:
             append=storing.append,
             due_time=base.due_time,
             budget=base.background,
-            may_hear=allow_every_producer if base.access is None else base.access.may_receive_as_producer,
+            may_receive=allow_every_producer if base.access is None else base.access.may_receive_as_producer,
         )
 
     def start(self, nursery: trio.Nursery) -> None:

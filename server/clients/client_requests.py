@@ -83,14 +83,14 @@ def consumer_status(
     client_id: str | None,
     done: Callable[[bytes | LimitExceeded], None],
 ) -> None:
-    """Ask members of a group for their offsets in a topic: the one with `client_id`, or all.
+    """Query members of a group for their offsets in a topic: the one with `client_id`, or all.
 
     `done` is called once, when all have answered or after 5 s, with an encoded `GetConsumerStatusBody` of the answers
     that came; or with the error that this is too much.
 
     Raises:
         GroupEmpty: no member of the group is connected.
-        ClientOutdated: a member is too old for this; no member is asked.
+        ClientOutdated: a member is too old for this; no request is sent.
     """
     consumers = clients.consumer(group)
     if consumers is None:
@@ -98,28 +98,28 @@ def consumer_status(
     for member in consumers.members.values():
         if member.version < _OLDEST_WITH_STATUS:
             raise ClientOutdated(version_name(member.version))
-    asked = [each for each in consumers.members.items() if not client_id or each[1].client_id == client_id]
-    _StatusRound(asked, done).ask(encode_ext(GetConsumerStatusRequestHeader(topic=topic, group=group)))
+    members = [each for each in consumers.members.items() if not client_id or each[1].client_id == client_id]
+    _StatusRound(members, done).send(encode_ext(GetConsumerStatusRequestHeader(topic=topic, group=group)))
 
 
 class _StatusRound:
     """One request to several members. Each one's offsets are encoded as they come: all at once would take long."""
 
-    def __init__(self, asked: list[tuple[Peer, GroupMember]], done: Callable[[bytes | LimitExceeded], None]) -> None:
-        self._asked = asked
+    def __init__(self, members: list[tuple[Peer, GroupMember]], done: Callable[[bytes | LimitExceeded], None]) -> None:
+        self._members = members
         self._done = done
-        self._open = len(asked)
+        self._open = len(members)
         self._found: dict[str, bytes] = {}
         self._size = 0
 
-    def ask(self, ext: dict[str, str]) -> None:
-        """Ask all; without members, finish at once."""
-        if not self._asked:
+    def send(self, ext: dict[str, str]) -> None:
+        """Send the request to all; without members, finish at once."""
+        if not self._members:
             self._finish()
-        for peer, member in self._asked:
-            self._ask_one(peer, member.client_id, ext)
+        for peer, member in self._members:
+            self._send_one(peer, member.client_id, ext)
 
-    def _ask_one(self, peer: Peer, client_id: str, ext: dict[str, str]) -> None:
+    def _send_one(self, peer: Peer, client_id: str, ext: dict[str, str]) -> None:
         def answered(answer: ClientAnswer | None) -> Operation[None] | None:
             has_status = answer is not None and answer.code == ResponseCode.SUCCESS and bool(answer.body)
             if answer is not None and has_status:

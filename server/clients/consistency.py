@@ -61,7 +61,7 @@ class SubscriptionDifference:
 def differences(group: str, members: Sequence[tuple[str, Subscriptions]]) -> tuple[SubscriptionDifference, ...]:
     """The topics on which members, by client id, disagree; topics and sides in a fixed order.
 
-    The group's retry topic is left out: the client library subscribes it, not the application.
+    The group's retry topic is ignored: the client library subscribes it, not the application.
     """
     return tuple(each for each in each_difference(group, members) if each is not None)
 

@@ -4,8 +4,8 @@ A group's members are its connections. A member that sends no heartbeat for 120 
 removed; after each change of a consumer group's members or subscriptions all members receive
 NOTIFY_CONSUMER_IDS_CHANGED, so that they rebalance at once.
 
-A heartbeat equal to the connection's last one changes nothing while its members are the same and nobody changed their
-groups: `standing` is a snapshot after a heartbeat, `refresh` accepts the next one if it is still current.
+A heartbeat equal to the connection's last one changes nothing while its members are the same and no other request
+changed their groups: `standing` is a snapshot after a heartbeat, `refresh` accepts the next one if it is still current.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 CLIENT_EXPIRY_SECONDS: Final = 120.0
 _SCAN_SECONDS: Final = 10.0
 _MOST_AT_ONCE: Final = 64
-"""The most members notified, and groups left, at once in `_WINDOW_SECONDS`; a task does the rest in parts."""
+"""The most members notified or removed at once in `_WINDOW_SECONDS`; a task does the rest in parts."""
 _WINDOW_SECONDS: Final = 0.01
 _MOST_COMPARED_AT_ONCE: Final = 256
 """The most members and subscriptions that are compared at once if they differ, which takes 2 ms."""
@@ -57,7 +57,7 @@ class _Joined:
 class ClientGroups:
     """Producer and consumer groups of one broker.
 
-    `notifies(group)` says whether members of a group are notified of changes (`notifyConsumerIdsChangedEnable`).
+    `notifies(group)` decides whether members of a group are notified of changes (`notifyConsumerIdsChangedEnable`).
 
     Attributes:
         emptied: Called with the name of a consumer group whose last member has left.
@@ -73,7 +73,7 @@ class ClientGroups:
         self._joined: dict[Peer, _Joined] = {}
         self._rounds = ExpiryRounds()
         self._window, self._at_once = -math.inf, 0
-        self._untold: dict[str, None] = {}  # groups whose members are to be notified
+        self._unnotified: dict[str, None] = {}  # groups whose members are to be notified
         self._uncompared: dict[str, None] = {}  # groups whose members' subscriptions are to be compared
         self._leaving: dict[Peer, None] = {}  # closed connections that are still in groups
         self._more = trio.Event()
@@ -132,7 +132,7 @@ class ClientGroups:
             group.changes += 1
             self.resubscribed()
         if changed:
-            self._tell_members(group)
+            self._notify_members(group)
         if known is None or known.subscriptions != subscribed:
             self._compare(group, group.members[peer])
 
@@ -195,14 +195,14 @@ class ClientGroups:
         if group is None or group.members.pop(peer, None) is None:
             return
         del self._joined[peer].consumers[group_name]
-        self._left(peer)
+        self._drop_without_groups(peer)
         if group.members:
             self._compare(group)
         else:
             del self._consumers[group_name]
             self.resubscribed()
             self.emptied(group_name)
-        self._tell_members(group)
+        self._notify_members(group)
 
     def unregister_producer(self, peer: Peer, group: str) -> None:
         """Remove a producer that leaves."""
@@ -214,10 +214,10 @@ class ClientGroups:
             del self._producers[group]
         if member is not None:
             del self._joined[peer].producers[group]
-            self._left(peer)
+            self._drop_without_groups(peer)
             self._leave_client_id(peer, member.client_id)
 
-    def _left(self, peer: Peer) -> None:
+    def _drop_without_groups(self, peer: Peer) -> None:
         """Drop a connection that is in no group any more."""
         joined = self._joined[peer]
         if not joined.consumers and not joined.producers:
@@ -294,14 +294,14 @@ class ClientGroups:
         self.unregister_consumer(peer, group.name)
         return True
 
-    def _tell_members(self, group: ConsumerGroup) -> None:
+    def _notify_members(self, group: ConsumerGroup) -> None:
         if not self._notifies(group.name):
             return
-        if group.name not in self._untold and self._takes(len(group.members)):
+        if group.name not in self._unnotified and self._takes(len(group.members)):
             for peer in list(group.members):
-                _tell(peer, group)
+                _notify(peer, group)
         else:
-            self._untold[group.name] = None
+            self._unnotified[group.name] = None
             self._more.set()
 
     def _compare(self, group: ConsumerGroup, changed: GroupMember | None = None) -> None:
@@ -337,7 +337,7 @@ class ClientGroups:
     async def _do_the_rest(self) -> None:
         while True:
             self._more = trio.Event()  # before the work, so that work that arrives meanwhile is not missed
-            for steps in (self._leave_soon(), self._tell_soon(), self._compare_soon()):
+            for steps in (self._leave_soon(), self._notify_soon(), self._compare_soon()):
                 for _ in steps:
                     await trio.lowlevel.checkpoint()
             await self._more.wait()
@@ -350,15 +350,15 @@ class ClientGroups:
             if joined is not None:
                 yield from self._leave(peer, joined)
 
-    def _tell_soon(self) -> Iterator[None]:
-        while self._untold:
-            name = next(iter(self._untold))
-            del self._untold[name]  # members that come or leave from now on cause a new notification
+    def _notify_soon(self) -> Iterator[None]:
+        while self._unnotified:
+            name = next(iter(self._unnotified))
+            del self._unnotified[name]  # members that come or leave from now on cause a new notification
             group = self._consumers.get(name)
             for peers in in_batches([] if group is None else list(group.members)):
                 for peer in peers:
                     if group is not None and peer in group.members:
-                        _tell(peer, group)
+                        _notify(peer, group)
                 yield
 
     def _compare_soon(self) -> Iterator[None]:
@@ -374,5 +374,5 @@ class ClientGroups:
             yield
 
 
-def _tell(peer: Peer, group: ConsumerGroup) -> None:
+def _notify(peer: Peer, group: ConsumerGroup) -> None:
     peer.push(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": group.name})

@@ -1,6 +1,6 @@
 """A consumer group's members, and whether their subscriptions agree.
 
-Each member keeps the subscriptions of its own last heartbeat; when members begin to disagree, or agree again, that is
+Each member keeps the subscriptions of its last heartbeat; when members begin to disagree, or agree again, that is
 logged once.
 """
 
@@ -30,7 +30,7 @@ class GroupMember:
     version: int
     last_seen: float
     subscriptions: Subscriptions = field(default_factory=dict)
-    """Of a consumer: the subscriptions of its own last heartbeat, by topic."""
+    """Of a consumer: the subscriptions of its last heartbeat, by topic."""
 
 
 @dataclass(slots=True)
@@ -71,13 +71,14 @@ class ConsumerGroup:
         if self.differences or self.uncompared:
             return False
         other = next((each for each in self.members.values() if each is not changed), None)
-        return not any(each_difference(self.name, _said([each for each in (changed, other) if each is not None])))
+        two = [each for each in (changed, other) if each is not None]
+        return not any(each_difference(self.name, _subscriptions(two)))
 
     def compare(self) -> Iterator[None]:
         """Log the differences of the members' subscriptions if they have changed, in steps."""
         self.uncompared = False
         differing: list[SubscriptionDifference] = []
-        for difference in each_difference(self.name, _said(self.members.values())):
+        for difference in each_difference(self.name, _subscriptions(self.members.values())):
             if difference is not None:
                 differing.append(difference)
             yield
@@ -85,24 +86,24 @@ class ConsumerGroup:
         before, self.differences = self.differences, found
         if _disputed(found) == _disputed(before):
             return
-        said = " / ".join(map(str, found[:_LOGGED_DIFFERENCES]))
-        if len(said) > _LOGGED_CHARACTERS:
-            said = said[:_LOGGED_CHARACTERS] + " …"
+        shown = " / ".join(map(str, found[:_LOGGED_DIFFERENCES]))
+        if len(shown) > _LOGGED_CHARACTERS:
+            shown = shown[:_LOGGED_CHARACTERS] + " …"
         if not found:
             log.info("consumer group %(group)s: its members subscribe to the same again", {"group": self.name})
         elif any(difference.matters for difference in found):
             log.warning(
                 "consumer group %(group)s: its members disagree, so messages may be lost to it; %(subscriptions)s",
-                {"group": self.name, "subscriptions": said},
+                {"group": self.name, "subscriptions": shown},
             )
         else:
             log.info(
                 "consumer group %(group)s: its members write their subscriptions differently; %(subscriptions)s",
-                {"group": self.name, "subscriptions": said},
+                {"group": self.name, "subscriptions": shown},
             )
 
 
-def _said(members: Iterable[GroupMember]) -> list[tuple[str, Subscriptions]]:
+def _subscriptions(members: Iterable[GroupMember]) -> list[tuple[str, Subscriptions]]:
     return [(each.client_id, each.subscriptions) for each in members]
 
 

@@ -1,14 +1,14 @@
 """Offset reset: moves a group to a time while its consumers are connected.
 
-Members that pull keep offsets of their own. The broker sends the new offset of each queue to them; a member stops
+Members that pull hold the offsets themselves. The broker sends the new offset of each queue to them; a member stops
 consuming the topic, drops its cached messages, commits the new offsets some 10 s later and continues from there. So the
 table of offsets is not changed for them: their commits would overwrite it meanwhile. Members that pop, as all clients
-of 5.x do, have no offsets of their own: for a group with such members the broker moves the offsets itself, and cancels
-what is out (`QueueResets`). Members that pull are told all the same. Broadcasting groups have no offsets on the broker
-and cannot be reset.
+of 5.x do, hold no offsets: for a group with such members the broker moves the offsets, and cancels the deliveries that
+are not finished (`QueueResets`). Members that pull get the request nevertheless. Broadcasting groups have no offsets on
+the broker and cannot be reset.
 
 A 5.x tool may name one queue, and give an offset instead of the time. It expects the broker to reset a group without
-connected members, too; one of 4.x is told that there are none, and commits for the group itself.
+connected members, too; one of 4.x gets the error that there are none, and commits for the group.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ class OnlineServices:
     topics: BrokerTopics
 
 
-def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp: bool) -> Operation[bytes]:
-    """Set a group to other offsets in a topic, and tell its members; return the encoded `ResetOffsetBody`.
+def reset(services: OnlineServices, fields: ResetOffsetRequestHeader, *, for_cpp: bool) -> Operation[bytes]:
+    """Set a group to other offsets in a topic, and notify its members; return the encoded `ResetOffsetBody`.
 
-    `for_cpp`: the caller says that the members are C++ clients.
+    `for_cpp`: by the request the members are C++ clients.
 
     Raises:
         ResetTopicMissing: the broker does not have the topic.
@@ -96,18 +96,18 @@ def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp:
         LimitExceeded, StoreNotWritable: the broker cannot note the reset.
         ClientOutdated: a member is too old for this; nothing is sent.
     """
-    group, topic, timestamp = asked.group, asked.topic, asked.timestamp
+    group, topic, timestamp = fields.group, fields.topic, fields.timestamp
     broker_name = services.broker_keys.current.broker_name
     found: dict[MessageQueue, int] = {}
-    queues = _queues(services, asked)
+    queues = _queues(services, fields)
     consumers = services.clients.consumer(group)
-    by_broker = _by_broker(services, asked, consumers)
+    by_broker = _by_broker(services, fields, consumers)
     least = len(queues) * (_LEAST_ROW + len(topic) + len(broker_name))
     check_answer(least)
     for part in in_batches(queues):
         for queue_id in part:
             queue = MessageQueue(topic=topic, broker_name=broker_name, queue_id=queue_id)
-            found[queue] = _offset(services, asked, queue_id, by_broker=by_broker)
+            found[queue] = _offset(services, fields, queue_id, by_broker=by_broker)
         yield None
     members = [] if consumers is None else list(consumers.members.items())
     if not members and not by_broker:
@@ -142,46 +142,48 @@ def _shown(found: Mapping[MessageQueue, int]) -> str:
     return ", ".join(texts) + (f" and {more} more" if more else "")
 
 
-def _by_broker(services: OnlineServices, asked: ResetOffsetRequestHeader, consumers: ConsumerGroup | None) -> bool:
-    """Whether the broker has to move the offsets: a member has none of its own, or a 5.x tool sees to nobody.
+def _by_broker(services: OnlineServices, fields: ResetOffsetRequestHeader, consumers: ConsumerGroup | None) -> bool:
+    """Whether the broker has to move the offsets: a member pops, or a 5.x tool resets a group without members.
 
     Clients of 5.x pop, but some of them have not since the start. Their heartbeats have the version 5.0.0.
     """
-    if services.resets.has_popped(asked.topic, asked.group):
+    if services.resets.has_popped(fields.topic, fields.group):
         return True
     if consumers is None:
-        return asked.queue_id is not None
+        return fields.queue_id is not None
     return any(member.version == VERSION_5_0_0 for member in consumers.members.values())
 
 
-def _queues(services: OnlineServices, asked: ResetOffsetRequestHeader) -> Sequence[int]:
-    config = services.topics.get(asked.topic)
+def _queues(services: OnlineServices, fields: ResetOffsetRequestHeader) -> Sequence[int]:
+    config = services.topics.get(fields.topic)
     if config is None:
-        raise ResetTopicMissing(asked.topic)
+        raise ResetTopicMissing(fields.topic)
     every = range(config.write_queue_nums)
-    if asked.queue_id is None or asked.queue_id < 0:
+    if fields.queue_id is None or fields.queue_id < 0:
         return every
-    if asked.queue_id not in every:
-        raise QueueIllegal(f"queueId[{asked.queue_id}] is illegal, topic:[{asked.topic}] writeQueueNums:[{len(every)}]")
-    return (asked.queue_id,)
+    if fields.queue_id not in every:
+        raise QueueIllegal(
+            f"queueId[{fields.queue_id}] is illegal, topic:[{fields.topic}] writeQueueNums:[{len(every)}]"
+        )
+    return (fields.queue_id,)
 
 
-def _offset(services: OnlineServices, asked: ResetOffsetRequestHeader, queue_id: int, *, by_broker: bool) -> int:
+def _offset(services: OnlineServices, fields: ResetOffsetRequestHeader, queue_id: int, *, by_broker: bool) -> int:
     """The new offset of a queue; without force it does not move forward, unless an offset is given.
 
     `by_broker`: the broker has the group's offsets, which may have none yet of some queue.
     """
-    topic, store = asked.topic, services.store
-    committed = services.offsets.query(asked.group, topic, queue_id)
+    topic, store = fields.topic, services.store
+    committed = services.offsets.query(fields.group, topic, queue_id)
     if committed is None and not by_broker:
-        raise GroupWithoutOffsets(asked.group)
+        raise GroupWithoutOffsets(fields.group)
     low, high = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
-    if asked.queue_id == queue_id and asked.offset is not None and asked.offset != _NO_OFFSET:
-        if not low <= asked.offset <= high:
-            raise OffsetOutOfRange(asked.offset, low, high)
-        return asked.offset
-    wanted = high if asked.timestamp == END else max(0, store.offset_by_time(topic, queue_id, asked.timestamp))
-    return wanted if asked.is_force or committed is None else min(wanted, committed)
+    if fields.queue_id == queue_id and fields.offset is not None and fields.offset != _NO_OFFSET:
+        if not low <= fields.offset <= high:
+            raise OffsetOutOfRange(fields.offset, low, high)
+        return fields.offset
+    wanted = high if fields.timestamp == END else max(0, store.offset_by_time(topic, queue_id, fields.timestamp))
+    return wanted if fields.is_force or committed is None else min(wanted, committed)
 
 
 def _reads_tables(member: GroupMember, *, for_cpp: bool) -> bool:

@@ -1,4 +1,4 @@
-"""What clients say of messages that they popped: acknowledged, or to be kept from others for another time.
+"""Requests about messages that clients popped: acknowledgements, and changes of the invisible time.
 
 An acknowledgement is a record for the revive topic, and nothing else. A change of the time writes a new check point for
 the one message, and acknowledges it in the old one.
@@ -125,7 +125,7 @@ class Acks:
     def ack_all(
         self, acks: Sequence[BatchAck], broker: str | None, remote: str, *, strict: bool = False
     ) -> Reply | Append:
-        """Acknowledge messages of several check points; offsets outside their queues are passed over, as by Apache.
+        """Acknowledge messages of several check points; offsets outside their queues are ignored, as by Apache.
 
         Args:
             acks: Which ones.
@@ -168,12 +168,12 @@ class Acks:
     def change(self, fields: ChangeInvisibleTimeRequestHeader, remote: str) -> Reply | Append:
         """Keep a message from others for another time from now on.
 
-        A handle may be changed once: the answer says what the next one is made from. Apache's broker takes each
+        A handle may be changed once: the answer has what the next one is made from. Apache's broker takes each
         change, and gives the message as often.
 
-        Raises:
+        DeliveryOver: the message was acknowledged or changed with this handle, or is visible again.
             DeliveryOver: the message was acknowledged or changed with this handle, or is visible again.
-            ServerError: the message is not known, or the time is too long.
+            ServerError: the message does not exist, or the time is too long.
             PopHandleInvalid: the handle is not one.
         """
         queue = PopQueue(fields.topic, fields.consumer_group, fields.queue_id)
@@ -203,7 +203,7 @@ class Acks:
         )
 
     def give_back(self, messages: Iterable[tuple[PopQueue, PopHandle]]) -> None:
-        """Make messages visible again at once, as if nobody had taken them: their client is gone.
+        """Make messages visible again at once, as if they had not been popped: their client has disconnected.
 
         What cannot be stored now is visible again when its time is up.
         """
@@ -224,7 +224,7 @@ class Acks:
         return handle
 
     def _check(self, revive_queue: int, broker: str, due: int, now: int) -> None:
-        """Check what is written into a record, which must not wait in the timer for ever."""
+        """Check what is written into a record, which must not wait in the timer without end."""
         if not 0 <= revive_queue < self._pop_topics.revive_queues:
             raise PopHandleInvalid
         if len(broker) > MAX_BROKER_NAME_LENGTH or (broker and not broker.isprintable()):

@@ -42,30 +42,30 @@ family: Final = RequestRoutes[PopServices]("pop")
 def _pop(services: PopServices, request: Request[PopMessageRequestHeader]) -> Reply | Append | None:
     fields = request.fields
     remote = request.peer.remote_text
-    left = services.left(fields.born_time, fields.poll_time)
-    if left < -_TOO_LATE_MS:
+    remaining = services.remaining_ms(fields.born_time, fields.poll_time)
+    if remaining < -_TOO_LATE_MS:
         host = services.checks.broker_keys.current.advertised_host
         remark = f"the broker[{host}] pop message is timeout too much"
         return Reply(code=PopResponseCode.POLLING_TIMEOUT, remark=remark, ext={})
-    ask = services.make_spec(fields, remote, request.account)
+    spec = services.make_spec(fields, remote, request.account)
     refusal = services.refusal(fields.consumer_group, fields.topic, request.account)
     if refusal is not None:
         return refusal
-    taken = services.take(ask)
+    taken = services.take(spec)
     if taken.drafts:
         return taken.append()
     if taken.count:
         taken.commit()
         return taken.messages_reply()
-    if left <= 0:
+    if remaining <= 0:
         return taken.empty_reply(PopResponseCode.POLLING_TIMEOUT)
-    if _hold(services.polls, request, WaitingPop(services, ask, remote), left):
+    if _hold(services.polls, request, WaitingPop(services, spec, remote), remaining):
         return None
     return taken.empty_reply(PopResponseCode.POLLING_FULL)
 
 
-def _hold(polls: Polls, request: Request[Any], wait: PollRequest, left: int) -> bool:
-    return polls.hold(request.held(), wait, left / 1000)
+def _hold(polls: Polls, request: Request[Any], wait: PollRequest, remaining_ms: int) -> bool:
+    return polls.hold(request.held(), wait, remaining_ms / 1000)
 
 
 @family.route(
@@ -125,10 +125,10 @@ def _notify(services: PopServices, request: Request[NotificationRequestHeader]) 
     found = wait.try_now()
     if isinstance(found, Reply):
         return found
-    left = services.left(fields.born_time, fields.poll_time)
-    if left <= 0:
+    remaining = services.remaining_ms(fields.born_time, fields.poll_time)
+    if remaining <= 0:
         return wait.timeout_reply()
-    if _hold(services.notifications, request, wait, left):
+    if _hold(services.notifications, request, wait, remaining):
         return None
     return Reply(fields=NotificationResponseHeader(has_msg=False, polling_full=True))
 

@@ -1,4 +1,4 @@
-"""What pops in order need: while messages of a queue are out that nobody acknowledged, the queue gives no others.
+"""What pops in order need: while messages of a queue are out and not acknowledged, the queue gives no others.
 
 Such a pop writes no check point. Its handles name the revive queue `wire.pop_handle.ORDER_REVIVE_QUEUE`.
 """
@@ -26,7 +26,7 @@ class OrderedBatch(NamedTuple):
         pop_time: When, in ms since 1970.
         invisible_time: For how long from then on, in ms.
         offsets: The queue offsets of the messages.
-        renewer: The client for whom they are kept for longer as long as it is here; None: for nobody.
+        renewer: The client for whom they are kept for longer as long as it is connected; None: they are not.
     """
 
     queue: PopQueue

@@ -20,7 +20,7 @@ _ELSEWHERE: Final = frozenset({FetchStatus.OFFSET_TOO_SMALL, FetchStatus.OFFSET_
 
 
 class Peeking:
-    """Looks at the queues of one broker as pops do; see `taking.PopReader` for the arguments."""
+    """Reads the queues of one broker as pops do; see `taking.PopReader` for the arguments."""
 
     def __init__(
         self,

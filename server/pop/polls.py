@@ -1,9 +1,9 @@
 """Requests of POP that wait for a message: pops, and notifications, which take nothing.
 
 Requests for the same queue of the same group (or for any queue of the topic) form a line. When a message arrives in the
-topic, or in a retry topic that the group reads with it, the first of each line is tried, and the next one as long as
-messages are left. What the pops of one wake-up take is stored as one group, and answered with one write a connection.
-Arrivals cost nothing where nobody waits.
+topic, or in a retry topic that the group reads with it, the first of each line is tried, and the next one while
+messages remain. What the pops of one wake-up take is stored as one group, and answered with one write a connection.
+Arrivals cost nothing where no request waits.
 
 At its deadline a request is tried once more, and answered in any case. One task waits for the earliest deadline. A
 client that does not read its answers gets no messages.
@@ -43,7 +43,7 @@ ANY_QUEUE: Final = -1
 BYTES_EACH: Final = 2048
 """Memory of a waiting request, at most, without its filter."""
 LONGEST_SECONDS: Final = 60.0
-"""No request waits longer, whatever it asks for: as pulls."""
+"""No request waits longer, whatever time it names: as pulls."""
 _LOOK_SECONDS: Final = 0.002
 _MOST_DUE: Final = 500
 _FEW_DUE: Final = 64  # while requests come
@@ -352,7 +352,7 @@ class Polls:
             yield
 
     async def run(self) -> None:
-        """Answer requests whose time is up, for ever."""
+        """Answer requests whose time is up, without end."""
         while True:
             while self._deadlines and (late := trio.current_time() - self._deadlines[0][0]) >= 0:
                 await self._budget.call(self._end_some, overdue=late * 1000 > OVERDUE_MS)

@@ -47,7 +47,7 @@ _IN_A_ROW: Final = [tuple(range(count)) for count in range(MOST_MESSAGES + 1)]
 _ELSEWHERE: Final = frozenset(
     {FetchStatus.OFFSET_TOO_SMALL, FetchStatus.OFFSET_OVERFLOW_BADLY, FetchStatus.OFFSET_FOUND_NULL}
 )
-"""The offset is wrong, and the fetch says where the messages are."""
+"""The offset is wrong, and the fetch has the offset where the messages are."""
 _PASSED: Final = frozenset(
     {
         FetchStatus.NO_MATCHED_MESSAGE,
@@ -118,28 +118,28 @@ class PopReader:
         self._records = records
         self._numbers = count()
 
-    def take(self, ask: PopSpec) -> PopResult:
+    def take(self, spec: PopSpec) -> PopResult:
         """What a pop gets now.
 
         Raises:
             LimitExceeded: the group's offset in a queue is a new one, and too many are kept.
             QueueBusy: it would take of one of `busy`.
         """
-        fields = ask.fields
+        fields = spec.fields
         group, topic = fields.consumer_group, fields.topic
         coin = self._choose(PERCENT)
-        taken = self.empty_result(fields, ask.account)
+        taken = self.empty_result(fields, spec.account)
         retries = [] if fields.order else list(self._pop_topics.retry_topics(topic, group, coin))
         retries_first = coin < self._keys.current.pop_from_retry_probability
         if retries_first:
-            self._take_of_topics(ask, taken, retries, coin)
+            self._take_of_topics(spec, taken, retries, coin)
         if fields.queue_id >= 0:
-            self._take_of_queue(ask, taken, PopQueue(topic, group, fields.queue_id))
+            self._take_of_queue(spec, taken, PopQueue(topic, group, fields.queue_id))
         else:
             config = self._topic(topic)
-            self._take_of_topics(ask, taken, [] if config is None else [config], coin)
+            self._take_of_topics(spec, taken, [] if config is None else [config], coin)
         if not retries_first:
-            self._take_of_topics(ask, taken, retries, coin)
+            self._take_of_topics(spec, taken, retries, coin)
         return taken
 
     def may_find(self, topic: TopicConfig, group: str) -> bool:
@@ -156,14 +156,14 @@ class PopReader:
         revive_queue = ORDER_REVIVE_QUEUE if fields.order else next(self._numbers) % self._pop_topics.revive_queues
         return PopResult(fields, account, self._clock(), revive_queue, self._count)
 
-    def _take_of_topics(self, ask: PopSpec, taken: PopResult, topics: Sequence[TopicConfig], first: int) -> None:
-        fields, end_of = ask.fields, self._store.max_offset
+    def _take_of_topics(self, spec: PopSpec, taken: PopResult, topics: Sequence[TopicConfig], first: int) -> None:
+        fields, end_of = spec.fields, self._store.max_offset
         group = fields.consumer_group
         for config in topics:
             topic, queues = config.topic_name, config.read_queue_nums
             offsets = self._offsets.queue_offsets(group, topic)
             for number in range(first, first + queues):
-                if taken.count >= fields.max_msg_nums and not ask.counts_remaining:
+                if taken.count >= fields.max_msg_nums and not spec.counts_remaining:
                     return
                 queue_id = number % queues
                 offset = offsets.get(queue_id, -1)
@@ -172,11 +172,11 @@ class PopReader:
                     if rest == 0 or taken.count >= fields.max_msg_nums:
                         taken.rest += rest
                         continue
-                self._take_of_queue(ask, taken, PopQueue(topic, group, queue_id), offset)
+                self._take_of_queue(spec, taken, PopQueue(topic, group, queue_id), offset)
 
-    def _take_of_queue(self, ask: PopSpec, taken: PopResult, queue: PopQueue, offset: int = -1) -> None:
+    def _take_of_queue(self, spec: PopSpec, taken: PopResult, queue: PopQueue, offset: int = -1) -> None:
         """Take of a queue, from the group's offset on; negative: it is looked up."""
-        fields = ask.fields
+        fields = spec.fields
         topic, _, queue_id = queue
         if offset < 0:
             offset = self.offset(queue, fields.init_mode)
@@ -188,13 +188,13 @@ class PopReader:
         if most <= 0 or most_bytes <= 0 or offset == end:
             taken.rest += end - offset
             return
-        if queue in ask.busy:
+        if queue in spec.busy:
             raise QueueBusy
-        fetched = self._fetch(queue, offset, most, most_bytes, ask.message_filter)
+        fetched = self._fetch(queue, offset, most, most_bytes, spec.message_filter)
         if not fetched.count and fetched.status in _ELSEWHERE:
             offset = fetched.next_offset
             self._move(queue, offset)
-            fetched = self._fetch(queue, offset, most, most_bytes, ask.message_filter)
+            fetched = self._fetch(queue, offset, most, most_bytes, spec.message_filter)
         if fetched.count:
             self._add(taken, queue, offset, fetched, fields)
         elif fetched.status in _PASSED and fetched.next_offset >= 0:
@@ -261,7 +261,7 @@ class PopReader:
         for record in records_of(body):
             try:
                 message = decode_record(record, check_crc=False)
-            except RecordInvalid:  # the client decides what becomes of it
+            except RecordInvalid:  # the client decides about it
                 found.append(record)
                 continue
             found.append(self._rewritten(taken, start, message, fields))
@@ -288,7 +288,7 @@ class PopReader:
         return encode_record(replace(message, topic=fields.topic, properties=properties, magic=magic))
 
     def offset(self, queue: PopQueue, init_mode: int) -> int:
-        """Where a group goes on in a queue, or begins; the beginning is noted.
+        """The offset where a group continues in a queue, or begins; the beginning is noted.
 
         Raises:
             LimitExceeded: too many offsets are kept.

@@ -40,7 +40,7 @@ class PopQueueResult(NamedTuple):
     Attributes:
         queue: The queue.
         popped: The same for the answer, with the offsets.
-        next_offset: Where the group goes on; None: it stays where it is, as the messages are taken in order.
+        next_offset: Where the group continues; None: its offset stays, as the messages are taken in order.
         body: The records.
     """
 
@@ -61,7 +61,7 @@ class PopResult:
         queues: The queues that it takes messages of.
         count: How many messages.
         size: Their bytes.
-        rest: How many more there are in the queues that it looked at.
+        rest: How many more there are in the queues that it read.
     """
 
     __slots__ = (

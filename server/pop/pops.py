@@ -51,7 +51,7 @@ class Pops:
             accounting: Counts and bounds what clients get.
             runtime: The clock, chance and tasks of the broker.
             timer: What the timer has delivered; None: there is no timer.
-            renewals: Which clients are here whose messages are renewed.
+            renewals: The connected clients whose messages are renewed.
             indexed: Whether the store has an index of keys.
         """
         broker_name = settings.broker.current.broker_name

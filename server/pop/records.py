@@ -104,8 +104,8 @@ class PopRecords:
         topic, group, queue_id = queue
         names = None if self._native is None else point_names(topic, group, broker)
         if names is not None and self._native is not None:
-            told = b"" if renewer is None else encode_renewer(renewer).encode()
-            parts = queue_id, start_offset, differences, pop_time, invisible_time, told, revive_queue
+            renewing = b"" if renewer is None else encode_renewer(renewer).encode()
+            parts = queue_id, start_offset, differences, pop_time, invisible_time, renewing, revive_queue
             made = self._native.check_point(names, *parts)
             if made is not None:
                 return made

@@ -1,8 +1,8 @@
-"""Renewal: what a client popped so that the broker keeps it for it (`auto_renew` of gRPC) is not given to others.
+"""Renewal: messages that a client popped with `auto_renew` (gRPC) stay invisible to others while it is connected.
 
-The check point, or the batch in order, names the client. When its time is up and the client is here, it is written
-again, for `STEP_MS` more, under the same pop time: so acknowledgements still are about it, and by when they are due
-follows from the handle alone. No table has to know what is renewed, and a restart changes nothing.
+The check point, or the batch in order, names the client. When its time is up and the client is connected, it is written
+again, for `STEP_MS` more, under the same pop time: so acknowledgements still match it, and by when they are due follows
+from the handle alone. No table has to know what is renewed, and a restart changes nothing.
 
 An answer may be lost with its connection after the socket took it, and its client would never know what it is given.
 So what was popped shortly before a connection broke, or before a start, is not renewed: it is redelivered once its time
@@ -34,13 +34,13 @@ _DECIDED_MS: Final = 3 * STEP_MS
 
 
 class RenewedPopRequest(PopMessageRequestHeader, frozen=True, kw_only=True):
-    """A pop of messages that are renewed for a client; None: they are not. No frame can say so."""
+    """A pop of messages that are renewed for a client; None: they are not. No frame can request it."""
 
     renewer: str | None
 
 
 class Renewals:
-    """Which clients are here whose messages are renewed.
+    """The connected clients whose messages are renewed.
 
     Args:
         now: A clock in seconds.
@@ -56,23 +56,23 @@ class Renewals:
         self._before = range(min(alive, start) - _LOST_MS, start)
         # By client between which times, in ms since 1970, what it was given may be lost; the latest break last.
         self._breaks: dict[str, list[range]] = {}
-        self._here: set[str] = set()
-        self._left: dict[str, float] = {}  # when the grace of those ends that left, the latest last
+        self._connected: set[str] = set()
+        self._grace_ends: dict[str, float] = {}  # of disconnected clients, the latest end last
 
     def client_arrived(self, client_id: str) -> None:
-        """Note that a client is here."""
-        self._here.add(client_id)
-        self._left.pop(client_id, None)
+        """Note that a client is connected."""
+        self._connected.add(client_id)
+        self._grace_ends.pop(client_id, None)
 
     def client_left(self, client_id: str, *, for_good: bool = False) -> None:
-        """Note that a client is gone; unless it said so itself, it may be back soon."""
-        self._here.discard(client_id)
-        now, left = self._now(), self._left
-        while left and next(iter(left.values())) <= now:
-            del left[next(iter(left))]
-        left.pop(client_id, None)
+        """Note that a client has disconnected; unless it is `for_good`, it may be back soon."""
+        self._connected.discard(client_id)
+        now, grace_ends = self._now(), self._grace_ends
+        while grace_ends and next(iter(grace_ends.values())) <= now:
+            del grace_ends[next(iter(grace_ends))]
+        grace_ends.pop(client_id, None)
         if not for_good:
-            left[client_id] = now + _GRACE_SECONDS
+            grace_ends[client_id] = now + _GRACE_SECONDS
 
     def connection_broke(self, client_id: str, heard: float, answered: float) -> None:
         """Note that a connection of a client broke: its last answers may be lost.
@@ -98,13 +98,13 @@ class Renewals:
         """For how long from the pop on messages whose time is up are invisible again, in ms; None: they are not.
 
         Args:
-            client_id: For whom they are renewed; None: for nobody.
+            client_id: For whom they are renewed; None: they are not renewed.
             pop_time: When they were popped, in ms since 1970.
             now: The time now, likewise.
             former: For how long from the pop on they were invisible until now, in ms; more than a step if they were
                 renewed before.
         """
-        if client_id is None or now >= pop_time + MOST_MS or not self._is_here(client_id):
+        if client_id is None or now >= pop_time + MOST_MS or not self._counts_as_connected(client_id):
             return None
         if former <= STEP_MS and pop_time in self._before:
             return None
@@ -112,9 +112,11 @@ class Renewals:
             return None
         return invisible_ms(pop_time, now)
 
-    def _is_here(self, client_id: str) -> bool:
+    def _counts_as_connected(self, client_id: str) -> bool:
         now = self._now()
-        return client_id in self._here or now < max(self._started + _START_SECONDS, self._left.get(client_id, now))
+        if client_id in self._connected:
+            return True
+        return now < max(self._started + _START_SECONDS, self._grace_ends.get(client_id, now))
 
 
 def invisible_ms(pop_time: int, now: int) -> int:

@@ -74,12 +74,12 @@ class PopServices:
         """
         group, topic, checks = fields.consumer_group, fields.topic, self.checks
         checks.pop(group, topic, fields.queue_id, fields.max_msg_nums, remote)
-        ask = PopSpec(fields, self.wanted(fields.exp, fields.exp_type), account=account)
+        spec = PopSpec(fields, self.wanted(fields.exp, fields.exp_type), account=account)
         check_invisible_time(fields.invisible_time, checks.timer_keys.current.timer_max_delay_sec, least=1)
         self.pop_topics.check_retry(topic, group)
         self.pop_topics.create_own()
         self.resets.note_pop(topic, group)
-        return ask
+        return spec
 
     def may_find(self, topic: str, group: str) -> bool:
         """Whether there may be messages for a pop of a group that reads all queues."""
@@ -89,15 +89,15 @@ class PopServices:
             may_find(each, group) for each in self.pop_topics.retry_topics(topic, group, 0)
         )
 
-    def take(self, ask: PopSpec) -> PopResult:
+    def take(self, spec: PopSpec) -> PopResult:
         """What a pop gets now; others that wait are tried if there is more.
 
         Raises:
             LimitExceeded, QueueBusy: see `PopReader.take`.
         """
-        taken = self.reader.take(ask)
+        taken = self.reader.take(spec)
         if taken.rest and self.polls.held:
-            self.polls.wake_queue(poll_queue(ask.fields.topic, ask.fields.consumer_group, ask.fields.queue_id))
+            self.polls.wake_queue(poll_queue(spec.fields.topic, spec.fields.consumer_group, spec.fields.queue_id))
         return taken
 
     def refusal(self, group: str, topic: str, account: str) -> Reply | None:
@@ -108,7 +108,7 @@ class PopServices:
             return None
         return Reply(code=ResponseCode.FLOW_CONTROL, remark=throttle.receive_remark, ext={})
 
-    def left(self, born_time: int, poll_time: int) -> int:
+    def remaining_ms(self, born_time: int, poll_time: int) -> int:
         """For how many ms more a request may wait that a client made at a time; 0 stands for now."""
         born = self.due_time.from_client_time(born_time) if born_time else self.clock()
         return min(poll_time, born + poll_time - self.clock())
@@ -122,37 +122,38 @@ def poll_queue(topic: str, group: str, queue_id: int) -> PopQueue:
 class WaitingPop:
     """A pop that waits."""
 
-    __slots__ = ("_ask", "_remote", "_services")
+    __slots__ = ("_remote", "_services", "_spec")
 
-    def __init__(self, services: PopServices, ask: PopSpec, remote: str) -> None:
+    def __init__(self, services: PopServices, spec: PopSpec, remote: str) -> None:
         self._services = services
-        self._ask = ask
+        self._spec = spec
         self._remote = remote
 
     @property
     def queue(self) -> PopQueue:
         """What it waits for."""
-        fields = self._ask.fields
+        fields = self._spec.fields
         return poll_queue(fields.topic, fields.consumer_group, fields.queue_id)
 
     @property
     def message_filter(self) -> MessageFilter:
         """Its filter."""
-        return self._ask.message_filter
+        return self._spec.message_filter
 
     def try_now(self) -> PopResult | Reply | None:
         """Pop."""
-        services, fields = self._services, self._ask.fields
+        services, fields = self._services, self._spec.fields
         services.checks.pop(fields.consumer_group, fields.topic, fields.queue_id, fields.max_msg_nums, self._remote)
-        taken = services.reader.take(self._ask)
+        taken = services.reader.take(self._spec)
         if not taken.count:
             return None
-        return services.refusal(fields.consumer_group, fields.topic, self._ask.account) or taken
+        return services.refusal(fields.consumer_group, fields.topic, self._spec.account) or taken
 
     def timeout_reply(self) -> Reply:
         """The answer without messages."""
-        ask = self._ask
-        return self._services.reader.empty_result(ask.fields, ask.account).empty_reply(PopResponseCode.POLLING_TIMEOUT)
+        spec = self._spec
+        empty = self._services.reader.empty_result(spec.fields, spec.account)
+        return empty.empty_reply(PopResponseCode.POLLING_TIMEOUT)
 
     def undo(self, taken: PopResult) -> None:
         """Make the messages visible again."""

@@ -55,7 +55,7 @@ class RelayParts:
         known: An address with the IP address of its host, which is known after connecting; None: there is none.
         account: Signs each request while there is one; else they keep what their clients have signed with.
         accounts: Fetches what requests of clients with accounts are decided by; None: there are no accounts.
-        may_hear: Says whether a producer may receive the messages of a topic.
+        may_receive: Says whether a producer may receive the messages of a topic.
         times: Measures; None: nobody does.
         shadow: Copies sends; None: nobody does.
     """
@@ -71,7 +71,7 @@ class RelayParts:
     known: Callable[[Address], Address | None]
     account: UpstreamAccount
     accounts: EdgeAccounts | None
-    may_hear: MayCheck
+    may_receive: MayCheck
     times: RelayHistograms | None
     shadow: ShadowCluster | None
 
@@ -96,10 +96,10 @@ class FrameRelay(RelayingDispatcher):
         self._shadow = parts.shadow
         self._tunnels: dict[Session, Tunnel] = {}
         self._target: Address | None = None
-        accounts, may_hear = parts.accounts, parts.may_hear
+        accounts, may_receive = parts.accounts, parts.may_receive
         self._held = None if accounts is None else HeldRequests(nursery, accounts, self)
         self._grants = None if accounts is None else LongPollPermissions(accounts.access)
-        self._checks = None if may_hear is allow_every_producer else BackCheckReceivers(may_hear)
+        self._checks = None if may_receive is allow_every_producer else BackCheckReceivers(may_receive)
         self._find()
         parts.cluster.changed.subscribe(self._find)
 

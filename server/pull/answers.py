@@ -88,17 +88,17 @@ class PullAnswers:
         self._throttle = throttle
 
     def on_store_error(self, error: Exception) -> bool:
-        """Record an error that means that a file is gone; false: it means something else."""
+        """Record an error that means that a file is missing; false: it means something else."""
         return self._store.on_store_error(error)
 
-    def fetch(self, asked: PullSpec) -> FetchResult:
+    def fetch(self, spec: PullSpec) -> FetchResult:
         """Read what the store has for a pull now."""
-        most, most_bytes = self.most(asked.most, asked.most_bytes)
-        wanted = asked.message_filter
+        most, most_bytes = self.most(spec.most, spec.most_bytes)
+        wanted = spec.message_filter
         return self._store.get(
-            asked.topic,
-            asked.queue_id,
-            asked.offset,
+            spec.topic,
+            spec.queue_id,
+            spec.offset,
             most,
             most_bytes,
             wanted.by_code,
@@ -112,7 +112,7 @@ class PullAnswers:
         gate = throttle.receive(topic, group, account) if throttle.receives else None
         return None if gate is None or throttle.passes(RECEIVE, gate) else self._refused()
 
-    def cold_refusal(self, group: str, asked: PullSpec) -> Reply | None:
+    def cold_refusal(self, group: str, spec: PullSpec) -> Reply | None:
         """The refusal of a group that reads too much from the disk, for a pull of more; None: there is none.
 
         It is checked before the pull's filter, for which all messages would have to be read.
@@ -123,7 +123,7 @@ class PullAnswers:
         gate = throttle.cold(group)
         if throttle.is_open(gate):
             return None
-        first = self._store.get(asked.topic, asked.queue_id, asked.offset, 1)
+        first = self._store.get(spec.topic, spec.queue_id, spec.offset, 1)
         if not (first.is_far_behind and first.count) or throttle.passes(RECEIVE, gate):
             return None
         return self._refused()
@@ -140,15 +140,15 @@ class PullAnswers:
             most_bytes if size is None else min(size, most_bytes),
         )
 
-    def held_seconds(self, asked_ms: int) -> float:
+    def held_seconds(self, requested_ms: int) -> float:
         """How long a pull is held that may be held for so many ms."""
         keys = self._long_poll_keys.current
-        return (asked_ms if keys.long_polling_enable else keys.short_polling_time_mills) / 1000
+        return (requested_ms if keys.long_polling_enable else keys.short_polling_time_mills) / 1000
 
-    def reply(self, asked: PullSpec, fetched: FetchResult) -> Reply:
+    def reply(self, spec: PullSpec, fetched: FetchResult) -> Reply:
         """Encode the result as an answer; nothing is counted."""
         code, remark = _ANSWERS[fetched.status]
-        if not asked.from_start and fetched.status in _EMPTY:
+        if not spec.from_start and fetched.status in _EMPTY:
             code = ResponseCode.PULL_OFFSET_MOVED
         return Reply(
             code=code,
@@ -163,7 +163,7 @@ class PullAnswers:
         )
 
     def count_delivered(
-        self, group: str, offset: int, asked: PullSpec, fetched: FetchResult, reply: Reply, account: str = ""
+        self, group: str, offset: int, spec: PullSpec, fetched: FetchResult, reply: Reply, account: str = ""
     ) -> None:
         """Count what a pull of a group gets; store an event if it was redirected from this requested offset."""
         throttle = self._throttle
@@ -171,9 +171,9 @@ class PullAnswers:
             throttle.cold(group).charge(fetched.scanned_bytes)
         if fetched.count:
             self._metrics.delivered(fetched.count, fetched.size)
-            self._deliveries.add((group, asked.topic), fetched.count, fetched.size)
-            gate = throttle.receive(asked.topic, group, account) if throttle.receives else None
+            self._deliveries.add((group, spec.topic), fetched.count, fetched.size)
+            gate = throttle.receive(spec.topic, group, account) if throttle.receives else None
             if gate is not None:
                 throttle.received(gate, fetched.chunks)
         if reply.code == ResponseCode.PULL_OFFSET_MOVED:
-            self._offset_moved.store_event(group, asked.topic, asked.queue_id, asked=offset, new=fetched.next_offset)
+            self._offset_moved.store_event(group, spec.topic, spec.queue_id, requested=offset, new=fetched.next_offset)

@@ -38,28 +38,28 @@ def _pull(services: PullServices, request: PullRequest) -> Reply | None:
     fields = request.fields
     wanted = filter_of_pull(services, fields, request.peer.remote_text)
     offset = fields.queue_offset
-    asked = PullSpec(
+    spec = PullSpec(
         fields.topic, fields.queue_id, offset, offset == 0, fields.max_msg_nums, fields.max_msg_bytes, wanted
     )
     answers = services.pull_answers
     group, account = fields.consumer_group, request.account
-    refusal = answers.refusal(group, fields.topic, account) or answers.cold_refusal(group, asked)
+    refusal = answers.refusal(group, fields.topic, account) or answers.cold_refusal(group, spec)
     if refusal is not None:
         return refusal
-    fetched = answers.fetch(asked)
+    fetched = answers.fetch(spec)
     if fields.sys_flag & PullSysFlag.COMMIT_OFFSET:
         commit_offset(services.offsets, group, fields.topic, fields.queue_id, fields.commit_offset)
-    reply = answers.reply(asked, fetched)
-    answers.count_delivered(group, offset, asked, fetched, reply, account)
+    reply = answers.reply(spec, fetched)
+    answers.count_delivered(group, offset, spec, fetched, reply, account)
     if reply.code != ResponseCode.PULL_NOT_FOUND or not fields.sys_flag & PullSysFlag.SUSPEND:
         return reply
-    _hold(services, request, asked)
+    _hold(services, request, spec)
     return None
 
 
-def _hold(services: PullServices, request: PullRequest, asked: PullSpec) -> None:
+def _hold(services: PullServices, request: PullRequest, spec: PullSpec) -> None:
     """Hold the request until a message for it arrives or its time is up."""
     fields = request.fields
     seconds = services.pull_answers.held_seconds(fields.suspend_timeout_millis)
     pull = HeldPull(request.held(), group=fields.consumer_group, offset=fields.queue_offset, account=request.account)
-    services.long_poll.hold(pull, asked, seconds)
+    services.long_poll.hold(pull, spec, seconds)

@@ -179,16 +179,16 @@ class KernelPulls:
         )
 
     def _hold(
-        self, peer: Peer, account: _Account, offset: int, asked_ms: int, code: int, opaque: int, serialize_type: int
+        self, peer: Peer, account: _Account, offset: int, requested_ms: int, code: int, opaque: int, serialize_type: int
     ) -> None:
         """Hold a pull at the end of its queue until a message arrives or its time is up."""
         group, topic, queue_id, most, most_bytes, wanted = account
-        asked = PullSpec(topic, queue_id, offset, offset == 0, most, most_bytes, wanted)
+        spec = PullSpec(topic, queue_id, offset, offset == 0, most, most_bytes, wanted)
         request = held_request(peer, code, opaque, serialize_type)
         services = self._services
         pull = HeldPull(request, group=group, offset=offset)
         try:
-            services.long_poll.hold(pull, asked, services.pull_answers.held_seconds(asked_ms))
+            services.long_poll.hold(pull, spec, services.pull_answers.held_seconds(requested_ms))
         except LimitExceeded as error:
             peer.limited(error)
             peer.reply(request, Reply(code=response_code(error), remark=str(error), ext={}))
@@ -208,8 +208,8 @@ _Texts: TypeAlias = tuple[tuple[_Parts, ...], ...]
 def answer_texts(answers: PullAnswers) -> _Texts:
     """The answers to pulls that found messages, to pulls without a match, and to offset updates."""
     statuses = (FetchStatus.FOUND, FetchStatus.NO_MATCHED_MESSAGE)
-    asked = PullSpec("", 0, 0, True, 0, None, EVERYTHING)  # noqa: FBT003 - positions are faster, where pulls are served
-    replies = [answers.reply(asked, FetchResult(status, _NEXT, _MIN, _MAX)) for status in statuses]
+    spec = PullSpec("", 0, 0, True, 0, None, EVERYTHING)  # noqa: FBT003 - positions are faster, where pulls are served
+    replies = [answers.reply(spec, FetchResult(status, _NEXT, _MIN, _MAX)) for status in statuses]
     return (
         *((_json_parts(reply), _binary_parts(reply)) for reply in replies),
         tuple(encode_header_around_opaque(Reply(ext={}).header(0), each) for each in _TYPES),

@@ -53,20 +53,20 @@ Queue = tuple[str, int]
 class HeldPullAnswers(Protocol):
     """Makes the answers to held pulls: see `answers.PullAnswers`."""
 
-    def fetch(self, asked: PullSpec) -> FetchResult:
+    def fetch(self, spec: PullSpec) -> FetchResult:
         """Read what the store has for a pull now."""
 
     def on_store_error(self, error: Exception) -> bool:
-        """Record that a file of the store is gone; false: the error means something else."""
+        """Record that a file of the store is missing; false: the error means something else."""
 
-    def reply(self, asked: PullSpec, fetched: FetchResult) -> Reply:
+    def reply(self, spec: PullSpec, fetched: FetchResult) -> Reply:
         """Encode the result as an answer; nothing is counted."""
 
     def refusal(self, group: str, topic: str, account: str = "") -> Reply | None:
         """The refusal of a group or an account that is over its quota; None: it is not."""
 
     def count_delivered(
-        self, group: str, offset: int, asked: PullSpec, fetched: FetchResult, reply: Reply, account: str = ""
+        self, group: str, offset: int, spec: PullSpec, fetched: FetchResult, reply: Reply, account: str = ""
     ) -> None:
         """Count what a pull of a group gets; store an event if it was redirected from this requested offset."""
 
@@ -74,10 +74,10 @@ class HeldPullAnswers(Protocol):
 class _Waiters:
     """Held pulls with equal requests."""
 
-    __slots__ = ("asked", "pulls")
+    __slots__ = ("pulls", "spec")
 
-    def __init__(self, asked: PullSpec) -> None:
-        self.asked = asked
+    def __init__(self, spec: PullSpec) -> None:
+        self.spec = spec
         self.pulls: dict[HeldPull, None] = {}
 
 
@@ -122,14 +122,14 @@ class LongPoll:
         """How many pulls wait."""
         return self._held
 
-    def hold(self, pull: HeldPull, asked: PullSpec, seconds: float) -> None:
+    def hold(self, pull: HeldPull, spec: PullSpec, seconds: float) -> None:
         """Keep `pull` until a message arrives for it or `seconds` (LONGEST_HOLD_SECONDS at most) have passed.
 
         Raises:
             LimitExceeded: the connection, or the broker, holds as many as it may.
         """
-        self._check_room(pull.peer, asked)
-        self._join(pull, asked)
+        self._check_room(pull.peer, spec)
+        self._join(pull, spec)
         of_peer = self._by_peer.get(pull.peer)
         if of_peer is None:
             self._by_peer[pull.peer] = {pull}
@@ -144,25 +144,25 @@ class LongPoll:
             self._deadlines = [entry for entry in self._deadlines if entry[2].waiters is not None]
             heapify(self._deadlines)
 
-    def _check_room(self, peer: Peer, asked: PullSpec) -> None:
+    def _check_room(self, peer: Peer, spec: PullSpec) -> None:
         keys = self._limits.keys.current
         # Raised where they are created: a variable of this frame would keep the filter alive until the garbage
         # collection.
         if len(self._by_peer.get(peer, ())) >= keys.max_requests_per_connection:
             raise LimitExceeded("maxRequestsPerConnection", keys.max_requests_per_connection)
-        taken = (self._held + 1) * BYTES_EACH + self._filters.size_with(asked.message_filter)
+        taken = (self._held + 1) * BYTES_EACH + self._filters.size_with(spec.message_filter)
         if taken > keys.max_in_flight_bytes:
             raise LimitExceeded("maxInFlightBytes", keys.max_in_flight_bytes)
 
-    def _join(self, pull: HeldPull, asked: PullSpec) -> None:
-        queue = asked.topic, asked.queue_id
-        by_asked = self._waiting.get(queue)
-        if by_asked is None:
-            by_asked = self._waiting[queue] = {}
-        waiters = by_asked.get(asked)
+    def _join(self, pull: HeldPull, spec: PullSpec) -> None:
+        queue = spec.topic, spec.queue_id
+        by_spec = self._waiting.get(queue)
+        if by_spec is None:
+            by_spec = self._waiting[queue] = {}
+        waiters = by_spec.get(spec)
         if waiters is None:
-            waiters = by_asked[asked] = _Waiters(asked)
-            self._filters.take(asked.message_filter)
+            waiters = by_spec[spec] = _Waiters(spec)
+            self._filters.take(spec.message_filter)
         waiters.pulls[pull] = None
         pull.waiters = waiters
 
@@ -190,9 +190,9 @@ class LongPoll:
             pulls = self._late.pop(waiters)
             if len(pulls) > _MOST_DUE:
                 self._late[waiters] = pulls[_MOST_DUE:]
-            there = [pull for pull in pulls[:_MOST_DUE] if pull.waiters is waiters]  # closed, or moved on
-            if there:
-                self._try(waiters, there, final=False)
+            same = [pull for pull in pulls[:_MOST_DUE] if pull.waiters is waiters]  # closed, or moved on
+            if same:
+                self._try(waiters, same, final=False)
             if trio.current_time() > until:
                 break
         self._flush()
@@ -201,15 +201,13 @@ class LongPoll:
 
     def _try(self, waiters: _Waiters, pulls: list[HeldPull], *, final: bool) -> None:
         """Answer these pulls, which have equal requests, or let them wait on (never when final)."""
-        asked = waiters.asked
+        spec = waiters.spec
         try:
-            fetched = self._answers.fetch(asked)
-            reply = self._answers.reply(asked, fetched)
+            fetched = self._answers.fetch(spec)
+            reply = self._answers.reply(spec, fetched)
         except Exception as error:  # answered to the pull: the sender of the message did not cause it
             if not self._answers.on_store_error(error):
-                log.exception(
-                    "held pulls of %(topic)s, queue %(queue)d", {"topic": asked.topic, "queue": asked.queue_id}
-                )
+                log.exception("held pulls of %(topic)s, queue %(queue)d", {"topic": spec.topic, "queue": spec.queue_id})
             for pull in pulls:
                 self._answer(pull, Reply(code=response_code(error), remark=str(error)))
             return
@@ -221,11 +219,11 @@ class LongPoll:
             if (not final and self._does_not_read(pull.peer)) or pull.waiters is None:
                 continue
             try:
-                refusal = self._answers.refusal(pull.group, asked.topic, pull.account) if fetched.count else None
+                refusal = self._answers.refusal(pull.group, spec.topic, pull.account) if fetched.count else None
                 if refusal is not None:
                     self._answer(pull, refusal)
                     continue
-                self._answers.count_delivered(pull.group, pull.offset, asked, fetched, reply, pull.account)
+                self._answers.count_delivered(pull.group, pull.offset, spec, fetched, reply, pull.account)
                 self._answer(pull, reply)
             except Exception as error:  # answered to this pull only: other pulls did not cause it
                 log.exception("held pull from %(peer)s", {"peer": pull.peer.remote_text})
@@ -251,19 +249,19 @@ class LongPoll:
 
     def _move_on(self, waiters: _Waiters, offset: int) -> None:
         """Skip messages that did not pass the filter."""
-        asked = waiters.asked
-        if offset <= asked.offset:
+        spec = waiters.spec
+        if offset <= spec.offset:
             return
-        by_asked = self._waiting[asked.topic, asked.queue_id]
-        del by_asked[asked]
-        waiters.asked = replace(asked, offset=offset)
-        there = by_asked.setdefault(waiters.asked, waiters)
-        if there is not waiters:
+        by_spec = self._waiting[spec.topic, spec.queue_id]
+        del by_spec[spec]
+        waiters.spec = replace(spec, offset=offset)
+        same = by_spec.setdefault(waiters.spec, waiters)
+        if same is not waiters:
             for pull in waiters.pulls:
-                pull.waiters = there
-            there.pulls.update(waiters.pulls)
+                pull.waiters = same
+            same.pulls.update(waiters.pulls)
             waiters.pulls.clear()
-            self._filters.drop(asked.message_filter)
+            self._filters.drop(spec.message_filter)
 
     def _forget(self, pull: HeldPull) -> None:
         waiters = pull.waiters
@@ -272,12 +270,12 @@ class LongPoll:
         pull.waiters = None
         del waiters.pulls[pull]
         if not waiters.pulls:
-            asked = waiters.asked
-            queue = asked.topic, asked.queue_id
-            by_asked = self._waiting[queue]
-            del by_asked[asked]
-            self._filters.drop(asked.message_filter)
-            if not by_asked:
+            spec = waiters.spec
+            queue = spec.topic, spec.queue_id
+            by_spec = self._waiting[queue]
+            del by_spec[spec]
+            self._filters.drop(spec.message_filter)
+            if not by_spec:
                 del self._waiting[queue]
         of_peer = self._by_peer[pull.peer]
         of_peer.remove(pull)
@@ -297,9 +295,9 @@ class LongPoll:
         reply = Reply(code=response_code(error), remark=str(error))
         pulls = [
             pull
-            for queue, by_asked in self._waiting.items()
+            for queue, by_spec in self._waiting.items()
             if queue[0] == topic
-            for waiters in by_asked.values()
+            for waiters in by_spec.values()
             for pull in waiters.pulls
         ]
         for start in range(0, len(pulls), _MOST_DUE):
@@ -315,7 +313,7 @@ class LongPoll:
             self._forget(pull)
 
     async def run(self) -> None:
-        """Answer pulls whose time is up, for ever."""
+        """Answer pulls whose time is up, without end."""
         while True:
             while self._deadlines and (late := trio.current_time() - self._deadlines[0][0]) >= 0:
                 await self._budget.call(self._end_some, overdue=late * 1000 > OVERDUE_MS)

@@ -29,7 +29,7 @@ class OffsetMovedEvents:
         self._store_host = store_host
         self._clock = clock
 
-    def store_event(self, group: str, topic: str, queue_id: int, *, asked: int, new: int) -> None:
+    def store_event(self, group: str, topic: str, queue_id: int, *, requested: int, new: int) -> None:
         """Store an event: a group requested an offset and was redirected. Dropped if the store is not writable.
 
         Properties are in Apache's order.
@@ -37,7 +37,7 @@ class OffsetMovedEvents:
         event = OffsetMovedEvent(
             consumer_group=group,
             message_queue=MessageQueue(topic=topic, broker_name=self._broker_name, queue_id=queue_id),
-            offset_request=asked,
+            offset_request=requested,
             offset_new=new,
         )
         properties = {property_names.KEYS: group, property_names.DELAY: "0", property_names.TAGS: group}

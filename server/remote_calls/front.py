@@ -51,7 +51,7 @@ def remote_grpc_server(
     guards: Iterable[RequestGuard] = (),
     checks: AnswerChecks = AnswerChecks(),  # noqa: B008 - it is frozen
     identify: Callable[[CallSignature], None] | None = None,
-    may_hear: MayCheck = allow_every_producer,
+    may_receive: MayCheck = allow_every_producer,
     answered: Callable[[int, float], None] | None = None,
     took: Callable[[float, int], None] | None = None,
 ) -> GrpcServer:
@@ -70,7 +70,7 @@ def remote_grpc_server(
         guards: Admit or refuse each request while they are active.
         checks: Look at requests and answers on their way.
         identify: As for `GrpcServer`.
-        may_hear: Says whether a producer may receive the messages of a topic.
+        may_receive: Says whether a producer may receive the messages of a topic.
         answered: As for `CallAnswers`.
         took: As for `ForwardedCalls`.
     """
@@ -78,7 +78,7 @@ def remote_grpc_server(
     topics = RemoteTopics(cluster, lines)
     groups = RemoteGroups(topics, lines, upstream_keys)
     pulls = PopEmulation(topics, groups, lines, clock)
-    members = RemoteMembers(topics, lines, pulls, may_hear)
+    members = RemoteMembers(topics, lines, pulls, may_receive)
     answers = CallAnswers(lines, answered)
     brokers = BrokerRequests(
         topics=topics, lines=lines, clock=clock, pulls=pulls, in_flight=in_flight, answers=answers, checks=checks

@@ -44,7 +44,8 @@ class RemoteMembers:
         topics: The topics and brokers of the cluster.
         lines: Makes connections.
         pulls: Carry out POP for brokers that have none: they tell members of new offsets (220).
-        may_hear: Says whether a producer may receive the messages of a topic: brokers know this server's account only.
+        may_receive: Says whether a producer may receive the messages of a topic: brokers know this server's account
+            only.
     """
 
     def __init__(
@@ -52,10 +53,10 @@ class RemoteMembers:
         topics: RemoteTopics,
         lines: ConnectionPool,
         pulls: PopEmulation,
-        may_hear: MayCheck = allow_every_producer,
+        may_receive: MayCheck = allow_every_producer,
     ) -> None:
         self._pulls = pulls
-        self._may_hear = may_hear
+        self._may_receive = may_receive
         self._topics = topics
         self._lines = lines
         self._of_clients: dict[GrpcClient, dict[Address, BrokerConnection]] = {}
@@ -84,10 +85,10 @@ class RemoteMembers:
 
         A broker asks one of those after the other that name a topic, and gives a transaction up in the end.
         """
-        if self._may_hear is allow_every_producer:
+        if self._may_receive is allow_every_producer:
             return body
         data = decode_body(HeartbeatData, body)
-        heard = tuple([each for each in data.producer_data_set if self._may_hear(client, each.group_name)])
+        heard = tuple([each for each in data.producer_data_set if self._may_receive(client, each.group_name)])
         if len(heard) == len(data.producer_data_set):
             return body
         return encode_body(replace(data, producer_data_set=heard))
@@ -137,7 +138,7 @@ class RemoteMembers:
     def _asked(self, client: GrpcClient, broker: str, line: BrokerConnection, header: Header, body: bytes) -> None:
         """Take a broker's request to a client."""
         ext = {**(header.ext or {}), _BROKER: broker}
-        if header.code == RequestCode.CHECK_TRANSACTION_STATE and not may_check(self._may_hear, client, body):
+        if header.code == RequestCode.CHECK_TRANSACTION_STATE and not may_check(self._may_receive, client, body):
             return
         if header.code == RequestCode.RESET_CONSUMER_CLIENT_OFFSET:
             self._reset(client, broker, header, body)

@@ -1,4 +1,4 @@
-"""Asking a producer what became of its half message (39): any living one of the group, in turn.
+"""Sending back-checks (39) for a half message: to the producers of its group, one after the other.
 
 The body is the half message as it was, with its real topic and queue, under the offsets of its newest copy. As in
 Apache's, WAIT is false in it and the size of the record counts again.
@@ -25,16 +25,18 @@ from rocketwire.wire.message_id import offset_message_id
 
 
 class BackCheckSender:
-    """Sends the back-checks of one broker; `may_hear` says which producers may know messages of a topic."""
+    """Sends the back-checks of one broker; `may_receive` decides which producers may know messages of a topic."""
 
-    def __init__(self, clients: ClientGroups, *, store_host: bytes, may_hear: MayCheck = allow_every_producer) -> None:
+    def __init__(
+        self, clients: ClientGroups, *, store_host: bytes, may_receive: MayCheck = allow_every_producer
+    ) -> None:
         self._clients = clients
-        self._may_hear = may_hear
+        self._may_receive = may_receive
         self._store_host = store_host
         self._turn = 0
 
     def must_wait(self, group: str) -> bool:
-        """Whether producers of a group are here, and all of them have more to read than they do for now."""
+        """Whether a group has connected producers, and all of them have more to read than they do for now."""
         producers = self._clients.producers(group)
         return bool(producers) and all(peer.congested for peer, _ in producers)
 
@@ -51,13 +53,13 @@ class BackCheckSender:
         """
         group = properties.get(property_names.PRODUCER_GROUP, "")
         if not self._clients.producers(group):
-            report.unasked[group] += 1
+            report.without_producer[group] += 1
             return
         text = stored_text({**properties, property_names.WAIT: "false"})
         queue = read_half_properties(text).queue
         peer = None if queue is None else self._producer(group, queue[0])
         if peer is None or queue is None:
-            report.unasked[group] += 1
+            report.without_producer[group] += 1
             return
         physical_offset, queue_offset = copy
         key = properties.get(property_names.UNIQ_KEY)
@@ -89,11 +91,11 @@ class BackCheckSender:
         except WireError:
             report.too_long[group] += 1
         else:
-            report.asked += 1
+            report.sent += 1
 
     def _producer(self, group: str, topic: str) -> Peer | None:
         peers = [
-            peer for peer, _ in self._clients.producers(group) if not peer.congested and self._may_hear(peer, topic)
+            peer for peer, _ in self._clients.producers(group) if not peer.congested and self._may_receive(peer, topic)
         ]
         if not peers:
             return None

@@ -1,12 +1,12 @@
-"""The back-check: producers are asked about half messages that stay undecided, every transactionCheckInterval.
+"""The back-check: requests to producers for the outcome of undecided half messages, every transactionCheckInterval.
 
 A round goes through the undecided half messages in their order, as a 4.9.7 broker does. One that is old enough is put
-again behind the queue with its number of checks raised by one, and a living producer of its group is asked about the
-new copy; nobody waits for the answer, which comes as a 37 or not at all. So the queue's first part stays free of
-undecided messages, and none is lost when old files of the log are removed. One that was asked about
+again behind the queue with its number of checks raised by one, and a connected producer of its group gets a back-check
+for the new copy. The answer comes as a 37 or not at all; the round does not wait for it. So the queue's first part
+stays free of undecided messages, and none is lost when old files of the log are removed. One that was checked
 transactionCheckMax times, or that is older than files are kept, goes to TRANS_CHECK_MAX_TIME_TOPIC. The first that is
-younger than transactionTimeOut ends the round. Without a producer a check counts all the same, but not while there are
-some that all have too much to read: then the message is left for the next round.
+younger than transactionTimeOut ends the round. A check without a producer counts nevertheless, but not while all
+connected ones have too much to read: then the message waits for the next round.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rocketwire.server.transactions.back_check_sender import BackCheckSender
 from rocketwire.server.transactions.copies import HalfMessageCopies
 from rocketwire.server.transactions.half import HALF
 from rocketwire.server.transactions.keys import TransactionKeys
-from rocketwire.server.transactions.outcomes import TransactionOutcomes
+from rocketwire.server.transactions.outcomes import TransactionResolver
 from rocketwire.server.transactions.round_report import RoundReport
 from rocketwire.server.transactions.state import TransactionState
 from rocketwire.store.errors import StoreError
@@ -64,8 +64,8 @@ class BackChecker:
         store: StoreProtocol,
         state: TransactionState,
         copies: HalfMessageCopies,
-        ending: TransactionOutcomes,
-        asking: BackCheckSender,
+        ending: TransactionResolver,
+        sender: BackCheckSender,
         *,
         keys: LiveGroup[TransactionKeys],
         retention_keys: LiveGroup[RetentionKeys],
@@ -79,7 +79,7 @@ class BackChecker:
         self._state = state
         self._copies = copies
         self._ending = ending
-        self._asking = asking
+        self._sender = sender
         self._keys = keys
         self._retention_keys = retention_keys
         self._topics = topics
@@ -89,7 +89,7 @@ class BackChecker:
         self._budget = budget
 
     async def run(self) -> None:
-        """Check for ever, and note how far the queues are done with."""
+        """Check without end, and note how far the queues are done with."""
         last = self._time.elapsed()
         await _logged(self._read_copies)
         while True:
@@ -108,8 +108,8 @@ class BackChecker:
         """One round.
 
         Raises:
-            ServiceUnavailable: the store takes nothing; the next round goes on.
-            SystemBusy: an append just took too long; the next round goes on.
+            ServiceUnavailable: the store takes nothing; the next round continues.
+            SystemBusy: an append just took too long; the next round continues.
             StoreError: a topic could not be written down.
             OSError: the store cannot be read.
         """
@@ -123,7 +123,7 @@ class BackChecker:
             self._wake()
 
     def _round(self, report: RoundReport) -> Generator[None, None, None]:
-        """Look at one half message in each step, and note the progress now and then."""
+        """Check one half message in each step, and note the progress now and then."""
         began, end = self._clock(), self._state.end  # behind it are this round's copies, whatever the clock does
         offset = self._state.next_undecided(self._state.first)
         count = 0
@@ -150,7 +150,7 @@ class BackChecker:
     def _look_at(self, offset: int, began: int, report: RoundReport) -> _Next:
         half = self._half(offset)
         if half is None:
-            report.gone += 1
+            report.missing += 1
             self._state.note_done(offset)
             return _Next.GO_ON
         properties = half.decoded_properties()
@@ -171,13 +171,13 @@ class BackChecker:
             return _Next.GO_ON
         if immunity is None and 0 <= age < keys.transaction_time_out:
             return _Next.END
-        if self._asking.must_wait(properties.get(property_names.PRODUCER_GROUP, "")):
+        if self._sender.must_wait(properties.get(property_names.PRODUCER_GROUP, "")):
             return _Next.GO_ON
         times = 1 if checks is None else checks + 1
         checked = {**properties, property_names.TRANSACTION_CHECK_TIMES: str(times)}
         copy = self._put_again(offset, half, properties, checked, report)
         if copy is not None:
-            self._asking.send(half, copy, checked, report)
+            self._sender.send(half, copy, checked, report)
         return _Next.GO_ON
 
     def _half(self, offset: int) -> StoredMessage | None:
@@ -220,14 +220,14 @@ class BackChecker:
         self._topics.create_retry(names.TRANS_CHECK_MAX_TIME_TOPIC, 1)
         draft = half.draft(names.TRANS_CHECK_MAX_TIME_TOPIC, 0, properties)
         self._ending.store_outcome(offset, half, draft)
-        report.given_up += 1
+        report.moved += 1
 
 
 async def _logged(do: Callable[[], Awaitable[None]]) -> None:
     try:
         await do()
     except _FAULTS as error:
-        log.error("transaction check: %(reason)s", {"reason": error})  # noqa: TRY400 - the text says it all
+        log.error("transaction check: %(reason)s", {"reason": error})  # noqa: TRY400 - the text suffices
 
 
 def _number(text: str | None, most: int) -> int | None:
@@ -239,12 +239,12 @@ def _number(text: str | None, most: int) -> int | None:
 
 
 def _immunity(properties: Mapping[str, str]) -> int | None:
-    """For how many ms after its birth a half message is not to be checked, None when it does not say."""
+    """For how many ms after its birth a half message is not to be checked; None if it has no such time."""
     seconds = _number(properties.get(property_names.CHECK_IMMUNITY_TIME_IN_SECONDS), INT64_MAX)
     return None if seconds is None or seconds < 0 else seconds * 1000
 
 
 def _immune(properties: Mapping[str, str], offset: int) -> dict[str, str]:
-    """Properties of a copy that is put again unchecked: it says where the first one was."""
+    """Properties of a copy that is put again unchecked: they name the offset of the first one."""
     name = property_names.TRANSACTION_PREPARED_QUEUE_OFFSET
     return {**properties, name: properties.get(name, str(offset))}

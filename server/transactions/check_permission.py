@@ -10,7 +10,7 @@ from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.wire.errors import RecordInvalid
 
 MayCheck: TypeAlias = Callable[[Peer, str], bool]
-"""Says whether a producer may receive the messages of a topic."""
+"""Decides whether a producer may receive the messages of a topic."""
 
 
 def allow_every_producer(_peer: Peer, _topic: str) -> bool:
@@ -18,11 +18,11 @@ def allow_every_producer(_peer: Peer, _topic: str) -> bool:
     return True
 
 
-def may_check(may_hear: MayCheck, peer: Peer, record: memoryview | bytes) -> bool:
-    """Whether a producer may get a check; what cannot be read is for nobody."""
-    if may_hear is allow_every_producer:
+def may_check(may_receive: MayCheck, peer: Peer, record: memoryview | bytes) -> bool:
+    """Whether a producer may get a check; none may get one that cannot be read."""
+    if may_receive is allow_every_producer:
         return True
     try:
-        return may_hear(peer, stored_message(memoryview(record)).topic)
+        return may_receive(peer, stored_message(memoryview(record)).topic)
     except RecordInvalid:
         return False

@@ -1,8 +1,8 @@
-"""Newest copies: where an undecided half message lies that was put again behind its queue.
+"""Newest copies: the place of an undecided half message that was put again behind its queue.
 
 A producer may decide a half message after a back-check under the offsets it got when it sent it. All copies have
-the same UNIQ_KEY, born timestamp and topic, and another send of the same message has another born timestamp. Who may
-send to another topic may say the same key and timestamp, so the topic counts.
+the same UNIQ_KEY, born timestamp and topic, and another send of the same message has another born timestamp. A client
+that may send to another topic may use the same key and timestamp, so the topic counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.properties import property_value
 
 Identity = bytes
-"""Born timestamp, length of UNIQ_KEY, UNIQ_KEY, and the topic that the message is for if it says one."""
+"""Born timestamp, length of UNIQ_KEY, UNIQ_KEY, and the topic that the message is for if it names one."""
 
 _STEP: Final = 4  # half messages
 _MOST_STEPS: Final = 1024  # for which a decision may have to wait: some 10 ms
@@ -38,7 +38,7 @@ def identity(message: StoredMessage) -> Identity | None:
     key = property_value(message.properties, _UNIQ_KEY)
     if key is None:
         return None
-    waits = message.topic in _WAIT_IN  # else the topic is the real one, and the sender may say anything in REAL_TOPIC
+    waits = message.topic in _WAIT_IN  # else the topic is the real one, and the sender may put anything into REAL_TOPIC
     topic = property_value(message.properties, _REAL_TOPIC) if waits else message.topic.encode()
     return b"%d %d %b%b" % (message.born_timestamp, len(key), key, b"" if topic is None else b" " + topic)
 
@@ -49,25 +49,25 @@ def is_copy(message: StoredMessage) -> bool:
 
 
 class HalfMessageCopies:
-    """The half messages of one store that were put again, and where they lie undecided.
+    """The half messages of one store that were put again, and the places of the undecided ones.
 
-    Those that were there at the start are read bit by bit. An original and its copies are all undecided together only
-    if Apache's broker, which takes no note of what it puts again, was killed before it wrote its offsets down.
+    Those that exist at the start are read bit by bit. An original and its copies are all undecided together only if
+    Apache's broker, which takes no note of what it puts again, was killed before it wrote its offsets down.
 
     Attributes:
-        start: Queue offset behind the half messages that were there at the start.
+        start: Queue offset behind the half messages that existed at the start.
     """
 
     def __init__(self, state: TransactionState) -> None:
         self._state = state
         self.start = state.end
-        #: Arrays: the collector does not look at them, which would stop the event loop for 5 ms with each 50,000.
+        #: Arrays: the garbage collector skips them; it would stop the event loop for 5 ms with each 50,000.
         self._known: dict[Identity, array[int]] = {}
         self._reading = self._read()
         self._read_all = False
 
     def read(self) -> Iterator[None]:
-        """Read what was there at the start, if that is not done yet; the caller may pause after each step."""
+        """Read what existed at the start, if that is not done yet; the caller may pause after each step."""
         if not self._read_all:
             self._reading = self._read()  # from the beginning: an error of the disk ends one for good
         return self._reading
@@ -102,7 +102,7 @@ class HalfMessageCopies:
         """Queue offsets of all undecided ones of a half message that has copies, itself among them.
 
         Raises:
-            ServiceUnavailable: so many half messages were there at the start that they are not all read yet.
+            ServiceUnavailable: so many half messages existed at the start that they are not all read yet.
         """
         if not self._read_all:
             for _ in islice(self._reading, _MOST_STEPS):

@@ -2,7 +2,7 @@
 
 A half message is the producer's with its topic and queue among its properties; the others are made from it: the
 message that a commit delivers, the copy that is put behind the half queue when a back-check is sent, the one that
-nobody answers for any more, and the op message that goes with each of them.
+has used up its back-checks, and the op message that goes with each of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WAIT: Final = property_names.WAIT.encode()
 _TRUE: Final = b"true"
 _TEXTS_KEPT: Final = 1024
 _LONGEST_KEPT: Final = 1024  # bytes
-#: Bits that say how long a record's addresses are, are the store's to set.
+#: Bits for the lengths of a record's addresses are set by the store.
 _KEPT_FLAGS: Final = ~(HOST_BITS | SysFlag.TRANSACTION_MASK)
 
 
@@ -63,7 +63,7 @@ def half_draft(draft: Draft) -> Draft:
 
 
 class HalfMessageProperties(NamedTuple):
-    """What a half message's properties say: its producer's group, the queue that it is for, WAIT, the hash of TAGS."""
+    """A half message's properties: its producer's group, the queue that it is for, WAIT, the hash of TAGS."""
 
     group: bytes | None
     queue: tuple[str, int] | None
@@ -72,8 +72,8 @@ class HalfMessageProperties(NamedTuple):
 
 
 def read_half_properties(properties: bytes) -> HalfMessageProperties:
-    """Read a half message's properties, with or without those that each message has of its own."""
-    return _known(properties) if len(properties) <= _LONGEST_KEPT else _read(properties)
+    """Read a half message's properties, with or without those that differ between all messages."""
+    return _read_cached(properties) if len(properties) <= _LONGEST_KEPT else _read(properties)
 
 
 def _read(properties: bytes) -> HalfMessageProperties:
@@ -90,7 +90,7 @@ def _read(properties: bytes) -> HalfMessageProperties:
     )
 
 
-_known = lru_cache(maxsize=_TEXTS_KEPT)(_read)  # those of one producer mostly say the same
+_read_cached = lru_cache(maxsize=_TEXTS_KEPT)(_read)  # those of one producer are mostly the same
 
 
 def committed_draft(half: StoredMessage, queue: tuple[str, int], own: SplitProperties, tags: int) -> Draft:

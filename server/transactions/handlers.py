@@ -1,6 +1,6 @@
-"""Transactions: what a producer decided (37). The question that makes it decide, 39, is the broker's own.
+"""Transactions: the decision of a producer (37). The back-check (39), which makes it decide, is sent by the broker.
 
-Under SYNC_FLUSH the answer to a commit waits for the disk as that to a send does, if WAIT of the message asks for it.
+Under SYNC_FLUSH the answer to a commit waits for the disk as that to a send does, if WAIT of the message is set.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from rocketwire.server.core.append import Append, SuccessAnswer
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import RequestRoutes
-from rocketwire.server.transactions.outcomes import DECISIONS, TransactionOutcomes, decision_refusal
+from rocketwire.server.transactions.outcomes import DECISIONS, TransactionResolver, decision_refusal
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 _DONE: Final = SuccessAnswer(decision_refusal)
 
 
-family: Final = RequestRoutes[TransactionOutcomes]("transaction")
+family: Final = RequestRoutes[TransactionResolver]("transaction")
 
 
 @family.route(
@@ -30,7 +30,7 @@ family: Final = RequestRoutes[TransactionOutcomes]("transaction")
     appends=True,
     summary="commit or roll back a half message",
 )
-def _end(ending: TransactionOutcomes, request: Request[EndTransactionRequestHeader]) -> Reply | Append:
+def _end(ending: TransactionResolver, request: Request[EndTransactionRequestHeader]) -> Reply | Append:
     """Have the decision stored, unless there is none or it was made before."""
     fields = request.fields
     decision = ending.check_decision(fields)

@@ -1,8 +1,8 @@
-"""The outcome of a transaction: commit or rollback (37), and what a power cut left half done of one.
+"""The outcome of a transaction: commit or rollback (37), and the completion of one that a power cut interrupted.
 
-The real message and its op message are appended as one group, of which a killed process leaves all or nothing. A power
-cut may leave the first record without the second, and nothing behind it: so at a start the log's last record is looked
-at, and if it is the outcome of a half message that is undecided by the op queue, the op message is made good.
+The real message and its op message are appended as one group, of which a killed process leaves all or nothing. After a
+power cut the log may end with the first record, without the second. So a start reads the log's last record; if it is
+the outcome of a half message that is undecided by the op queue, the op message is appended.
 
 A transaction that is decided stays as it is: what comes later is answered like the first decision and changes nothing.
 """
@@ -43,11 +43,11 @@ DECISIONS: Final = frozenset({SysFlag.TRANSACTION_COMMIT, SysFlag.TRANSACTION_RO
 
 
 class TransactionDecision(NamedTuple):
-    """What becomes of a half message.
+    """The decision about a half message.
 
-    `offset` is the queue offset of what is decided, `others` are those of its copies that are undecided too. `first`
-    is what is appended before the notes, if anything is, and `wait` says whether an answer is to wait for the disk, as
-    WAIT of the message asks.
+    `offset` is the queue offset of the decided one, `others` are those of its copies that are undecided too. `first`
+    is what is appended before the notes, if anything is, and `wait` whether an answer waits for the disk, by WAIT of
+    the message.
     """
 
     offset: int
@@ -60,7 +60,7 @@ class TransactionDecision(NamedTuple):
 _new = tuple.__new__  # of a NamedTuple, without its checks
 
 
-class TransactionOutcomes:
+class TransactionResolver:
     """Gives half messages of one store their outcomes; `append` is what appends a group to it."""
 
     def __init__(
@@ -84,8 +84,8 @@ class TransactionOutcomes:
         """Check a producer's decision; None if it is "not known yet", or was made before.
 
         Raises:
-            HeaderFieldInvalid: the decision is none that there is.
-            TransactionNotFound: no half message is there.
+            HeaderFieldInvalid: there is no such decision.
+            TransactionNotFound: there is no such half message.
             TransactionWrong: it is of another group, or has another offset.
             ServiceUnavailable: it may have a copy, and these are not known yet.
             MessageIllegal: Apache's broker stored it, with so many zeros among its properties that after a crash they
@@ -197,7 +197,7 @@ class TransactionOutcomes:
                 try:
                     self.store_outcome(offset, half, None)
                 except (ServiceUnavailable, SystemBusy) as error:
-                    log.error("half message %(offset)d: %(reason)s", {"offset": offset, "reason": error})  # noqa: TRY400 - the text says it all
+                    log.error("half message %(offset)d: %(reason)s", {"offset": offset, "reason": error})  # noqa: TRY400 - the text suffices
                     self._state.note_done(offset)
                 return
 
@@ -231,7 +231,7 @@ def _is_commit_of(message: StoredMessage, half: StoredMessage) -> bool:
 
 
 def _is_outcome(message: StoredMessage) -> bool:
-    """Whether a message is what became of a half message."""
+    """Whether a message is the outcome of a half message."""
     if message.topic == names.TRANS_HALF_TOPIC:
         return is_copy(message)
     return (

@@ -1,4 +1,4 @@
-"""Resuming the check of a half message (323) that was left undecided and moved to TRANS_CHECK_MAX_TIME_TOPIC.
+"""Resuming the check of a half message (323) that stayed undecided and was moved to TRANS_CHECK_MAX_TIME_TOPIC.
 
 A copy with no checks behind it is put at the end of the half queue, and back-checks are sent for it again. Apache's
 broker puts there whatever message is named, and thus messages that belong to no transaction.

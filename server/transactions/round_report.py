@@ -17,23 +17,23 @@ _MOST_NAMED: Final = 5  # groups in the line
 
 
 class RoundReport:
-    """Counts what became of the half messages that one round came to.
+    """Counts the results of one round of back-checks.
 
     Attributes:
-        asked: How many back-checks were sent.
-        given_up: How many were moved to TRANS_CHECK_MAX_TIME_TOPIC.
-        gone: How many were not in the log any more.
+        sent: How many back-checks were sent.
+        moved: How many half messages were moved to TRANS_CHECK_MAX_TIME_TOPIC.
+        missing: How many were not in the log any more.
         failed: How many could not be checked, because of something unforeseen.
-        unasked: By producer group, how many have no producer for a back-check.
-        too_long: By producer group, how many fit in no question.
+        without_producer: By producer group, how many have no producer for a back-check.
+        too_long: By producer group, how many are too long for a back-check.
     """
 
     def __init__(self) -> None:
-        self.asked = 0
-        self.given_up = 0
-        self.gone = 0
+        self.sent = 0
+        self.moved = 0
+        self.missing = 0
         self.failed = 0
-        self.unasked: Counter[str] = Counter()
+        self.without_producer: Counter[str] = Counter()
         self.too_long: Counter[str] = Counter()
 
     def log_summary(self) -> None:
@@ -41,19 +41,22 @@ class RoundReport:
         parts = [
             f"{count} {what}"
             for count, what in (
-                (self.given_up, f"were given up and moved to {names.TRANS_CHECK_MAX_TIME_TOPIC}"),
-                (self.gone, "are gone from the log, undecided"),
+                (self.moved, f"were given up and moved to {names.TRANS_CHECK_MAX_TIME_TOPIC}"),
+                (self.missing, "are gone from the log, undecided"),
                 (self.failed, "cannot be checked"),
                 (self.too_long.total(), f"are too long to ask about, of producer group {_named(self.too_long)}"),
-                (self.unasked.total(), f"have no producer here to be asked, of producer group {_named(self.unasked)}"),
+                (
+                    self.without_producer.total(),
+                    f"have no producer here to be asked, of producer group {_named(self.without_producer)}",
+                ),
             )
             if count
         ]
         if not parts:
             return
-        if self.asked:
-            parts.append(f"{self.asked} were asked about")
-        harmless = not (self.given_up or self.gone or self.failed or self.too_long)
+        if self.sent:
+            parts.append(f"{self.sent} were asked about")
+        harmless = not (self.moved or self.missing or self.failed or self.too_long)
         log.log(
             logging.INFO if harmless else logging.WARNING,
             "transaction check: of the undecided half messages %(counts)s",

@@ -17,7 +17,7 @@ from rocketwire.server.transactions.back_checker import BackChecker
 from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer
 from rocketwire.server.transactions.copies import HalfMessageCopies
 from rocketwire.server.transactions.keys import TransactionKeys
-from rocketwire.server.transactions.outcomes import TransactionOutcomes
+from rocketwire.server.transactions.outcomes import TransactionResolver
 from rocketwire.server.transactions.resuming import BackCheckResumption
 from rocketwire.server.transactions.state import TransactionState
 from rocketwire.store.append.drafts import AppendResult, Draft
@@ -31,7 +31,7 @@ class Transactions:
     Attributes:
         state: Which half messages are undecided.
         ending: Decides them.
-        resuming: Begins back-checks again for those that were left undecided.
+        resuming: Begins back-checks again for those that stayed undecided.
 
     Raises:
         StoreNotWritable: the offsets were ahead of the store, and cannot be written again.
@@ -52,20 +52,20 @@ class Transactions:
         append: Callable[[Sequence[Draft]], tuple[list[AppendResult], Refusals]],
         due_time: DueTime,
         budget: BackgroundBudget,
-        may_hear: MayCheck = allow_every_producer,
+        may_receive: MayCheck = allow_every_producer,
     ) -> None:
         self.state = TransactionState(store, offsets)
         copies = HalfMessageCopies(self.state)
-        self.ending = TransactionOutcomes(store, self.state, copies, append=append, clock=clock, store_host=store_host)
+        self.ending = TransactionResolver(store, self.state, copies, append=append, clock=clock, store_host=store_host)
         self.ending.repair()
         self.resuming = BackCheckResumption(store, copies, append=append)
-        asking = BackCheckSender(clients, store_host=store_host, may_hear=may_hear)
+        sender = BackCheckSender(clients, store_host=store_host, may_receive=may_receive)
         self._checking = BackChecker(
             store,
             self.state,
             copies,
             self.ending,
-            asking,
+            sender,
             keys=keys,
             retention_keys=retention_keys,
             topics=topics,
@@ -80,5 +80,5 @@ class Transactions:
         await self._checking.run_round()
 
     async def run(self) -> None:
-        """Check for ever."""
+        """Check without end."""
         await self._checking.run()

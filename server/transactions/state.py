@@ -45,34 +45,34 @@ class TransactionState:
     def __init__(self, store: StoreProtocol, offsets: OffsetTable) -> None:
         self._store = store
         self._offsets = offsets
-        saved, told = self._saved()
+        saved, stored = self._saved()
         self.first = saved.half
         self._done = bytearray()
         #: For each op message from `_op_first` on, the last half message it is about; those before `_op_done` are over.
         self._op_first = saved.op
         self._ops = array("q")
         self._op_done = 0
-        self._told = told
+        self._stored = stored
         self._noted: tuple[int, _Progress] | None = None
         self._read_ops()
-        if saved != told:
+        if saved != stored:
             # The log lost its end. New half messages take the lost ones' offsets: they must not pass for decided.
-            self._tell(saved)
+            self._put(saved)
             offsets.persist()
 
     def _saved(self) -> tuple[_Progress, _Progress]:
         """The offsets as the queues allow them, and as the table has them."""
-        allowed, told = [], []
+        allowed, stored = [], []
         for topic, queue_id in (HALF, OP):
             low, high = self._store.min_offset(topic, queue_id), self._store.max_offset(topic, queue_id)
             offset = self._offsets.query(GROUP, topic, queue_id)
-            told.append(low if offset is None else offset)
-            allowed.append(min(max(told[-1], low), high))
-        return _Progress(*allowed), _Progress(*told)
+            stored.append(low if offset is None else offset)
+            allowed.append(min(max(stored[-1], low), high))
+        return _Progress(*allowed), _Progress(*stored)
 
     def _read_ops(self) -> None:
         for offset, message in messages_from(self._store, OP, self._op_first, _AT_ONCE):
-            while self._op_first + len(self._ops) < offset:  # those between are gone
+            while self._op_first + len(self._ops) < offset:  # those between are lost
                 self._ops.append(_NONE)
             numbers = [number for number in decided_offsets(message) if number < self.end]
             self._ops.append(max(numbers, default=_NONE))
@@ -92,11 +92,11 @@ class TransactionState:
         return self.end - self.first - self._done.count(1)
 
     def is_undecided(self, offset: int) -> bool:
-        """Whether the half message at a queue offset is there and has no outcome yet."""
+        """Whether the half message at a queue offset exists and has no outcome yet."""
         return not self.is_decided(offset) and offset < self.end
 
     def is_decided(self, offset: int) -> bool:
-        """Whether the half message at a queue offset, which is or was there, has its outcome."""
+        """Whether the half message at a queue offset, which exists or existed, has its outcome."""
         at = offset - self.first
         return at < 0 or (at < len(self._done) and bool(self._done[at]))
 
@@ -153,23 +153,23 @@ class TransactionState:
         """
         more = self._advance()
         if self._noted is not None and self._store.flushed_offset >= self._noted[0]:
-            self._tell(self._noted[1])
+            self._put(self._noted[1])
             self._noted = None
         reached = _Progress(self.first, self._op_first + self._op_done)
-        if self._noted is None and reached != self._told:
+        if self._noted is None and reached != self._stored:
             self._noted = self._store.max_physical_offset, reached
         return more
 
-    def _tell(self, progress: _Progress) -> None:
+    def _put(self, progress: _Progress) -> None:
         self._offsets.put(GROUP, *HALF, progress.half)
         self._offsets.put(GROUP, *OP, progress.op)
-        self._told = progress
+        self._stored = progress
 
 
 def messages_from(
     store: StoreProtocol, queue: tuple[str, int], offset: int, at_once: int
 ) -> Iterator[tuple[int, StoredMessage]]:
-    """The messages that a queue has now, from an offset on, with their offsets; gone or damaged ones are left out."""
+    """The messages that a queue has now, from an offset on, with their offsets; lost or damaged ones are skipped."""
     end = store.max_offset(*queue)
     while offset < end:
         fetched = store.get(*queue, offset, at_once)
@@ -183,7 +183,7 @@ def messages_from(
                     message = stored_message(chunk[at : at + size])
                     yield message.queue_offset, message
                 except RecordInvalid as error:
-                    log.error(  # noqa: TRY400 - the text says it all
+                    log.error(  # noqa: TRY400 - the text suffices
                         "%(topic)s, near offset %(offset)d: %(reason)s",
                         {"topic": queue[0], "offset": offset, "reason": error},
                     )

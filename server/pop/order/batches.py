@@ -49,7 +49,7 @@ def _consumed(former: OrderInfo, attempt_id: str | None, offsets: Sequence[int])
 
 
 def reconsume_counts(info: OrderInfo, topic: str, queue_id: int) -> list[OrderCount]:
-    """How often the messages of a batch were popped before, as answers say it."""
+    """How often the messages of a batch were popped before, in the form of answers."""
     counts: Mapping[int, int] = info.offset_consumed_count or {}
     kind = topic_kind(topic)
     found = [OrderCount(kind, queue_id, offset, times) for offset, times in counts.items()]
@@ -80,9 +80,9 @@ def invisible_until(info: OrderInfo, invisible_time: int = 0, *, consumed: int =
 
     Args:
         info: The batch.
-        invisible_time: For how long one without a time of its own is out, in ms.
-        consumed: The group's offset: nobody waits for messages before it. After a kill, or when an administrator moved
-            it, it may be ahead of the batch.
+        invisible_time: For how long messages are out whose time was not changed, in ms.
+        consumed: The group's offset: messages before it are not waited for. After a kill, or when an administrator
+            moved it, it may be ahead of the batch.
     """
     due = info.pop_time + (info.invisible_time or invisible_time)
     times = info.offset_next_visible_time or {}
@@ -90,7 +90,7 @@ def invisible_until(info: OrderInfo, invisible_time: int = 0, *, consumed: int =
 
 
 def is_held(info: OrderInfo, *, consumed: int = 0) -> bool:
-    """Whether a message is waited for, and not kept until a time of its own: its client is busy with it."""
+    """Whether a message is waited for, and not kept until a changed time: its client is busy with it."""
     times = info.offset_next_visible_time or {}
     return any(offset not in times for offset in _waited_for(info, consumed))
 

@@ -1,11 +1,11 @@
 """Pops in order of one broker: which queues give nothing, acknowledgements, and the group's offsets.
 
-While a message of a queue is out that nobody acknowledged, the queue gives its group nothing, except to the attempt
-that has it: its answer may have been lost. When their time is up, the queue gives all again from the first that was not
+While a message of a queue is out and not acknowledged, the queue gives its group nothing, except to the attempt that
+has it: its answer may have been lost. When their time is up, the queue gives all again from the first that was not
 acknowledged on; so far goes the group's offset.
 
 Unlike with Apache's broker, an acknowledgement of a batch that is not known, because a kill lost it, does not move the
-offset past messages that nobody acknowledged.
+offset past messages that were not acknowledged.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _LONGEST_SLEEP: Final = 60.0
 
 
 class OrderedQueues:
-    """Keeps which messages are out in order, as `server.pop.ordered.Ordered` says.
+    """Keeps which messages are out in order, for `server.pop.ordered.Ordered`.
 
     Attributes:
         freed: Called with each queue that gives messages again: the batch was acknowledged, or its time is up.
@@ -87,7 +87,7 @@ class OrderedQueues:
         resets.is_ordered = lambda topic, group: bool(table.of(topic, group))
         self._free = FreeTimes()
         #: The offset of each group whose messages are out, as it was seen last.
-        self._left_at: dict[PopQueue, int] = {}
+        self._expected_offsets: dict[PopQueue, int] = {}
         self._sleeping = trio.CancelScope()
         self._sleeps_until: float = -math.inf
         self._unclean = trio.Event()
@@ -98,7 +98,7 @@ class OrderedQueues:
                 self._free.put(queue, self._out_until(queue, info))
 
     def _move_offsets(self) -> None:
-        """Move offsets on to where a killed process had moved them since it saved them, as the batches say."""
+        """Move offsets to where a killed process had moved them since it saved them, by the batches."""
         for change in self._table.unsaved_changes:
             if change.info is not None and change.info.offset_list:
                 queue = PopQueue(change.topic, change.group, change.queue_id)
@@ -119,7 +119,7 @@ class OrderedQueues:
         return until > self._clock() or self._renewed(queue, info)
 
     def _renewed(self, queue: PopQueue, info: OrderInfo) -> bool:
-        """Whether a batch whose time is up is kept for longer, for its client is here."""
+        """Whether a batch whose time is up is kept for longer, because its client is connected."""
         invisible_time = self._renewals.renewal_ms(info.renewer, info.pop_time, self._clock(), info.invisible_time or 0)
         if invisible_time is None or not is_held(info, consumed=self._committed(queue)):
             return False
@@ -133,7 +133,7 @@ class OrderedQueues:
     def note_popped(self, taken: OrderedBatch) -> None:
         """Note a batch."""
         self._put(taken.queue, self._batch(taken))
-        self._left_at[taken.queue] = self._committed(taken.queue)
+        self._expected_offsets[taken.queue] = self._committed(taken.queue)
 
     def _batch(self, taken: OrderedBatch) -> OrderInfo:
         return make_batch(
@@ -166,12 +166,12 @@ class OrderedQueues:
             return
         if info.pop_time != pop_time:
             return
-        left = after_ack(info, offset)
-        if left is None:
+        changed = after_ack(info, offset)
+        if changed is None:
             key = "@".join(map(str, queue))
             raise MessageIllegal(f"offset is illegal, key:{key}, old:{committed}, commit:{offset}, next:-1")
-        self._put(queue, left)
-        self._commit(queue, next_offset(left, committed))
+        self._put(queue, changed)
+        self._commit(queue, next_offset(changed, committed))
         if not self.is_blocked(queue, None, invisible_time):
             self.freed(queue)
 
@@ -199,19 +199,19 @@ class OrderedQueues:
     def _forget(self, queue: PopQueue) -> None:
         self._table.remove(*queue)
         self._free.put(queue, None)
-        self._left_at.pop(queue, None)
+        self._expected_offsets.pop(queue, None)
 
     def _set_back(self, queue: PopQueue) -> bool:
         """Whether the group was set back by a commit (15) while messages are out; then it is noted as a reset.
 
         The kernel serves commits, without a notification: so the offset is compared when the queue is used next.
         """
-        left_at = self._left_at.get(queue)
-        if left_at is None:
+        expected = self._expected_offsets.get(queue)
+        if expected is None:
             return False
         offset = self._committed(queue)
-        if offset >= left_at:
-            self._left_at[queue] = offset
+        if offset >= expected:
+            self._expected_offsets[queue] = offset
             return False
         self._resets.note(queue, offset)
         return True
@@ -224,8 +224,8 @@ class OrderedQueues:
 
     def _commit(self, queue: PopQueue, offset: int) -> None:
         commit_offset(self._offsets, queue.group, queue.topic, queue.queue_id, offset)
-        if queue in self._left_at:
-            self._left_at[queue] = offset
+        if queue in self._expected_offsets:
+            self._expected_offsets[queue] = offset
 
     def _put(self, queue: PopQueue, info: OrderInfo) -> None:
         self._table.put(*queue, info)
@@ -237,7 +237,7 @@ class OrderedQueues:
     # --- tasks ---
 
     async def run(self, budget: BackgroundBudget) -> None:
-        """Tell of queues whose time is up, and clean at intervals, as background work; never returns."""
+        """Notify of queues whose time is up, and clean at intervals, as background work; never returns."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._clean_at_times, budget)
             while True:
@@ -256,7 +256,7 @@ class OrderedQueues:
             await self._due_time.sleep(min(_LONGEST_SLEEP, max(0.0, seconds)))
 
     def schedule_cleaning(self) -> None:
-        """Note that topics or groups may be gone."""
+        """Note that topics or groups may be deleted."""
         self._unclean.set()
 
     async def _clean_at_times(self, budget: BackgroundBudget) -> None:
@@ -269,7 +269,7 @@ class OrderedQueues:
             await trio.sleep(_REST * (trio.current_time() - began))
 
     def _cleaning(self) -> Generator[None, None, None]:
-        """Forget batches of topics, groups and queues that are gone, and those that nobody went on with for a day."""
+        """Forget batches of topics, groups and queues that do not exist, and those without a request for a day."""
         oldest = self._clock() - _KEPT_IDLE
         forgotten, last = 0, ""
         for number, (topic, group) in enumerate(self._table.consumptions(), 1):

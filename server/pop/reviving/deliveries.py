@@ -1,4 +1,4 @@
-"""Whether a delivery that a handle names goes on: its check point is in the store, and nothing ended it early.
+"""Whether a delivery that a handle names is open: its check point is in the store, and nothing ended it early.
 
 Each change of the invisible time writes a new check point, so a second one with the same handle, or one with a handle
 that a client made up, would make a second copy of the message. Nothing has to be kept for that: check points and
@@ -26,7 +26,7 @@ _KEPT: Final = 16_384
 _MOST_RECORDS: Final = 32
 """Records of one key that are read. A pop takes no more messages, so its client writes no more acknowledgements."""
 _CLOCK_BACK_MS: Final = 3_600_000
-"""A record may be so much older than its pop time says: the clock was set back between."""
+"""A record may be so much older than its pop time: the clock was set back between."""
 
 
 class UnorderedDeliveries:

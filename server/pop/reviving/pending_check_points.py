@@ -21,7 +21,7 @@ NONE: Final = -1
 class PendingCheckPoint(msgspec.Struct, order=True, kw_only=True, gc=False):
     """A check point that is not done; the order is that in which they are due.
 
-    The collector does not look at it: it would stop the event loop for 7 ms with each 10,000 that are read.
+    The garbage collector skips it: it would stop the event loop for 7 ms with each 10,000 that are read.
 
     Attributes:
         due: When it is to be decided, in ms since 1970: once its messages are visible again, or a while later.
@@ -29,7 +29,7 @@ class PendingCheckPoint(msgspec.Struct, order=True, kw_only=True, gc=False):
         point: The check point.
         place: A physical offset before which its messages stand in the log.
         unacked: The queue offsets of the messages that are not acknowledged, in their order.
-        done: Whether nothing is left to do for it.
+        done: Whether nothing remains to be done for it.
     """
 
     due: int

@@ -35,7 +35,7 @@ class _Copy(NamedTuple):
 
 
 class RedeliveredIndex:
-    """Knows the copies that were there at the start.
+    """Knows the copies that existed at the start.
 
     Args:
         store: The store.

@@ -48,7 +48,7 @@ class Redelivery:
 
     Args:
         state: What it reads and stores in.
-        runtime: The clock, and who is woken.
+        runtime: The clock, and what is woken.
         broker_name: The broker's name.
         pop_topics: Creates retry topics.
         records: Makes acknowledgements.
@@ -260,7 +260,7 @@ _UNIQ_KEY: Final = property_names.UNIQ_KEY.encode()
 def retry_draft(message: StoredMessage, point: CheckPoint, topic: str, host: bytes) -> Draft | None:
     """The draft of a message for a retry topic, as Apache 5.5.0 makes it.
 
-    None: its properties cannot be stored with the two that say when and by whom it was popped.
+    None: its properties cannot be stored with the two for the time and the client of the pop.
 
     Args:
         message: The message.

@@ -4,9 +4,9 @@ A reset moves the offset, and cancels what is out of the messages from there on:
 second time when their invisible time is up. In order, the queue gives messages again at once. Messages before the new
 offset that are out stay so: their client may fail, and they are redelivered then.
 
-Check points wait in the timer, where nobody can look for those of a group. So a reset is noted with the end of the
-commit log at that moment, and the reviver drops what check points before that place have of it. Handles of before say
-nothing any more: acknowledging them moves no offset, and changing their time has no effect.
+Check points wait in the timer, where those of a group cannot be found. So a reset is noted with the end of the commit
+log at that moment, and the reviver drops what check points before that place have of it. Handles of before are without
+effect: acknowledging them moves no offset, and changing their time does nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class OffsetResetter:
         offsets: The groups' offsets.
         store: The store.
         clock: Gives the time in ms since 1970.
-        timer_keys: Say for how long messages may be out.
+        timer_keys: For how long messages may be out.
         wake: Called when queues give messages that they did not give before.
 
     Attributes:

@@ -110,7 +110,7 @@ class Reviver:
         self._bell.wake()
 
     async def run(self) -> None:
-        """Revive for ever."""
+        """Revive without end."""
         while True:
             pause = _LONGEST_PAUSE
             async with self._coming_again.faults.log_and_pause():
@@ -172,10 +172,10 @@ class Reviver:
         if due is None:
             self._since = None
             return math.inf
-        left = due - self._clock()
-        if left > 0:
+        wait = due - self._clock()
+        if wait > 0:
             self._since = None
-        return min(max(left / 1000 + _AFTER_DUE, _AFTER_DUE), _LONGEST_PAUSE)
+        return min(max(wait / 1000 + _AFTER_DUE, _AFTER_DUE), _LONGEST_PAUSE)
 
     def _read(self, queue_id: int, points: PendingCheckPoints) -> Generator[None, None, None]:
         end = self._store.max_offset(self._topic, queue_id)

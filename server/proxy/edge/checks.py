@@ -29,11 +29,11 @@ class BackCheckReceivers:
     """The producers of one broker's clients.
 
     Args:
-        may_hear: Says whether a producer may receive the messages of a topic.
+        may_receive: Says whether a producer may receive the messages of a topic.
     """
 
-    def __init__(self, may_hear: MayCheck) -> None:
-        self._may_hear = may_hear
+    def __init__(self, may_receive: MayCheck) -> None:
+        self._may_receive = may_receive
         self._groups: WeakKeyDictionary[Session, frozenset[bytes]] = WeakKeyDictionary()
 
     def note(self, session: Session, header: Header, body: memoryview) -> None:
@@ -57,10 +57,10 @@ class BackCheckReceivers:
             message = stored_message(record)
         except RecordInvalid:
             return None
-        if self._may_hear(session, message.topic):
+        if self._may_receive(session, message.topic):
             return session
         group = _group_of(message.properties)
         if group is None:
             return None
         others = (each for each, groups in list(self._groups.items()) if group in groups and not each.closed)
-        return next((each for each in others if self._may_hear(each, message.topic)), None)
+        return next((each for each in others if self._may_receive(each, message.topic)), None)

@@ -68,7 +68,7 @@ def test_those_who_left_are_forgotten(renewals: Renewals, time: Time) -> None:
         renewals.client_arrived(str(number))
         renewals.client_left(str(number))
         time.now += 1
-    assert len(renewals._left) <= 16
+    assert len(renewals._grace_ends) <= 16
 
 
 def test_after_a_start_all_count_as_here(time: Time) -> None:

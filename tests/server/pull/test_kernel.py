@@ -123,7 +123,7 @@ class Side:
         waiting = []
         for deadline, _, held in self.broker.pulls.long_poll._deadlines:
             assert held.waiters is not None
-            asked = held.waiters.asked
+            asked = held.waiters.spec
             waiting.append(
                 (
                     deadline,

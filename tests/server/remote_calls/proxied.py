@@ -74,7 +74,7 @@ async def proxying(
     *name_servers: Address,
     clock: Clock,
     guards: tuple[RequestGuard, ...] = (),
-    may_hear: MayCheck = allow_every_producer,
+    may_receive: MayCheck = allow_every_producer,
     pop: bool = True,
     ordered_groups: str = "",
 ) -> AsyncIterator[Proxy]:
@@ -84,7 +84,7 @@ async def proxying(
         name_servers: Their addresses.
         clock: The time of handles.
         guards: Admit or refuse requests.
-        may_hear: Says whether a producer may receive the messages of a topic.
+        may_receive: Says whether a producer may receive the messages of a topic.
         pop: Whether the brokers have POP.
         ordered_groups: Those that are in order, whatever brokers say.
     """
@@ -99,7 +99,7 @@ async def proxying(
         in_flight=in_flight,
         works=LongTaskScheduler(run_inline),
         guards=guards,
-        may_hear=may_hear,
+        may_receive=may_receive,
         upstream_keys=LiveGroup(UpstreamKeys(ordered_groups=ordered_groups)),
     )
     sock: socket.socket = bind("127.0.0.1", 0, option="test")

@@ -26,7 +26,7 @@ async def test_a_check_of_a_transaction_goes_to_no_client_that_may_not_know_the_
     server: Server, broker: Client
 ) -> None:
     """A broker behind a proxy knows the proxy's account only."""
-    async with proxying(server.name_server_address, clock=server.clock, may_hear=owners_only) as proxy:
+    async with proxying(server.name_server_address, clock=server.clock, may_receive=owners_only) as proxy:
         with Sdk(proxy.address, "owner") as owner, Sdk(proxy.address, "other") as other:
             strangers = await other.telemetry(producer_settings("trans"))
             owners = await owner.telemetry(producer_settings("trans"))

@@ -55,7 +55,7 @@ async def test_nobody_is_asked_without_a_group_a_producer_or_a_queue(properties:
     service, peer = sender_and_peer(store_host=encode_host("127.0.0.1", 1))
     service.send(stored_message(memoryview(HALF)), (0, 0), properties, report)
     assert peer.pushed == []
-    assert (report.unasked.total(), report.asked) == (1, 0)
+    assert (report.without_producer.total(), report.sent) == (1, 0)
 
 
 async def test_a_question_without_a_key() -> None:
@@ -67,7 +67,7 @@ async def test_a_question_without_a_key() -> None:
         "offsetMsgId": "7F000001000000010000000000000007",
         "tranStateTableOffset": "3",
     }
-    assert (report.unasked.total(), report.asked) == (0, 1)
+    assert (report.without_producer.total(), report.sent) == (0, 1)
 
 
 async def test_a_question_that_fits_no_record_is_not_asked() -> None:
@@ -76,4 +76,4 @@ async def test_a_question_that_fits_no_record_is_not_asked() -> None:
     properties = {"PGROUP": "w_pg_tx", "REAL_TOPIC": "t" * 200, "REAL_QID": "1"}
     service.send(stored_message(memoryview(HALF)), (0, 0), properties, report)
     assert peer.pushed == []
-    assert (dict(report.too_long), report.asked) == ({"w_pg_tx": 1}, 0)
+    assert (dict(report.too_long), report.sent) == ({"w_pg_tx": 1}, 0)

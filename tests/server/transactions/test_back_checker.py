@@ -11,7 +11,7 @@ import trio
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.server.transactions.half import HALF, OP
-from rocketwire.server.transactions.outcomes import TransactionOutcomes
+from rocketwire.server.transactions.outcomes import TransactionResolver
 from rocketwire.store.errors import DiskFull
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.message import decode_record
@@ -357,13 +357,13 @@ async def test_a_clock_that_goes_back_in_a_round_uses_up_no_checks(
     peer = producer(setup)
     for number in range(3):
         setup.send(f"{number}")
-    real = TransactionOutcomes.store_outcome
+    real = TransactionResolver.store_outcome
 
     def settle_later(*arguments: Any) -> Any:
         setup.clock.now -= 3000
         return real(*arguments)
 
-    monkeypatch.setattr(TransactionOutcomes, "store_outcome", settle_later)
+    monkeypatch.setattr(TransactionResolver, "store_outcome", settle_later)
     await check(setup)
     assert len(peer.pushed) == 3
     assert checks(setup) == ["1", "1", "1"]

@@ -13,7 +13,7 @@ import pytest
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.transactions.half import OP
-from rocketwire.server.transactions.outcomes import TransactionOutcomes
+from rocketwire.server.transactions.outcomes import TransactionResolver
 from rocketwire.store.errors import RecordTooLarge, StoreClosed
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, ResponseCode, SysFlag
@@ -262,7 +262,7 @@ async def test_a_bug_in_one_end_does_not_take_the_requests_beside_it(
     def failing(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(TransactionOutcomes, "drafts", failing)
+    monkeypatch.setattr(TransactionResolver, "drafts", failing)
     sends = [broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x", opaque=opaque) for opaque in (1, 4)]
     ends = [broker.frame(END, end(halves[0]), opaque=2), broker.frame(END, end(halves[1]), opaque=3, flag=FLAG_ONEWAY)]
     await broker.write(sends[0] + ends[0] + ends[1] + sends[1])

@@ -18,8 +18,8 @@ def logged(report: RoundReport, caplog: pytest.LogCaptureFixture) -> list[tuple[
 
 def test_all_that_is_counted_stands_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     report = RoundReport()
-    report.asked, report.given_up, report.gone, report.failed = 1, 2, 3, 4
-    report.unasked["P"] = 5
+    report.sent, report.moved, report.missing, report.failed = 1, 2, 3, 4
+    report.without_producer["P"] = 5
     report.too_long["Q"] = 6
     line = (
         "transaction check: of the undecided half messages 2 were given up and moved to TRANS_CHECK_MAX_TIME_TOPIC; "
