@@ -90,7 +90,7 @@ async def test_a_client_that_only_reads_on_is_served(door: Door, data: bytes, mo
     client.shutdown(socket.SHUT_WR)
     await settle()
     assert len(door.begun) == 1
-    monkeypatch.setattr(arrivals_module, "_LEFT_MOST", 0)  # but not any number of them
+    monkeypatch.setattr(arrivals_module, "_HALF_CLOSED_MOST", 0)  # but not any number of them
     client = door.connect(data)
     client.shutdown(socket.SHUT_WR)
     await settle()
