@@ -15,6 +15,8 @@ from typing import Final
 ACCESS_KEY: Final = "AccessKey"
 SIGNATURE: Final = "Signature"
 SECURITY_TOKEN: Final = "SecurityToken"  # noqa: S105 - a field of SessionCredentials
+ACCOUNT_FIELDS: Final = frozenset({ACCESS_KEY, SIGNATURE, SECURITY_TOKEN})
+"""The fields of a request that name the account which signed it, and prove it."""
 UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
 """A field that a 4.9.7 client signs and a 4.9.7 server leaves out; 5.x's clients differ by their version."""
 

@@ -14,12 +14,12 @@ from typing import Final, NamedTuple, TypeAlias
 
 import trio
 
+from rocketwire.remoting.credentials import unsigned
 from rocketwire.server.core.request import Reply
 from rocketwire.server.net.outbox import Outbox
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.times import RelayHistograms
 from rocketwire.server.upstream.connecting import Connect, UpstreamUnreachable, connect_plain
-from rocketwire.server.upstream.signing import unsigned
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError

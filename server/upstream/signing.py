@@ -4,55 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Container
-from typing import Final
 
-from msgspec.structs import replace
-
+from rocketwire.remoting.credentials import Credentials, Signer
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header
-from rocketwire.wire.signature import ACCESS_KEY, SECURITY_TOKEN, SIGNATURE, UNIQUE_KEY_QUERY, SecretKey, signed_content
 
 log = logging.getLogger(__name__)
-
-_OF_THE_SENDER: Final = frozenset({ACCESS_KEY, SIGNATURE, SECURITY_TOKEN})
-_VERSION_4_9_3: Final = 399
-
-
-class UpstreamSigner:
-    """An account.
-
-    Args:
-        access_key: Its name.
-        secret_key: What it signs with.
-    """
-
-    def __init__(self, access_key: str, secret_key: str) -> None:
-        self._access_key = access_key
-        self._secret = SecretKey(secret_key)
-
-    def signed(self, header: Header, body: Buffer) -> Header:
-        """The header of a request, signed by this account and by no other."""
-        ext = _fields_unsigned(header)
-        ext[ACCESS_KEY] = self._access_key
-        covered, version = ext, header.version
-        if UNIQUE_KEY_QUERY in ext:
-            # Brokers of 4.9.7 leave this field out when they check, newer ones only for clients up to 4.9.3.
-            covered = {name: value for name, value in ext.items() if name != UNIQUE_KEY_QUERY}
-            version = min(version, _VERSION_4_9_3)
-        ext[SIGNATURE] = self._secret.sign(signed_content(covered), body).decode()
-        return replace(header, ext=ext, version=version)
-
-
-def unsigned(header: Header) -> Header:
-    """The header of a request without its signature."""
-    return replace(header, ext=_fields_unsigned(header))
-
-
-def _fields_unsigned(header: Header) -> dict[str, str]:
-    return {name: value for name, value in (header.ext or {}).items() if name not in _OF_THE_SENDER}
 
 
 class UpstreamAccount:
@@ -100,7 +60,7 @@ def _named(keys: UpstreamKeys) -> tuple[str, str]:
     return keys.upstream_access_key, keys.upstream_secret_key
 
 
-def upstream_signer(keys: UpstreamKeys) -> UpstreamSigner | None:
+def upstream_signer(keys: UpstreamKeys) -> Signer | None:
     """The account that keys name; None: requests are passed on as they are.
 
     Raises:
@@ -114,4 +74,4 @@ def upstream_signer(keys: UpstreamKeys) -> UpstreamSigner | None:
         if secret_key:
             given, missing = missing, given
         raise ConfigError(f"{given} is there, and {missing} is missing")
-    return UpstreamSigner(access_key, secret_key)
+    return Signer(Credentials(access_key=access_key, secret_key=secret_key))

@@ -19,11 +19,9 @@ from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.json_bounds import MAX_JSON_ENTRIES
-from rocketwire.wire.signature import ACCESS_KEY, SECURITY_TOKEN, SIGNATURE
+from rocketwire.wire.signature import ACCOUNT_FIELDS
 
 MASK: Final = "***"
-ACCOUNT_FIELDS: Final = frozenset({ACCESS_KEY, SIGNATURE, SECURITY_TOKEN})
-"""Fields that a signature brings with it."""
 _WORDS: Final = "access_?key|secret|signature|security_?token|password|passwd|credential"
 _SECRET: Final = re.compile(f"({_WORDS})|^(username|subject)$", re.IGNORECASE)
 _MENTIONED: Final = re.compile(f"{_WORDS}|username|subject".encode(), re.IGNORECASE)

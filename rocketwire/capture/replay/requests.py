@@ -13,10 +13,9 @@ import msgspec
 
 from rocketwire.capture.contents.bodies import RECORDS, body_value, records_of
 from rocketwire.capture.contents.frames import RecordedFrame
-from rocketwire.capture.contents.secrets import ACCOUNT_FIELDS
 from rocketwire.capture.errors import CannotReplay
 from rocketwire.capture.file.events import CutParts, Event
-from rocketwire.remoting.credentials import Signer
+from rocketwire.remoting.credentials import Signer, unsigned
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import RequestCode
@@ -123,14 +122,12 @@ def prepared(frame: RecordedFrame, signer: Signer | None, places: OffsetTranslat
         signer: Signs it again; without one a masked signature is left out.
         places: Where messages lie now.
     """
-    ext = frame.header.ext or {}
-    if signer is not None or frame.sent.left & CutParts.ACCOUNT:
-        ext = {name: value for name, value in ext.items() if name not in ACCOUNT_FIELDS}
-    field = _PLACES.get(RequestCode(frame.header.code)) if frame.header.code in _PLACES else None
-    if field is not None and field in ext:
-        ext = {**ext, field: places.now(ext[field])}
+    header = unsigned(frame.header) if frame.sent.left & CutParts.ACCOUNT else frame.header
+    field = _PLACES.get(RequestCode(header.code)) if header.code in _PLACES else None
+    if field is not None and header.ext is not None and field in header.ext:
+        header = msgspec.structs.replace(header, ext={**header.ext, field: places.now(header.ext[field])})
     if signer is not None:
-        ext = signer.signed(ext, frame.body)
-    if ext == (frame.header.ext or {}):
+        header = signer.signed(header, frame.body)
+    if header == frame.header:
         return frame.sent.data
-    return encode_frame(msgspec.structs.replace(frame.header, ext=ext), frame.body, frame.serialize_type)
+    return encode_frame(header, frame.body, frame.serialize_type)

@@ -90,8 +90,6 @@ class ClientSession:
         self._opaque = self._opaque % INT32_MAX + 1
         code, fields, body = request
         ext = None if fields is None else encode_ext(fields, short=code in _SHORT)
-        if self._signer is not None:
-            ext = self._signer.signed(ext or {}, body)
         header = Header(
             code=code,
             opaque=self._opaque,
@@ -100,6 +98,8 @@ class ClientSession:
             version=VERSION_4_9_7,
             ext=ext,
         )
+        if self._signer is not None:
+            header = self._signer.signed(header, body)
         return self._opaque, encode_frame(header, body, self._serialize)
 
     def reply(

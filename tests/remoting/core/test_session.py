@@ -5,12 +5,14 @@ from hypothesis import strategies as st
 
 from rocketwire.remoting import Credentials
 from rocketwire.remoting.core.session import ClientRequest, ClientSession, RequestReceived, ResponseReceived
+from rocketwire.remoting.credentials import Signer
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import RequestCode, SerializeType
 from rocketwire.wire.frame import decode_frame
+from rocketwire.wire.header import Header
 from rocketwire.wire.headers.query import ViewMessageRequestHeader
 from rocketwire.wire.java import INT32_MAX
-from rocketwire.wire.signature import SecretKey
+from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, UNIQUE_KEY_QUERY, SecretKey, signed_content
 
 CODE = RequestCode.VIEW_MESSAGE_BY_ID
 
@@ -58,6 +60,18 @@ def test_one_way_requests_and_signatures() -> None:
     frame = decode_frame(session.request(request(1, b"body"), oneway=True)[1])
     assert frame.header.is_oneway
     assert SecretKey("12345678").verify(frame.header.ext or {}, b"body")
+
+
+def test_a_request_for_a_key_is_signed_so_that_all_brokers_agree() -> None:
+    """Those of 4.9.7 leave a field out when they check, those of 5.x for clients up to 4.9.3."""
+    header = Header(code=12, opaque=1, version=407, ext={"key": "K", "topic": "T", UNIQUE_KEY_QUERY: "true"})
+    signed = Signer(Credentials(access_key="a", secret_key="b")).signed(header, b"")
+    assert signed.version == 399
+    assert signed.ext is not None
+    without = {name: value for name, value in signed.ext.items() if name not in {UNIQUE_KEY_QUERY, SIGNATURE}}
+    assert without == {"key": "K", "topic": "T", ACCESS_KEY: "a"}
+    assert signed.ext[SIGNATURE].encode() == SecretKey("b").sign(signed_content(without))
+    assert signed.ext[UNIQUE_KEY_QUERY] == "true"
 
 
 def test_what_comes_before_an_error_is_given_with_it() -> None:

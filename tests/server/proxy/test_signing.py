@@ -11,11 +11,11 @@ from rocketwire.server.acl.access_rules import ACCESS_RULES
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.upstream.keys import UpstreamKeys
-from rocketwire.server.upstream.signing import UpstreamAccount, UpstreamSigner, upstream_signer
+from rocketwire.server.upstream.signing import UpstreamAccount, upstream_signer
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.header import Header, decode_header
-from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, UNIQUE_KEY_QUERY, SecretKey, signed_content
+from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, SecretKey, signed_content
 from tests.server.grpc.sdk import Sdk, code_of, message, send_request
 from tests.server.harness import BINARY, JSON, Client, send_ext, serving
 from tests.server.proxy.proxied import proxying
@@ -82,25 +82,14 @@ async def test_calls_of_5_x_clients_are_signed(tmp_path: Path) -> None:
                     assert await sent(proxy.broker(), "T", None) == (0, "")  # now there is the topic
                 with Sdk(proxy.standing.listened) as sdk:
                     assert code_of(await sdk.call("SendMessage", send_request(message(b"of 5.x")))) is status
-        signer = UpstreamSigner(OWN["upstream_access_key"], OWN["upstream_secret_key"])
+        signer = upstream_signer(UpstreamKeys(**OWN))
+        assert signer is not None
         stored = 0
         for queue in range(8):
             header = Header(code=30, opaque=1, ext={"topic": "T", "queueId": str(queue)})
             answer = await server.broker().request(30, signer.signed(header, b"").ext)
             stored += int((answer.header.ext or {}).get("offset", 0))
         assert stored == 2
-
-
-def test_a_request_for_a_key_is_signed_so_that_all_brokers_agree() -> None:
-    """Those of 4.9.7 leave a field out when they check, those of 5.x for clients up to 4.9.3."""
-    header = Header(code=12, opaque=1, version=407, ext={"key": "K", "topic": "T", UNIQUE_KEY_QUERY: "true"})
-    signed = UpstreamSigner("a", "b").signed(header, b"")
-    assert signed.version == 399
-    assert signed.ext is not None
-    without = {name: value for name, value in signed.ext.items() if name not in {UNIQUE_KEY_QUERY, SIGNATURE}}
-    assert without == {"key": "K", "topic": "T", ACCESS_KEY: "a"}
-    assert signed.ext[SIGNATURE].encode() == SecretKey("b").sign(signed_content(without))
-    assert signed.ext[UNIQUE_KEY_QUERY] == "true"
 
 
 def test_only_requests_whose_codes_are_decided_about_are_signed() -> None:
