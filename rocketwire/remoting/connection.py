@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Self, TypeAlias
 
 from rocketwire.remoting.core.session import ClientRequest, ClientSession, RequestReceived, Response
-from rocketwire.remoting.credentials import Credentials
+from rocketwire.remoting.credentials import Credentials, Signer
 from rocketwire.remoting.errors import NotReached, reason, refusal
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
@@ -71,7 +71,7 @@ class BlockingConnection:
         self._timeout = timeout
         self._during = during
         self._waiting = f"waiting for an answer of {self.what}"
-        self._session = ClientSession(credentials=credentials)
+        self._session = ClientSession(sign=None if credentials is None else Signer(credentials).signed)
         self._answers: dict[int, Response | None] = {}  # of all requests whose answer is wanted
         self._peer_requests: deque[RequestReceived] = deque(maxlen=_MOST_PEER_REQUESTS)
         with during(f"connecting to {self.what}"):
@@ -102,16 +102,16 @@ class BlockingConnection:
         Raises:
             Refused: its code is not in `fine`.
         """
-        return self._fine(self.send(code, fields, body), fine)
+        return self._fine(self.send(ClientRequest(code, fields, body)), fine)
 
     @property
     def own_host(self) -> str:
         """The local address of the connection."""
         return str(self._socket.getsockname()[0])
 
-    def send(self, code: RequestCode, fields: WireHeader | None = None, body: bytes = b"") -> int:
+    def send(self, request: ClientRequest) -> int:
         """Send a request and return its opaque, for `answer`."""
-        opaque, data = self._session.request(ClientRequest(code, fields, body))
+        opaque, data = self._session.request(request)
         self.send_frame(data, opaque)
         return opaque
 
@@ -146,7 +146,7 @@ class BlockingConnection:
         """
         waiting: deque[int] = deque()
         for fields in requests:
-            waiting.append(self.send(code, fields))
+            waiting.append(self.send(ClientRequest(code, fields)))
             if len(waiting) == _AT_ONCE:
                 yield self._fine(waiting.popleft(), fine)
         while waiting:

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 import trio
 
+from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.core.errors import RequestUnsupported, response_code
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
@@ -24,7 +25,6 @@ from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.ports import BrokerPorts
 from rocketwire.server.proxy.relaying_dispatcher import RelayingDispatcher
 from rocketwire.server.proxy.times import RelayHistograms
-from rocketwire.server.upstream.broker_connection import BrokerAnswer
 from rocketwire.server.upstream.cluster import (
     MOST_BYTES,
     SHORT,
@@ -36,7 +36,6 @@ from rocketwire.server.upstream.cluster import (
 )
 from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.proxy_loops import LOOP_REMARK, ProxyLoopGuard
-from rocketwire.server.upstream.requests import UpstreamRequest
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import ClusterInfo, TopicRouteData
@@ -71,7 +70,7 @@ class _Asked(NamedTuple):
 class _Kept:
     """The last answer to a question, its brokers, and what clients were told of it while these were all brokers."""
 
-    answer: BrokerAnswer
+    answer: Response
     told: ListedBrokers | None = None
     brokers: Mapping[BrokerKey, Address] | None = None
     reply: Reply | None = None
@@ -147,7 +146,7 @@ class ProxyNameServer(RelayingDispatcher):
     def _ask(self, session: Session, asked: list[_Asked], size: int, ended: Callable[[], None]) -> None:
         """Have the reader of the name server's answers answer the client: that is quicker than a task that waits."""
 
-        def told(answers: list[BrokerAnswer] | None) -> None:
+        def told(answers: list[Response] | None) -> None:
             try:
                 if answers is None:
                     if not session.closed:
@@ -183,30 +182,28 @@ class ProxyNameServer(RelayingDispatcher):
         if self._times is not None:
             self._times.answered(header.code, self.now())
 
-    def _question(self, asked: _Asked) -> UpstreamRequest:
+    def _question(self, asked: _Asked) -> ClientRequest:
         header = asked.header
         remark = self._rings.add_own_mark(header.remark)
-        return UpstreamRequest(header.code, header.ext or {}, asked.body, header.language, header.version, remark)
+        return ClientRequest(header.code, header.ext, asked.body, header.language, header.version, remark)
 
     async def _answer_in_steps(
-        self, session: Session, asked: list[_Asked], answers: Sequence[BrokerAnswer | UpstreamUnreachable]
+        self, session: Session, asked: list[_Asked], answers: Sequence[Response | UpstreamUnreachable]
     ) -> None:
         """As `_answer`, but what takes long is done before, in threads and in steps."""
         for each, answer in zip(asked, answers, strict=True):
-            if isinstance(answer, BrokerAnswer) and _is_long(answer) and each.header.code in _ROUTES:
+            if isinstance(answer, Response) and _is_long(answer) and each.header.code in _ROUTES:
                 async with self._turn:  # many may ask for the same
                     await self._prepare(each.header, answer)
         self._answer(session, asked, answers)
 
-    def _answer(
-        self, session: Session, asked: list[_Asked], answers: Sequence[BrokerAnswer | UpstreamUnreachable]
-    ) -> None:
+    def _answer(self, session: Session, asked: list[_Asked], answers: Sequence[Response | UpstreamUnreachable]) -> None:
         for each, answer in zip(asked, answers, strict=True):
             session.answer(each.header, each.serialize_type, self._reply(each.header, answer))
             if self._times is not None:
                 self._times.answered(each.header.code, each.arrived)
 
-    def _reply(self, header: Header, answer: BrokerAnswer | UpstreamUnreachable) -> Reply:
+    def _reply(self, header: Header, answer: Response | UpstreamUnreachable) -> Reply:
         if header.code not in _ROUTES:
             return _not_reached(answer) if isinstance(answer, UpstreamUnreachable) else _passed(answer, answer.body)
         if isinstance(answer, UpstreamUnreachable):
@@ -221,7 +218,7 @@ class ProxyNameServer(RelayingDispatcher):
             self._note(_read_listed(header.code, answer.body))
         return self._told(kept)
 
-    def _keep(self, header: Header, answer: BrokerAnswer) -> _Kept:
+    def _keep(self, header: Header, answer: Response) -> _Kept:
         """Keep an answer; one that is the same as before stays as it was."""
         key = _key(header)
         kept = self._kept.get(key)
@@ -242,7 +239,7 @@ class ProxyNameServer(RelayingDispatcher):
             kept.reply = _passed(kept.answer, with_addresses(kept.answer.body, self._ports.proxied()))
         return kept.reply
 
-    async def _prepare(self, header: Header, answer: BrokerAnswer) -> None:
+    async def _prepare(self, header: Header, answer: Response) -> None:
         """Have what clients are told of a long answer ready."""
         if len(answer.body) > MOST_BYTES:
             return
@@ -271,7 +268,7 @@ def _key(header: Header) -> tuple[object, ...]:
     return (header.code, header.version >= STRICT_JSON_VERSION, *sorted((header.ext or {}).items()))
 
 
-def _is_long(answer: BrokerAnswer) -> bool:
+def _is_long(answer: Response) -> bool:
     """Whether an answer is read in a thread."""
     return len(answer.body) > SHORT
 
@@ -294,7 +291,7 @@ def _not_reached(reason: UpstreamUnreachable) -> Reply:
     return Reply(code=ResponseCode.SYSTEM_ERROR, remark=f"no name server of the cluster answers: {reason}")
 
 
-def _passed(answer: BrokerAnswer, body: bytes) -> Reply:
+def _passed(answer: Response, body: bytes) -> Reply:
     return Reply(code=answer.code, remark=answer.remark, ext=dict(answer.ext) or None, body=(body,) if body else ())
 
 

@@ -18,10 +18,11 @@ from typing import Final, NamedTuple
 
 import trio
 
+from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.proxy.sends import SENDS, is_half, number
 from rocketwire.server.proxy.tunnels import OnRelayedAnswer
-from rocketwire.server.upstream.broker_connection import BrokerAnswer, OnAnswer
+from rocketwire.server.upstream.broker_connection import OnAnswer
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, UpstreamCluster
 from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
@@ -178,7 +179,7 @@ class ShadowCluster:
     def _answered_frame(self, copy: _Copy, header: Header | None, _body: memoryview) -> None:
         self._tell(copy, 0, None if header is None else _told(header.code, header.ext, header.remark))
 
-    def _answered_call(self, copy: _Copy, done: OnAnswer, found: BrokerAnswer | UpstreamUnreachable) -> None:
+    def _answered_call(self, copy: _Copy, done: OnAnswer, found: Response | UpstreamUnreachable) -> None:
         done(found)
         self._tell(
             copy, 0, None if isinstance(found, UpstreamUnreachable) else _told(found.code, found.ext, found.remark)
@@ -222,15 +223,8 @@ class ShadowCluster:
         header = copy.header
         address = self._address(copy, await self._route(copy.topic))
         line = self._lines.open_connection(address) or await self._lines.get_connection(address)
-        line.send(
-            header.code,
-            header.ext or {},
-            copy.body,
-            seconds=_SECONDS,
-            done=partial(self._answered, copy),
-            language=header.language,
-            version=header.version,
-        )
+        request = ClientRequest(header.code, header.ext, copy.body, header.language, header.version)
+        line.send(request, seconds=_SECONDS, done=partial(self._answered, copy))
         line.flush()
 
     async def _route(self, topic: str) -> TopicRouteData | None:
@@ -266,7 +260,7 @@ class ShadowCluster:
         name = min(masters, key=lambda name: (name != copy.broker, queues.get(name, 0) <= copy.queue, name))
         return brokers[BrokerKey(name, MASTER)]
 
-    def _answered(self, copy: _Copy, found: BrokerAnswer | UpstreamUnreachable) -> None:
+    def _answered(self, copy: _Copy, found: Response | UpstreamUnreachable) -> None:
         self._bytes -= len(copy.body)
         copy.body = b""
         if isinstance(found, UpstreamUnreachable):

@@ -7,10 +7,10 @@ from typing import Final
 
 import trio
 
+from rocketwire.remoting.core.session import Response
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.caller import GrpcCaller
 from rocketwire.server.grpc.calls import BrokerNotReached
-from rocketwire.server.upstream.broker_connection import BrokerAnswer
 from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.errors import WireError
@@ -59,7 +59,7 @@ class CallAnswers:
             if began is not None:
                 self._on_answered(header.code, began)
 
-    def answer(self, caller: GrpcCaller, header: Header, found: BrokerAnswer | UpstreamUnreachable) -> None:
+    def answer(self, caller: GrpcCaller, header: Header, found: Response | UpstreamUnreachable) -> None:
         """Give a broker's answer, which is sent with those of the same read."""
         self.reply(caller, header, reply_of(header.code, found))
         self._answered[caller] = None
@@ -85,7 +85,7 @@ class CallAnswers:
         self.flush()
 
 
-def reply_of(code: int, found: BrokerAnswer | UpstreamUnreachable) -> Reply:
+def reply_of(code: int, found: Response | UpstreamUnreachable) -> Reply:
     """A broker's answer as the reply to a request."""
     if isinstance(found, RequestNotSent):
         text = str(found)
@@ -98,7 +98,7 @@ def reply_of(code: int, found: BrokerAnswer | UpstreamUnreachable) -> Reply:
     cls, fields = _RESPONSES.get(code), None
     if cls is not None and found.ext:
         try:
-            fields = decode_ext(cls, dict(found.ext))
+            fields = decode_ext(cls, found.ext)
         except WireError:  # of a refusal
             fields = None
     return Reply(code=found.code, remark=found.remark, fields=fields, body=(found.body,) if found.body else ())

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
+from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import CallSignature, Request
 from rocketwire.server.dispatch.caller import GrpcCaller
@@ -19,7 +20,7 @@ from rocketwire.server.remote_calls.delay_levels import with_level
 from rocketwire.server.remote_calls.message_places import MessagePlaces
 from rocketwire.server.remote_calls.pop_emulation.service import EMULATED_REVIVE_QUEUE, PopEmulation, is_emulated_handle
 from rocketwire.server.remote_calls.topics import RemoteTopics
-from rocketwire.server.upstream.broker_connection import BrokerAnswer, BrokerConnection, OnAnswer
+from rocketwire.server.upstream.broker_connection import BrokerConnection, OnAnswer
 from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.bodies import decode_body, encode_body
@@ -104,8 +105,8 @@ class BrokerRequests:
         if is_emulated_handle(header.extra_info):
             self._pulls.change(broker, header, done)
             return
-        code = RequestCode.CHANGE_MESSAGE_INVISIBLETIME
-        line = self._lines.send(address, code, encode_ext(header), seconds=SECONDS, done=done)
+        request = ClientRequest(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, header)
+        line = self._lines.send(address, request, seconds=SECONDS, done=done)
         if line is not None:
             line.flush()
 
@@ -143,7 +144,7 @@ class BrokerRequests:
                 done = partial(self._popped, broker, fields, done)
             if self._checks.copy is not None:
                 done = self._checks.copy(broker, replace(header, ext=dict(ext)), body, done)
-            return self._lines.send(address, header.code, ext, body, seconds=seconds, done=done)
+            return self._lines.send(address, ClientRequest(header.code, ext, body), seconds=seconds, done=done)
         except WireError:
             self._in_flight.add(-size)
             raise
@@ -175,16 +176,16 @@ class BrokerRequests:
         return True
 
     def _popped(
-        self, broker: str, fields: PopMessageRequestHeader, done: OnAnswer, found: BrokerAnswer | UpstreamUnreachable
+        self, broker: str, fields: PopMessageRequestHeader, done: OnAnswer, found: Response | UpstreamUnreachable
     ) -> None:
         """Take a broker's answer to a pop: one that has no POP is asked by pulls."""
-        if isinstance(found, BrokerAnswer) and found.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+        if isinstance(found, Response) and found.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
             self._pulls.note_lacks_pop(broker)
             self._pulls.pop(broker, fields, partial(self._done_now, done))
         else:
             done(found)
 
-    def _done_now(self, done: OnAnswer, found: BrokerAnswer | UpstreamUnreachable) -> None:
+    def _done_now(self, done: OnAnswer, found: Response | UpstreamUnreachable) -> None:
         """Pass on an answer that comes with no read."""
         done(found)
         self._answers.flush_later()
@@ -199,7 +200,7 @@ class BrokerRequests:
             return next((name for name, _ in self._topics.masters()), "")
 
     def _done(
-        self, caller: GrpcCaller, header: Header, broker: str, size: int, found: BrokerAnswer | UpstreamUnreachable
+        self, caller: GrpcCaller, header: Header, broker: str, size: int, found: Response | UpstreamUnreachable
     ) -> None:
         self._in_flight.add(-size)
         if isinstance(found, UpstreamUnreachable):
@@ -211,9 +212,9 @@ class BrokerRequests:
             self._answers.flush_later()
 
 
-def _charge(charge: Callable[[Buffer], None], done: OnAnswer, found: BrokerAnswer | UpstreamUnreachable) -> None:
+def _charge(charge: Callable[[Buffer], None], done: OnAnswer, found: Response | UpstreamUnreachable) -> None:
     """Charge an answer, unless it is a refusal."""
-    if isinstance(found, BrokerAnswer) and found.code == ResponseCode.SUCCESS:
+    if isinstance(found, Response) and found.code == ResponseCode.SUCCESS:
         charge(found.body)
     done(found)
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import trio
 from msgspec.structs import replace
 
+from rocketwire.remoting.core.session import Response
 from rocketwire.server.core.errors import TopicNotFound
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request
@@ -27,7 +28,7 @@ from rocketwire.server.remote_calls.broker_requests import AnswerChecks, BrokerR
 from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import RemoteMembers
 from rocketwire.server.remote_calls.topics import RemoteTopics
-from rocketwire.server.upstream.broker_connection import BrokerAnswer, BrokerConnection
+from rocketwire.server.upstream.broker_connection import BrokerConnection
 from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.facts.codes import RequestCode
@@ -180,7 +181,7 @@ class RemoteDispatch:
         else:
             self._members.leave(client, header, ext, done)
 
-    def _done_apart(self, caller: GrpcCaller, header: Header, found: BrokerAnswer | UpstreamUnreachable) -> None:
+    def _done_apart(self, caller: GrpcCaller, header: Header, found: Response | UpstreamUnreachable) -> None:
         self._answers.answer(caller, header, found)
         self._answers.flush_later()
 

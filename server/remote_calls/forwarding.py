@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 import trio
 
 from rocketwire import native
+from rocketwire.remoting.core.session import LANGUAGE, Response
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
@@ -30,7 +31,7 @@ from rocketwire.server.remote_calls.answers import reply_of
 from rocketwire.server.remote_calls.broker_requests import SECONDS
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.upstream.broker_connection import LANGUAGE, BrokerAnswer, BrokerConnection
+from rocketwire.server.upstream.broker_connection import BrokerConnection
 from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire import names
@@ -243,7 +244,7 @@ class ConnectionSends:
                 calls.note_answered(client)
         return cast("list[tuple[int, int]]", left)
 
-    def answered(self, opaque: int, found: BrokerAnswer) -> None:
+    def answered(self, opaque: int, found: Response) -> None:
         """Take an answer that was left."""
         waiting = self.native.pop(opaque)
         if waiting is not None:
@@ -266,7 +267,7 @@ class ConnectionSends:
         for waiting in given_up:
             self._finish(waiting, found)
 
-    def _finish(self, waiting: _Waiting, found: BrokerAnswer | UpstreamUnreachable) -> None:
+    def _finish(self, waiting: _Waiting, found: Response | UpstreamUnreachable) -> None:
         client, stream, message_id, size, deadline = waiting
         self._calls.in_flight.add(-size)
         if self._calls.took is not None and not isinstance(found, UpstreamUnreachable):

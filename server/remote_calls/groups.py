@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import trio
 
+from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.long_tasks import STEP_SECONDS
 from rocketwire.server.remote_calls.topics import UNUSED_SECONDS, RemoteTopics
@@ -21,7 +22,6 @@ from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig, SubscriptionGroupWrapper
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
-from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.group import GetSubscriptionGroupConfigRequestHeader
 
 log = logging.getLogger(__name__)
@@ -136,12 +136,12 @@ class RemoteGroups:
 
     async def _asked(self, address: Address, group: str) -> SubscriptionGroupConfig | None:
         """The group at one broker; those of 4.9 tell of all groups only."""
-        ext = encode_ext(GetSubscriptionGroupConfigRequestHeader(group=group))
-        answer = await self._lines.ask(address, RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, ext)
+        header = GetSubscriptionGroupConfigRequestHeader(group=group)
+        answer = await self._lines.ask(address, ClientRequest(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, header))
         if answer.code == ResponseCode.SUCCESS:
             return decode_body(SubscriptionGroupConfig, answer.body)
         if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
-            answer = await self._lines.ask(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, {})
+            answer = await self._lines.ask(address, ClientRequest(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG))
             if answer.code == ResponseCode.SUCCESS:
                 return decode_body(SubscriptionGroupWrapper, answer.body).subscription_group_table.get(group)
         return None

@@ -13,19 +13,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from rocketwire.remoting.core.session import ClientRequest, RequestReceived, Response
 from rocketwire.server.core.request import ClientAnswer
 from rocketwire.server.grpc.clients import GrpcClient
 from rocketwire.server.remote_calls.pop_emulation.service import PopEmulation
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer, may_check
-from rocketwire.server.upstream.broker_connection import BrokerAnswer, BrokerConnection, OnAnswer
+from rocketwire.server.upstream.broker_connection import BrokerConnection, OnAnswer
 from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import HeartbeatData
 from rocketwire.wire.errors import WireError
-from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.online import ResetOffsetRequestHeader
@@ -93,7 +94,7 @@ class RemoteMembers:
             return body
         return encode_body(replace(data, producer_data_set=heard))
 
-    def _beaten(self, client: GrpcClient, done: OnAnswer, found: BrokerAnswer | UpstreamUnreachable) -> None:
+    def _beaten(self, client: GrpcClient, done: OnAnswer, found: Response | UpstreamUnreachable) -> None:
         if client.closed:
             self.client_closed(client)
         done(found)
@@ -124,7 +125,7 @@ class RemoteMembers:
         """Tell the brokers that a client leaves."""
         lines = [each for each in self._of_clients.get(client, {}).values() if not each.closed.is_set()]
         if not lines:
-            done(BrokerAnswer(ResponseCode.SUCCESS, None, {}, b""))
+            done(Response(ResponseCode.SUCCESS, None, {}, b""))
             return
         gathered = _Gathered(len(lines), done)
         for line in lines:
@@ -135,30 +136,30 @@ class RemoteMembers:
         for line in self._of_clients.pop(client, {}).values():
             line.close()
 
-    def _asked(self, client: GrpcClient, broker: str, line: BrokerConnection, header: Header, body: bytes) -> None:
+    def _asked(self, client: GrpcClient, broker: str, line: BrokerConnection, request: RequestReceived) -> None:
         """Take a broker's request to a client."""
-        ext = {**(header.ext or {}), _BROKER: broker}
-        if header.code == RequestCode.CHECK_TRANSACTION_STATE and not may_check(self._may_receive, client, body):
+        code, body, ext = request.code, request.body, {**request.ext, _BROKER: broker}
+        if code == RequestCode.CHECK_TRANSACTION_STATE and not may_check(self._may_receive, client, body):
             return
-        if header.code == RequestCode.RESET_CONSUMER_CLIENT_OFFSET:
-            self._reset(client, broker, header, body)
+        if code == RequestCode.RESET_CONSUMER_CLIENT_OFFSET:
+            self._reset(client, broker, request)
             return
-        if header.flag & FLAG_ONEWAY:
-            client.push(header.code, ext, body)
+        if request.oneway:
+            client.push(code, ext, body)
             return
 
         def done(answer: ClientAnswer | None) -> None:
             if answer is None:
-                line.answer(header, ResponseCode.SYSTEM_ERROR, "the client does not answer")
+                line.answer(request, ResponseCode.SYSTEM_ERROR, "the client does not answer")
             else:
-                line.answer(header, answer.code, answer.remark, answer.body)
+                line.answer(request, answer.code, answer.remark, answer.body)
 
-        client.call(header.code, ext, body, seconds=_CLIENT_SECONDS, done=done)
+        client.call(code, ext, body, seconds=_CLIENT_SECONDS, done=done)
 
-    def _reset(self, client: GrpcClient, broker: str, header: Header, body: bytes) -> None:
+    def _reset(self, client: GrpcClient, broker: str, request: RequestReceived) -> None:
         """Go on at the offsets that a broker tells a client, which has none of its own."""
         try:
-            self._pulls.reset(client, broker, decode_ext(ResetOffsetRequestHeader, header.ext), body)
+            self._pulls.reset(client, broker, decode_ext(ResetOffsetRequestHeader, request.ext), request.body)
         except WireError as error:
             log.warning("a reset that %(broker)s tells cannot be read: %(reason)s", {"broker": broker, "reason": error})
 
@@ -170,15 +171,15 @@ class _Gathered:
         self._missing = missing
         self._done: OnAnswer | None = done
 
-    def take(self, found: BrokerAnswer | UpstreamUnreachable) -> None:
+    def take(self, found: Response | UpstreamUnreachable) -> None:
         """Take an answer."""
         self._missing -= 1
-        good = isinstance(found, BrokerAnswer) and found.code == ResponseCode.SUCCESS
+        good = isinstance(found, Response) and found.code == ResponseCode.SUCCESS
         if self._done is not None and (good or not self._missing):
             done, self._done = self._done, None
             done(found)
 
 
 def _send(line: BrokerConnection, header: Header, ext: Mapping[str, str], body: bytes, done: OnAnswer) -> None:
-    line.send(header.code, ext, body, seconds=_SECONDS, done=done, language=header.language, version=header.version)
+    line.send(ClientRequest(header.code, ext, body, header.language, header.version), seconds=_SECONDS, done=done)
     line.flush()

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import trio
 from msgspec.structs import replace
 
+from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.acl.message_owner import NoMessageThere, real_topic
 from rocketwire.server.core.server_error import ServerError
 from rocketwire.server.messages.stored_message import stored_message
-from rocketwire.server.upstream.broker_connection import BrokerAnswer, OnAnswer
+from rocketwire.server.upstream.broker_connection import OnAnswer
 from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.addresses import Address
@@ -24,7 +25,6 @@ from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.progress import QueryConsumeQueueResponseBody
 from rocketwire.wire.errors import RecordInvalid, WireError
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
-from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.query import QueryConsumeQueueRequestHeader, ViewMessageRequestHeader
 
 if TYPE_CHECKING:  # for annotations: it needs a YAML parser, imported only where access control is on
@@ -84,11 +84,9 @@ class MessagePlaces:
         remote = request.peer.remote_text if proof is None else proof.remote_text
         grant = self._access.grant(request.peer, replace(request.header, ext=dict(ext)), request.body, proof)
 
-        def checked(found: BrokerAnswer | UpstreamUnreachable) -> None:
-            if isinstance(found, BrokerAnswer) and (grant is None or not self._access.is_still_granted(remote, grant)):
-                found = BrokerAnswer(
-                    ResponseCode.NO_PERMISSION, f"{_ACCESS_CONTROL}: the accounts have changed", {}, b""
-                )
+        def checked(found: Response | UpstreamUnreachable) -> None:
+            if isinstance(found, Response) and (grant is None or not self._access.is_still_granted(remote, grant)):
+                found = Response(ResponseCode.NO_PERMISSION, f"{_ACCESS_CONTROL}: the accounts have changed", {}, b"")
             done(found)
 
         return checked
@@ -120,9 +118,8 @@ class MessagePlaces:
 
     async def _message_at(self, broker: Address, place: int) -> _Message | None:
         """The message at a physical offset; None: the broker has accounts, and decides by the client's signature."""
-        answer = await self._lines.ask(
-            broker, RequestCode.VIEW_MESSAGE_BY_ID, encode_ext(ViewMessageRequestHeader(offset=place))
-        )
+        request = ClientRequest(RequestCode.VIEW_MESSAGE_BY_ID, ViewMessageRequestHeader(offset=place))
+        answer = await self._lines.ask(broker, request)
         if answer.code != ResponseCode.SUCCESS:
             if not _is_denied(answer):
                 raise NoMessageThere(place)
@@ -141,7 +138,7 @@ class MessagePlaces:
             topic=message.topic, queue_id=message.queue_id, index=message.queue_offset, count=1
         )
         for pause in (*_PAUSES, None):
-            answer = await self._lines.ask(broker, RequestCode.QUERY_CONSUME_QUEUE, encode_ext(header))
+            answer = await self._lines.ask(broker, ClientRequest(RequestCode.QUERY_CONSUME_QUEUE, header))
             entry = _first_entry(answer)
             if entry is not None or pause is None:
                 return entry == place
@@ -169,12 +166,12 @@ def _read(record: bytes, place: int) -> _Message:
     return _Message(real_topic(message), message.topic, message.queue_id, message.queue_offset)
 
 
-def _is_denied(answer: BrokerAnswer) -> bool:
+def _is_denied(answer: Response) -> bool:
     """Whether a broker refuses by its access control: 4.x says so in the remark, 5.x by the code."""
     return answer.code == ResponseCode.NO_PERMISSION or _ACCESS_CONTROL in (answer.remark or "")
 
 
-def _first_entry(answer: BrokerAnswer) -> int | None:
+def _first_entry(answer: Response) -> int | None:
     """The physical offset of the first entry of an answer; None: it has none.
 
     Raises:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.server.core.request import Reply
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.requests import UpstreamRequest
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.facts.codes import ResponseCode
@@ -37,14 +37,14 @@ class RemoteQueries:
     async def answer(self, header: Header, broker: Address) -> Reply:
         """The answer of a broker to a query, with messages of the topic that it names only."""
         ext = header.ext or {}
-        question = UpstreamRequest(header.code, ext, language=header.language, version=header.version)
+        question = ClientRequest(header.code, ext, language=header.language, version=header.version)
         (found,) = await self._lines.ask_together(broker, [question], seconds=_SECONDS)
         if isinstance(found, UpstreamUnreachable):
             return Reply(code=ResponseCode.SERVICE_NOT_AVAILABLE, remark=f"the broker cannot be reached: {found}")
         body = b"".join(_of_topic(memoryview(found.body), ext.get("topic", "")))
         if found.code == ResponseCode.SUCCESS and not body:
-            return Reply(code=ResponseCode.QUERY_NOT_FOUND, remark=_NONE, ext=dict(found.ext))
-        return Reply(code=found.code, remark=found.remark, ext=dict(found.ext), body=(body,) if body else ())
+            return Reply(code=ResponseCode.QUERY_NOT_FOUND, remark=_NONE, ext=found.ext)
+        return Reply(code=found.code, remark=found.remark, ext=found.ext, body=(body,) if body else ())
 
 
 def _of_topic(records: memoryview, topic: str) -> Iterator[memoryview]:

@@ -14,6 +14,7 @@ from typing import Final
 
 import trio
 
+from rocketwire.remoting.core.session import Response
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.grpc.clients import GrpcClient
 from rocketwire.server.grpc.consuming.handles import (
@@ -24,7 +25,6 @@ from rocketwire.server.grpc.consuming.handles import (
     read_handle,
 )
 from rocketwire.server.pop.renewals import STEP_MS, Renewals
-from rocketwire.server.upstream.broker_connection import BrokerAnswer
 from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import ResponseCode
@@ -39,7 +39,7 @@ _MOST_SPENT: Final = 16_384
 _LEFT_MS: Final = 15_000
 """A delivery that is over in so long is renewed."""
 
-Change = Callable[[str, ChangeInvisibleTimeRequestHeader, Callable[[BrokerAnswer | UpstreamUnreachable], None]], None]
+Change = Callable[[str, ChangeInvisibleTimeRequestHeader, Callable[[Response | UpstreamUnreachable], None]], None]
 """Sends a request to a broker."""
 
 
@@ -139,7 +139,7 @@ class RenewedHandles(HeldDeliveries):
             header = change_header(receipt, each.topic, each.group, STEP_MS)
             self._change(receipt.broker, header, partial(self._changed, text, each))
 
-    def _changed(self, text: str, each: _Renewed, found: BrokerAnswer | UpstreamUnreachable) -> None:
+    def _changed(self, text: str, each: _Renewed, found: Response | UpstreamUnreachable) -> None:
         each.asks = False
         if self._renewed.get(text) is not each or isinstance(found, UpstreamUnreachable):
             return  # tried again, if there is still time
@@ -147,7 +147,7 @@ class RenewedHandles(HeldDeliveries):
             self.remove(each.client, text)
             return
         try:
-            fields = decode_ext(ChangeInvisibleTimeResponseHeader, dict(found.ext))
+            fields = decode_ext(ChangeInvisibleTimeResponseHeader, found.ext)
         except WireError:
             self.remove(each.client, text)
         else:

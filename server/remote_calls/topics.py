@@ -14,6 +14,7 @@ from typing import Final
 
 import trio
 
+from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.server.grpc.tables.directories import TopicShare
 from rocketwire.server.remote_calls.delay_levels import levels_of
 from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
@@ -27,7 +28,6 @@ from rocketwire.wire.bodies.route import TopicRouteData
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import Permission, RequestCode, ResponseCode
-from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.admin import GetTopicConfigRequestHeader
 
 log = logging.getLogger(__name__)
@@ -206,9 +206,9 @@ class RemoteTopics:
             if address is None:
                 continue
             try:
-                answer = await self._lines.ask(address, RequestCode.GET_TOPIC_CONFIG, encode_ext(header))
+                answer = await self._lines.ask(address, ClientRequest(RequestCode.GET_TOPIC_CONFIG, header))
                 if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
-                    told = await self._lines.ask(address, RequestCode.GET_BROKER_CONFIG, {})
+                    told = await self._lines.ask(address, ClientRequest(RequestCode.GET_BROKER_CONFIG))
                     if told.code == ResponseCode.SUCCESS:
                         self._levels = levels_of(told.body)
                     return _ALL_TYPES

@@ -8,29 +8,35 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import trio
 
+from rocketwire.remoting.core.session import (
+    LANGUAGE,
+    ClientRequest,
+    ClientSession,
+    RequestReceived,
+    Response,
+    ResponseReceived,
+    SignRequest,
+)
 from rocketwire.server.net.outbox import Outbox
 from rocketwire.server.upstream.connecting import Connect, RequestNotSent, UpstreamUnreachable, connect_plain
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.errors import WireError
-from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
-from rocketwire.wire.frame import Buffer, encode_frame
-from rocketwire.wire.header import Header, decode_header
 
 log = logging.getLogger(__name__)
 
-LANGUAGE: Final = "PYTHON"
 FORWARDED: Final = 1 << 30
 """The first opaque of requests that `ForwardedRequests` writes; the others have lower ones. As in kernel/forward."""
 _READ: Final = 64 * 1024
 _MOST_WAITING: Final = 50_000
 _MOST_UNSENT: Final = 64 << 20
+_NOT_SENT: Final = 0
+"""Stands for the opaque of a request that was not sent: no request has it."""
 _GIVEN_UP_AT_ONCE: Final = 64
 """So many requests are given up before other tasks run: a long poll of a 5.x client answers its call then."""
 _FEW_WAITING: Final = 256
@@ -39,21 +45,10 @@ _SMALL_READ: Final = 16 << 10
 shortest one has 60 bytes."""
 
 
-class BrokerAnswer(NamedTuple):
-    """What the other server answered."""
-
-    code: int
-    remark: str | None
-    ext: Mapping[str, str]
-    body: bytes
-
-
-OnAnswer: TypeAlias = Callable[[BrokerAnswer | UpstreamUnreachable], None]
+OnAnswer: TypeAlias = Callable[[Response | UpstreamUnreachable], None]
 """Called once: with the answer, or with why there is none."""
-OnRequest: TypeAlias = "Callable[[BrokerConnection, Header, bytes], None]"
+OnRequest: TypeAlias = "Callable[[BrokerConnection, RequestReceived], None]"
 """Called with a request of the other server's."""
-SignRequest: TypeAlias = Callable[[Header, Buffer], Header]
-"""Signs a request with a body."""
 OnAnswerTime: TypeAlias = Callable[[int, float], None]
 """Called with the code of a request and the seconds until its answer came."""
 
@@ -68,7 +63,7 @@ class ForwardedRequests(Protocol):
     def take(self, data: memoryview) -> Iterable[tuple[int, int]]:
         """Take answers out of a read that begins with a frame; return the ranges that are left."""
 
-    def answered(self, opaque: int, found: BrokerAnswer) -> None:
+    def answered(self, opaque: int, found: Response) -> None:
         """Take an answer that was left."""
 
     def expire(self, now: float, found: UpstreamUnreachable) -> None:
@@ -116,39 +111,22 @@ class BrokerConnection:
         self._nursery = nursery
         self._on_request = on_request
         self._settled = settled
-        self._signing = signing
+        self._session = ClientSession(sign=signing, language=LANGUAGE, last_opaque=FORWARDED - 1)
         self._on_answer_time = on_answer_time
         self._waiting: dict[int, _Waiting] = {}
-        self._opaque = 0
         self._outbox = Outbox(sock)
         self._writes = False
         self._timer: trio.CancelScope | None = None
 
     # --- asking
 
-    def send(
-        self,
-        code: int,
-        ext: Mapping[str, str],
-        body: Buffer = b"",
-        *,
-        seconds: float,
-        done: OnAnswer,
-        language: str = LANGUAGE,
-        version: int = VERSION_4_9_7,
-        remark: str | None = None,
-    ) -> int:
+    def send(self, request: ClientRequest, *, seconds: float, done: OnAnswer) -> int:
         """Write a request, which `flush` sends; `done` may be called before this returns.
 
         Args:
-            code: The request's code.
-            ext: Its fields.
-            body: Its body; it is copied.
+            request: The request.
             seconds: For how long the answer is waited for.
             done: Gets the answer.
-            language: The client's.
-            version: The client's.
-            remark: The request's; servers do not look at it.
 
         Returns:
             What `forget` takes.
@@ -156,20 +134,17 @@ class BrokerConnection:
         Raises:
             WireError: it does not fit in a frame.
         """
-        self._opaque = opaque = (self._opaque + 1) % FORWARDED
         if self.closed.is_set():
             done(RequestNotSent(f"{self.address} closed the connection"))
-            return opaque
+            return _NOT_SENT
         if len(self._waiting) >= _MOST_WAITING or self._outbox.size > _MOST_UNSENT:
             done(RequestNotSent(f"{self.address} is too slow: too much waits for it"))
-            return opaque
-        header = Header(code=code, opaque=opaque, ext=dict(ext), language=language, version=version, remark=remark)
-        if self._signing is not None:
-            header = self._signing(header, body)
-        self._outbox.put((encode_frame(header, body),))
+            return _NOT_SENT
+        opaque, frame = self._session.request(request)
+        self._outbox.put((frame,))
         now = trio.current_time()
         deadline = now + seconds
-        self._waiting[opaque] = _Waiting(deadline, done, code, now)
+        self._waiting[opaque] = _Waiting(deadline, done, request.code, now)
         self._wake_at(deadline)
         return opaque
 
@@ -186,19 +161,11 @@ class BrokerConnection:
         elif deadline < self._timer.deadline:
             self._timer.deadline = deadline
 
-    def answer(self, request: Header, code: int, remark: str | None, body: bytes = b"") -> None:
+    def answer(self, request: RequestReceived, code: int, remark: str | None, body: bytes = b"") -> None:
         """Answer a request of the other server's, unless it wants none."""
-        if request.flag & FLAG_ONEWAY or self.closed.is_set():
+        if request.oneway or self.closed.is_set():
             return
-        header = Header(
-            code=code,
-            opaque=request.opaque,
-            flag=FLAG_RESPONSE,
-            remark=remark,
-            language=LANGUAGE,
-            version=VERSION_4_9_7,
-        )
-        self._outbox.put((encode_frame(header, body),))
+        self._outbox.put((self._session.reply(request, code=code, remark=remark, body=body),))
         self.flush()
 
     def forget(self, opaque: int) -> None:
@@ -237,10 +204,10 @@ class BrokerConnection:
             deadlines.append(forwarded)
         return min(deadlines, default=None)
 
-    def _finish(self, opaque: int, found: BrokerAnswer | UpstreamUnreachable) -> None:
+    def _finish(self, opaque: int, found: Response | UpstreamUnreachable) -> None:
         waiting = self._waiting.pop(opaque, None)
         if waiting is not None:
-            if self._on_answer_time is not None and isinstance(found, BrokerAnswer):
+            if self._on_answer_time is not None and isinstance(found, Response):
                 self._on_answer_time(waiting.code, trio.current_time() - waiting.since)
             try:
                 waiting.done(found)
@@ -306,7 +273,6 @@ class BrokerConnection:
 
     async def receive(self) -> None:
         """Take what the other server sends until the connection ends."""
-        frames = FrameReader()
         try:
             while not self.closed.is_set():
                 await trio.lowlevel.wait_readable(self._sock)
@@ -317,7 +283,7 @@ class BrokerConnection:
                     continue
                 if not size:
                     return
-                whole = self._receive(_read_buffer[:size], frames)
+                whole = self._receive(_read_buffer[:size])
                 self._settled()
                 if not whole:
                     return
@@ -328,29 +294,28 @@ class BrokerConnection:
         finally:
             self.close()
 
-    def _receive(self, data: memoryview, frames: FrameReader) -> bool:
+    def _receive(self, data: memoryview) -> bool:
         """Take what came with one read; return whether more can come."""
         left: Iterable[tuple[int, int]] = ((0, len(data)),)
-        if self.forwarded is not None and not frames.pending_bytes:
+        if self.forwarded is not None and not self._session.pending_bytes:
             left = self.forwarded.take(data)
         for start, end in left:
-            found, broken = frames.receive(data[start:end])
-            for serialize_type, head, content in found:
-                self._take(decode_header(head, serialize_type), content)
+            found, broken = self._session.receive(data[start:end])
+            for each in found:
+                self._take(each)
             if broken is not None:
                 return False
         return True
 
-    def _take(self, header: Header, content: memoryview) -> None:
-        if header.is_response:
-            answer = BrokerAnswer(header.code, header.remark, header.ext or {}, bytes(content))
-            if header.opaque >= FORWARDED and self.forwarded is not None:
-                self.forwarded.answered(header.opaque, answer)
+    def _take(self, found: ResponseReceived | RequestReceived) -> None:
+        if isinstance(found, ResponseReceived):
+            if found.opaque >= FORWARDED and self.forwarded is not None:
+                self.forwarded.answered(found.opaque, found.answer)
             else:
-                self._finish(header.opaque, answer)
+                self._finish(found.opaque, found.answer)
         elif self._on_request is not None:
             try:
-                self._on_request(self, header, bytes(content))
+                self._on_request(self, found)
             except Exception:  # as in `_finish`
                 log.exception("a request of %(peer)s", {"peer": self.address})
 

@@ -18,12 +18,12 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 import msgspec
 import trio
 
+from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.limits.limits import Limits
-from rocketwire.server.upstream.broker_connection import BrokerAnswer
 from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.requests import UpstreamRequest, ask_then
+from rocketwire.server.upstream.requests import ask_then
 from rocketwire.server.upstream.resolving import usable_address
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address
@@ -31,7 +31,7 @@ from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicRouteData
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
-from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers import WireHeader
 from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
 
 log = logging.getLogger(__name__)
@@ -113,22 +113,20 @@ class UpstreamCluster:
         self._route_bytes = 0
         self.reached: bool = True
 
-    async def ask_together(self, questions: Sequence[UpstreamRequest]) -> list[BrokerAnswer | UpstreamUnreachable]:
+    async def ask_together(self, questions: Sequence[ClientRequest]) -> list[Response | UpstreamUnreachable]:
         """The answer of a name server to each question, of the first that gives one, or why the first gave none.
 
         Raises:
             WireError: a question does not fit in a frame.
         """
-        found: list[BrokerAnswer | UpstreamUnreachable] = [UpstreamUnreachable("there is no name server")] * len(
-            questions
-        )
+        found: list[Response | UpstreamUnreachable] = [UpstreamUnreachable("there is no name server")] * len(questions)
         left: Sequence[int] = range(len(questions))
         for number, address in enumerate(tuple(self._name_servers)):
             answers = await self._lines.ask_together(
                 address, [questions[place] for place in left], seconds=_ANSWER_SECONDS
             )
             for place, answer in zip(left, answers, strict=True):
-                if number == 0 or isinstance(answer, BrokerAnswer):
+                if number == 0 or isinstance(answer, Response):
                     found[place] = answer
             left = [place for place in left if isinstance(found[place], UpstreamUnreachable)]
             if not left:
@@ -136,9 +134,7 @@ class UpstreamCluster:
             self._pass_over(address, silent=len(left) == len(answers))
         return found
 
-    def ask_then(
-        self, questions: Sequence[UpstreamRequest], on_answers: Callable[[list[BrokerAnswer] | None], None]
-    ) -> bool:
+    def ask_then(self, questions: Sequence[ClientRequest], on_answers: Callable[[list[Response] | None], None]) -> bool:
         """Ask the name server that answered last, without a task that waits, if there is a connection to it now.
 
         Args:
@@ -156,8 +152,8 @@ class UpstreamCluster:
             return False
         address = line.address
 
-        def take(found: list[BrokerAnswer | UpstreamUnreachable]) -> None:
-            answers = [each for each in found if isinstance(each, BrokerAnswer)]
+        def take(found: list[Response | UpstreamUnreachable]) -> None:
+            answers = [each for each in found if isinstance(each, Response)]
             if len(answers) == len(found):
                 on_answers(answers)
             else:
@@ -174,8 +170,8 @@ class UpstreamCluster:
         if self._name_servers[0] == address:  # others may have found so, too
             self._name_servers.append(self._name_servers.pop(0))
 
-    async def _ask(self, code: int, ext: Mapping[str, str]) -> BrokerAnswer:
-        (answer,) = await self.ask_together([UpstreamRequest(code, ext, remark=self._remark)])
+    async def _ask(self, code: int, fields: WireHeader | None = None) -> Response:
+        (answer,) = await self.ask_together([ClientRequest(code, fields, remark=self._remark)])
         if isinstance(answer, UpstreamUnreachable):
             raise answer
         return answer
@@ -202,7 +198,7 @@ class UpstreamCluster:
     async def _fetch_route(self, topic: str) -> tuple[TopicRouteData | None, int]:
         """The route, and the bytes of the answer that it was read from."""
         header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
-        answer = await self._ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, encode_ext(header))
+        answer = await self._ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, header)
         if answer.code == ResponseCode.TOPIC_NOT_EXIST:
             return None, 0
         size = len(answer.body)
@@ -228,7 +224,7 @@ class UpstreamCluster:
     async def refresh(self) -> bool:
         """Ask for the brokers now; return whether a name server answered."""
         try:
-            answer = await self._ask(RequestCode.GET_BROKER_CLUSTER_INFO, {})
+            answer = await self._ask(RequestCode.GET_BROKER_CLUSTER_INFO)
             self._take(await self.in_thread(len(answer.body), partial(_read_brokers, answer)))
         except UpstreamUnreachable as error:
             if self.reached:
@@ -281,7 +277,7 @@ class UpstreamCluster:
         )
 
 
-def _read(kind: type[T], answer: BrokerAnswer) -> T:
+def _read(kind: type[T], answer: Response) -> T:
     """The body of an answer.
 
     Raises:
@@ -297,7 +293,7 @@ def _read(kind: type[T], answer: BrokerAnswer) -> T:
         raise UpstreamUnreachable(f"a name server's answer cannot be read: {error}") from error
 
 
-def _read_brokers(answer: BrokerAnswer) -> ListedBrokers:
+def _read_brokers(answer: Response) -> ListedBrokers:
     if answer.code == ResponseCode.SUCCESS and len(answer.body) <= MOST_BYTES:
         found = brokers_in(answer.body)
         if found is not None:

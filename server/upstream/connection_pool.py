@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import trio
 
+from rocketwire.remoting.core.session import ClientRequest, Response, SignRequest
 from rocketwire.server.net.admission.descriptors import DescriptorBudget
 from rocketwire.server.upstream.broker_connection import (
-    BrokerAnswer,
     BrokerConnection,
     OnAnswer,
     OnAnswerTime,
     OnRequest,
-    SignRequest,
     connect,
 )
 from rocketwire.server.upstream.connecting import (
@@ -25,11 +24,10 @@ from rocketwire.server.upstream.connecting import (
     UpstreamUnreachable,
     connect_plain,
 )
-from rocketwire.server.upstream.requests import UpstreamRequest, ask, ask_together
+from rocketwire.server.upstream.requests import ask, ask_together
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import WireError
-from rocketwire.wire.frame import Buffer
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +97,7 @@ class ConnectionPool:
         return sum(not line.closed.is_set() for line in self._lines.values())
 
     def send(
-        self, address: Address, code: int, ext: Mapping[str, str], body: Buffer = b"", *, seconds: float, done: OnAnswer
+        self, address: Address, request: ClientRequest, *, seconds: float, done: OnAnswer
     ) -> BrokerConnection | None:
         """Write a request; `done` gets the answer, perhaps before this returns.
 
@@ -111,18 +109,16 @@ class ConnectionPool:
         """
         line = self.open_connection(address)
         if line is not None:
-            line.send(code, ext, body, seconds=seconds, done=done)
+            line.send(request, seconds=seconds, done=done)
             return line
-        if not self.start(self._send_later, address, code, ext, bytes(body), seconds, done):
+        if not self.start(self._send_later, address, request._replace(body=bytes(request.body)), seconds, done):
             done(RequestNotSent(f"{address}: no connections are made any more"))
         return None
 
-    async def _send_later(
-        self, address: Address, code: int, ext: Mapping[str, str], body: bytes, seconds: float, done: OnAnswer
-    ) -> None:
+    async def _send_later(self, address: Address, request: ClientRequest, seconds: float, done: OnAnswer) -> None:
         try:
             line = await self.get_connection(address)
-            line.send(code, ext, body, seconds=seconds, done=done)
+            line.send(request, seconds=seconds, done=done)
         except UpstreamUnreachable as error:
             done(error)
         except WireError as error:
@@ -130,26 +126,18 @@ class ConnectionPool:
         else:
             line.flush()
 
-    async def ask(
-        self,
-        address: Address,
-        code: int,
-        ext: Mapping[str, str],
-        body: Buffer = b"",
-        *,
-        seconds: float = CONNECT_SECONDS,
-    ) -> BrokerAnswer:
+    async def ask(self, address: Address, request: ClientRequest, *, seconds: float = CONNECT_SECONDS) -> Response:
         """The answer of a server to a request.
 
         Raises:
             UpstreamUnreachable: it cannot be reached, closed the connection, or did not answer within `seconds`.
         """
         line = self.open_connection(address) or await self.get_connection(address)
-        return await ask(line, UpstreamRequest(code, ext, body), seconds=seconds)
+        return await ask(line, request, seconds=seconds)
 
     async def ask_together(
-        self, address: Address, questions: Sequence[UpstreamRequest], *, seconds: float
-    ) -> list[BrokerAnswer | UpstreamUnreachable]:
+        self, address: Address, questions: Sequence[ClientRequest], *, seconds: float
+    ) -> list[Response | UpstreamUnreachable]:
         """The answers of a server, or why there are none.
 
         Raises:

@@ -6,12 +6,10 @@ from typing import Any, TypeVar
 
 import trio
 
-from rocketwire.remoting.core.session import Response
 from rocketwire.remoting.core.steps import Operation, SendAndWait, Sleep
 from rocketwire.remoting.errors import NotReached
 from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.wire.headers import encode_ext
 
 T = TypeVar("T")
 
@@ -33,11 +31,9 @@ async def run_operation(lines: ConnectionPool, operation: Operation[T]) -> T:
                 return value
             result = error = None
             match step:
-                case SendAndWait(peer, (code, fields, body), seconds):
-                    ext = {} if fields is None else encode_ext(fields)
+                case SendAndWait(peer, request, seconds):
                     try:
-                        found = await lines.ask(peer.address, code, ext, body, seconds=seconds)
-                        result = Response(found.code, found.remark, dict(found.ext), memoryview(found.body))
+                        result = await lines.ask(peer.address, request, seconds=seconds)
                     except UpstreamUnreachable as failure:
                         error = NotReached(str(peer), str(failure))
                         error.__cause__ = failure

@@ -20,9 +20,10 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.upstream.broker_connection import BrokerAnswer, connect
+from rocketwire.remoting.core.session import ClientRequest, Response
+from rocketwire.server.upstream.broker_connection import connect
 from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connect, RequestNotSent, UpstreamUnreachable
-from rocketwire.server.upstream.requests import UpstreamRequest, ask
+from rocketwire.server.upstream.requests import ask
 from rocketwire.wire.addresses import Address
 
 log = logging.getLogger(__name__)
@@ -135,11 +136,11 @@ class ProxyLoopGuard:
             RequestNotSent: nobody is there.
             UpstreamUnreachable: there is no answer in time.
         """
-        found: BrokerAnswer | UpstreamUnreachable
+        found: Response | UpstreamUnreachable
         async with trio.open_nursery() as nursery:
             try:
                 line = await connect(address, nursery, connecting=self._connecting)
-                found = await ask(line, UpstreamRequest(CODE, {_PROXIES: ",".join(ids)}), seconds=CONNECT_SECONDS)
+                found = await ask(line, ClientRequest(CODE, {_PROXIES: ",".join(ids)}), seconds=CONNECT_SECONDS)
             except UpstreamUnreachable as error:
                 found = error
             nursery.cancel_scope.cancel()

@@ -14,18 +14,18 @@ from typing import Final
 
 import trio
 
+from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.server.core.threads import run_with_checkpoints
 from rocketwire.server.name_server.registration import PERIOD_SECONDS
 from rocketwire.server.name_server.routes import BrokerIdentity
 from rocketwire.server.upstream.broker_connection import BrokerConnection, connect
 from rocketwire.server.upstream.connecting import UpstreamUnreachable
-from rocketwire.server.upstream.requests import UpstreamRequest, ask
+from rocketwire.server.upstream.requests import ask
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.fastjson import encode_in_steps
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
-from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.route import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
 from rocketwire.wire.message import body_crc
 
@@ -133,7 +133,7 @@ class RemoteRegistration:
             broker_id=self._identity.broker_id,
             body_crc32=body_crc(body),
         )
-        question = UpstreamRequest(RequestCode.REGISTER_BROKER, encode_ext(header), body)
+        question = ClientRequest(RequestCode.REGISTER_BROKER, header, body)
         try:
             answer = await ask(line, question, seconds=_ANSWER_SECONDS)
         except WireError as error:
@@ -152,7 +152,7 @@ class RemoteRegistration:
         async with trio.open_nursery() as nursery:
             try:
                 line = await connect(server.address, nursery)
-                await ask(line, UpstreamRequest(RequestCode.UNREGISTER_BROKER, encode_ext(header)))
+                await ask(line, ClientRequest(RequestCode.UNREGISTER_BROKER, header))
             except UpstreamUnreachable:
                 log.debug("not unregistered from the name server %(name_server)s", {"name_server": server.address})
             nursery.cancel_scope.cancel()

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import trio
 
-from rocketwire.server.upstream.broker_connection import LANGUAGE, BrokerAnswer, BrokerConnection
+from rocketwire.remoting.core.session import ClientRequest, Response
+from rocketwire.server.upstream.broker_connection import BrokerConnection
 from rocketwire.server.upstream.connecting import CONNECT_SECONDS, UpstreamUnreachable
-from rocketwire.wire.facts.codes import VERSION_4_9_7
-from rocketwire.wire.frame import Buffer
 
 
-class UpstreamRequest(NamedTuple):
-    """A request."""
-
-    code: int
-    ext: Mapping[str, str]
-    body: Buffer = b""
-    language: str = LANGUAGE
-    version: int = VERSION_4_9_7
-    remark: str | None = None
-
-
-async def ask(line: BrokerConnection, question: UpstreamRequest, *, seconds: float = CONNECT_SECONDS) -> BrokerAnswer:
+async def ask(line: BrokerConnection, question: ClientRequest, *, seconds: float = CONNECT_SECONDS) -> Response:
     """The answer to a request.
 
     Raises:
@@ -39,17 +26,17 @@ async def ask(line: BrokerConnection, question: UpstreamRequest, *, seconds: flo
 
 
 async def ask_together(
-    line: BrokerConnection, questions: Sequence[UpstreamRequest], *, seconds: float
-) -> list[BrokerAnswer | UpstreamUnreachable]:
+    line: BrokerConnection, questions: Sequence[ClientRequest], *, seconds: float
+) -> list[Response | UpstreamUnreachable]:
     """The answer to each question, or why there is none within `seconds`, in their order.
 
     Raises:
         WireError: one does not fit in a frame.
     """
     here = trio.Event()
-    found: list[BrokerAnswer | UpstreamUnreachable] = []
+    found: list[Response | UpstreamUnreachable] = []
 
-    def on_answers(answers: list[BrokerAnswer | UpstreamUnreachable]) -> None:
+    def on_answers(answers: list[Response | UpstreamUnreachable]) -> None:
         found.extend(answers)
         here.set()
 
@@ -64,10 +51,10 @@ async def ask_together(
 
 def ask_then(
     line: BrokerConnection,
-    questions: Sequence[UpstreamRequest],
+    questions: Sequence[ClientRequest],
     *,
     seconds: float,
-    on_answers: Callable[[list[BrokerAnswer | UpstreamUnreachable]], None],
+    on_answers: Callable[[list[Response | UpstreamUnreachable]], None],
 ) -> list[int]:
     """Ask without a task that waits.
 
@@ -83,28 +70,17 @@ def ask_then(
     Raises:
         WireError: one does not fit in a frame; none is waited for.
     """
-    found: dict[int, BrokerAnswer | UpstreamUnreachable] = {}
+    found: dict[int, Response | UpstreamUnreachable] = {}
     opaques: list[int] = []
 
-    def done(place: int, answer: BrokerAnswer | UpstreamUnreachable) -> None:
+    def done(place: int, answer: Response | UpstreamUnreachable) -> None:
         found[place] = answer
         if len(found) == len(questions):
             on_answers([found[place] for place in range(len(questions))])
 
     try:
-        for place, (code, ext, body, language, version, remark) in enumerate(questions):
-            opaques.append(
-                line.send(
-                    code,
-                    ext,
-                    body,
-                    seconds=seconds,
-                    done=partial(done, place),
-                    language=language,
-                    version=version,
-                    remark=remark,
-                )
-            )
+        for place, question in enumerate(questions):
+            opaques.append(line.send(question, seconds=seconds, done=partial(done, place)))
     except BaseException:
         for opaque in opaques:
             line.forget(opaque)

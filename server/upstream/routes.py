@@ -15,16 +15,16 @@ from typing import Final
 
 import trio
 
+from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.server.topics.topics import MOST_QUEUES
 from rocketwire.server.upstream.broker_connection import BrokerConnection, connect
 from rocketwire.server.upstream.connecting import UpstreamUnreachable
-from rocketwire.server.upstream.requests import UpstreamRequest, ask
+from rocketwire.server.upstream.requests import ask
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import QueueData, TopicRouteData
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
-from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
 
 log = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ class RemoteRoutes:
 
     async def _asked(self, line: BrokerConnection, topic: str) -> tuple[QueueData, ...]:
         header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
-        answer = await ask(line, UpstreamRequest(RequestCode.GET_ROUTEINFO_BY_TOPIC, encode_ext(header)))
+        answer = await ask(line, ClientRequest(RequestCode.GET_ROUTEINFO_BY_TOPIC, header))
         if answer.code != ResponseCode.SUCCESS:
             return ()
         try:

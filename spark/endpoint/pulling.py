@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.connection import Response
+from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.remoting.errors import NoBroker, NotReached, Refused
 from rocketwire.spark.endpoint.options import EndpointOptions
 from rocketwire.spark.endpoint.planning import PullRange
@@ -70,7 +71,7 @@ class Puller:
         answer = self._answer(pull(queue, first, min(end - first, _MOST), self._endpoint.group))
         reached = decode_ext(PullMessageResponseHeader, answer.ext).next_begin_offset
         if answer.code == ResponseCode.SUCCESS:
-            return PulledMessages(queue, first, min(max(reached, first + 1), end), answer.body)
+            return PulledMessages(queue, first, min(max(reached, first + 1), end), memoryview(answer.body))
         return PulledMessages(queue, first, min(reached, end) if reached > first else end, None)
 
     def _answer(self, fields: PullMessageRequestHeader) -> Response:
@@ -80,7 +81,7 @@ class Puller:
                 if self._cluster is None:
                     self._cluster = opened(self._endpoint)
                 connection = self._cluster.broker(self._broker)
-                answer = connection.answer(connection.send(RequestCode.PULL_MESSAGE, fields))
+                answer = connection.answer(connection.send(ClientRequest(RequestCode.PULL_MESSAGE, fields)))
             except (NotReached, NoBroker) as error:
                 self.close()
                 self._patience.wait_after(error)

@@ -12,6 +12,7 @@ import pytest
 
 from rocketwire.remoting.admin.offsets import commit_offset
 from rocketwire.remoting.connection import BlockingConnection
+from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import ConsumeType, MessageModel, MessageQueue
@@ -60,7 +61,8 @@ class Administered:
         )
         with BlockingConnection("broker", self.broker) as broker:
             for number in range(count):
-                answer = broker.answer(broker.send(RequestCode.SEND_MESSAGE_V2, fields, b"message %d" % number))
+                request = ClientRequest(RequestCode.SEND_MESSAGE_V2, fields, b"message %d" % number)
+                answer = broker.answer(broker.send(request))
                 assert answer.code == 0, answer
 
     def commit(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:

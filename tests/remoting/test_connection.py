@@ -5,6 +5,7 @@ import socket
 import pytest
 
 from rocketwire.remoting.connection import BlockingConnection
+from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.errors import NotReached, Refused
 from rocketwire.wire.addresses import Address
@@ -25,7 +26,7 @@ def connected(port: int, timeout: float = 120) -> BlockingConnection:
 
 def test_an_answer_belongs_to_its_request() -> None:
     with fake_server({CODE: lambda ext: Told(0, ext, ext["offset"].encode())}) as server, connected(server.port) as to:
-        first, second = (to.send(CODE, ViewMessageRequestHeader(offset=offset)) for offset in (1, 2))
+        first, second = (to.send(ClientRequest(CODE, ViewMessageRequestHeader(offset=offset))) for offset in (1, 2))
         assert bytes(to.answer(first).body) == b"1"
         answer = to.answer(second)
         assert (answer.code, answer.ext, bytes(answer.body)) == (0, {"offset": "2"}, b"2")
@@ -33,7 +34,7 @@ def test_an_answer_belongs_to_its_request() -> None:
 
 def test_answers_are_taken_in_any_order_and_each_once() -> None:
     with fake_server({CODE: lambda ext: Told(body=ext["offset"].encode())}) as server, connected(server.port) as to:
-        waiting = [to.send(CODE, ViewMessageRequestHeader(offset=offset)) for offset in range(5)]
+        waiting = [to.send(ClientRequest(CODE, ViewMessageRequestHeader(offset=offset))) for offset in range(5)]
         assert [bytes(to.answer(each).body) for each in reversed(waiting)] == [b"4", b"3", b"2", b"1", b"0"]
         with pytest.raises(KeyError):
             to.answer(waiting[0])
@@ -55,7 +56,7 @@ def test_a_request_with_a_body_is_signed() -> None:
     with fake_server({CODE: lambda ext: Told(0, ext)}) as server:
         address = Address(host="127.0.0.1", port=server.port)
         with BlockingConnection("broker", address, credentials=account) as to:
-            ext = to.answer(to.send(CODE, ViewMessageRequestHeader(offset=7), b"body")).ext
+            ext = to.answer(to.send(ClientRequest(CODE, ViewMessageRequestHeader(offset=7), b"body"))).ext
             assert to.ask(CODE).ext["AccessKey"] == "rocketwire"
     assert ext.keys() == {"AccessKey", "Signature", "offset"}
     assert SecretKey("12345678").verify(ext, b"body")
@@ -67,8 +68,8 @@ def test_what_was_given_up_and_requests_of_the_broker_are_passed_over() -> None:
     notice = encode_frame(Header(code=40, opaque=2, flag=2, ext={"consumerGroup": "G"}))
     answers: Answers = {CODE: lambda ext: Told(body=ext["offset"].encode()), RequestCode.HEART_BEAT: lambda _: notice}
     with fake_server(answers) as server, connected(server.port) as to:
-        to.send(CODE, ViewMessageRequestHeader(offset=1))
-        to.send(RequestCode.HEART_BEAT)
+        to.send(ClientRequest(CODE, ViewMessageRequestHeader(offset=1)))
+        to.send(ClientRequest(RequestCode.HEART_BEAT))
         assert bytes(to.ask(CODE, ViewMessageRequestHeader(offset=7)).body) == b"7"
 
 
@@ -111,10 +112,10 @@ def test_a_connection_that_ends() -> None:
 
 def test_a_connection_that_fails() -> None:
     with fake_server({CODE: lambda _: None}) as server, connected(server.port) as to:
-        waiting = to.send(CODE)
+        waiting = to.send(ClientRequest(CODE))
         to.close()
         with pytest.raises(NotReached, match="the connection failed: Bad file descriptor"):
-            to.send(CODE)
+            to.send(ClientRequest(CODE))
         with pytest.raises(NotReached, match="the connection failed: Bad file descriptor"):
             to.answer(waiting)
 

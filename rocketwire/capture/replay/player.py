@@ -165,9 +165,9 @@ class RecordingPlayer:
         self.outcome.compared += 1
         took = (recorded.latency or 0) / _MICRO
         answer = peer.answer(recorded.header.opaque, self._target.timeout + took)
-        body = bytes(answer.body)
-        self._places.learn(recorded, answer.ext, body)
+        self._places.learn(recorded, answer.ext, answer.body)
         header = msgspec.structs.replace(recorded.header, code=answer.code, remark=answer.remark, ext=answer.ext)
+        body = answer.body
         if recorded.sent.left & (CutParts.SECRETS | CutParts.ACCOUNT):
             header, body = _masked(header, body, recorded)
         found = list(differences(recorded, header, body))

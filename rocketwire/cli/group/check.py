@@ -19,6 +19,7 @@ from rocketwire.cli.parameter_types import GROUP
 from rocketwire.cli.table import TableColumn, print_table
 from rocketwire.remoting.admin.groups import consumer_connections
 from rocketwire.remoting.connection import BlockingConnection
+from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.server.clients.consistency import SubscriptionDifference, Subscriptions, differences
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.online import ClientConnection as Client
@@ -81,7 +82,7 @@ def find_group(name: str, brokers: Iterable[BlockingConnection]) -> GroupMembers
 
 def _member(broker: BlockingConnection, group: str, client: Client) -> MemberQueues:
     fields = GetConsumerRunningInfoRequestHeader(consumer_group=group, client_id=client.client_id, jstack_enable=False)
-    answer = broker.answer(broker.send(RequestCode.GET_CONSUMER_RUNNING_INFO, fields))
+    answer = broker.answer(broker.send(ClientRequest(RequestCode.GET_CONSUMER_RUNNING_INFO, fields)))
     subscriptions, trouble = None, None
     if answer.code == ResponseCode.SUCCESS:
         info = decode_body(ConsumerRunningInfo, answer.body, lenient_limit=None)

@@ -89,7 +89,7 @@ def _levels(broker: BlockingConnection) -> list[int]:
     from rocketwire.server.config.java_properties import parse_java_properties
 
     try:
-        text = bytes(broker.ask(RequestCode.GET_BROKER_CONFIG).body).decode("utf-8", "replace")
+        text = broker.ask(RequestCode.GET_BROKER_CONFIG).body.decode("utf-8", "replace")
     except Refused:
         return []
     words = parse_java_properties(text).get(_LEVELS, "").split()

@@ -268,13 +268,12 @@ class TopicReader:
             held_seconds=held_seconds,
         )
 
-    def _decoded(self, body: memoryview, queue: Queue) -> Iterator[SelectedMessage]:
-        data = bytes(body)
+    def _decoded(self, body: bytes, queue: Queue) -> Iterator[SelectedMessage]:
         at = 0
-        while at < len(data):
-            size = int.from_bytes(data[at : at + 4], "big")
+        while at < len(body):
+            size = int.from_bytes(body[at : at + 4], "big")
             try:
-                yield with_properties(decode_record(data, at), size)
+                yield with_properties(decode_record(body, at), size)
             except RecordInvalid as error:
                 self._report(f"{queue}: a message cannot be read: {error}")
                 if not size:

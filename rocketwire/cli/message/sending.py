@@ -195,7 +195,7 @@ class MessageSender:
             reconsume_times=first.reconsume_times,
         )
         parcel.sent_at = time.monotonic()
-        parcel.opaque = target.connection.send(*request)
+        parcel.opaque = target.connection.send(request)
         self._waiting.append(parcel)
 
     def _oldest_done(self) -> Iterator[SentMessage | FailedSend]:

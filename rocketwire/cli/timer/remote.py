@@ -195,7 +195,7 @@ def timer_of(name: str, connection: BlockingConnection) -> BrokerTimer:
         Refused: it has no timer, or refuses.
         NotReached: it does not answer.
     """
-    check = bytes(connection.ask(RequestCode.GET_TIMER_CHECK_POINT).body)
+    check = connection.ask(RequestCode.GET_TIMER_CHECK_POINT).body
     if len(check) < CHECK_STRUCT.size:
         raise Refused(connection.what, ResponseCode.SUCCESS, f"the timer's checkpoint has {len(check)} bytes only")
     read_time, _, queue_offset, *_ = CHECK_STRUCT.unpack_from(check)
@@ -232,7 +232,7 @@ def _runtime(connection: BlockingConnection) -> dict[str, str]:
 
 def _precision(connection: BlockingConnection) -> int:
     try:
-        text = bytes(connection.ask(RequestCode.GET_BROKER_CONFIG).body).decode("utf-8", "replace")
+        text = connection.ask(RequestCode.GET_BROKER_CONFIG).body.decode("utf-8", "replace")
     except Refused:
         return PRECISION
     return parse_natural_number(parse_java_properties(text).get("timerPrecisionMs", "")) or PRECISION

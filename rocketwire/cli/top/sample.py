@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.connection import BlockingConnection
+from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.remoting.errors import AccessDenied, NoSuchTopic, NotReached, Refused, refusal
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.online import ConsumerConnection
@@ -125,8 +126,9 @@ class Sampler:
             NotReached, AccessDenied: it does not answer, or the account may not ask.
         """
         broker = self._brokers[name]
-        runtime = broker.send(RequestCode.GET_BROKER_RUNTIME_INFO)
-        progress = broker.send(RequestCode.GET_BROKER_CONSUME_STATS, GetConsumeStatsInBrokerHeader(is_order=False))
+        runtime = broker.send(ClientRequest(RequestCode.GET_BROKER_RUNTIME_INFO))
+        fields = GetConsumeStatsInBrokerHeader(is_order=False)
+        progress = broker.send(ClientRequest(RequestCode.GET_BROKER_CONSUME_STATS, fields))
         answer = broker.answer(runtime)
         if answer.code == ResponseCode.SUCCESS:
             sample.runtime[name] = decode_body(KVTable, answer.body).table

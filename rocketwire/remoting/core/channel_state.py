@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
 from rocketwire.remoting.core.client import ClientSettings
-from rocketwire.remoting.core.session import ClientRequest, ClientSession, RequestReceived
+from rocketwire.remoting.core.session import LANGUAGE, ClientRequest, ClientSession, RequestReceived
 from rocketwire.remoting.core.steps import ClientReply, PendingResponse, RemoteServer
+from rocketwire.remoting.credentials import Signer
 from rocketwire.remoting.errors import MessageInvalid, NotReached
 from rocketwire.wire.errors import WireError
-
-LANGUAGE: Final = "PYTHON"
-"""What the endpoint's tools show of the client."""
 
 
 class ChannelState:
@@ -25,7 +22,11 @@ class ChannelState:
 
     def __init__(self, peer: RemoteServer, settings: ClientSettings) -> None:
         self._peer = peer
-        self._session = ClientSession(credentials=settings.credentials, serialize=settings.serialize, language=LANGUAGE)
+        self._session = ClientSession(
+            sign=None if settings.credentials is None else Signer(settings.credentials).signed,
+            serialize=settings.serialize,
+            language=LANGUAGE,
+        )
         self._waiting: dict[int, PendingResponse] = {}
         self._failure: NotReached | None = None
 

@@ -90,7 +90,7 @@ class QueueFetcher(Generic[M]):
         *,
         most: int,
         with_subscription: bool,
-        decode: Callable[[memoryview, Queue], Iterable[M]],
+        decode: Callable[[bytes, Queue], Iterable[M]],
         held_seconds: float = HELD_SECONDS,
     ) -> None:
         self.signal = client.runtime.new_signal()

@@ -25,18 +25,17 @@ _LARGEST_BODY: Final = 128 << 20
 _SIZE: Final = 4
 
 
-def decode_messages(body: memoryview, queue: Queue) -> Iterator[ReceivedMessage]:
+def decode_messages(body: bytes, queue: Queue) -> Iterator[ReceivedMessage]:
     """The messages of an answer to a pull of a queue; damaged ones are left out, and logged.
 
     Raises:
         RemotingError: the package that inflates a body is not installed.
     """
-    data = bytes(body)
     at = 0
-    while at < len(data):
-        size = int.from_bytes(data[at : at + _SIZE], "big")
+    while at < len(body):
+        size = int.from_bytes(body[at : at + _SIZE], "big")
         try:
-            yield decode_message(decode_record(data, at), queue.broker)
+            yield decode_message(decode_record(body, at), queue.broker)
         except CompressionUnavailable as error:
             raise RemotingError(str(error)) from error
         except WireError as error:

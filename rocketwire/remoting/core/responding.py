@@ -100,7 +100,7 @@ class BrokerRequestResponder:
     def _consume(self, request: RequestReceived) -> Operation[ClientReply | None]:
         """Give the handler a message now, whatever becomes of it."""
         fields = decode_ext(ConsumeMessageDirectlyResultRequestHeader, request.ext)
-        message = decode_message(decode_record(bytes(request.body)), fields.broker_name or "")
+        message = decode_message(decode_record(request.body), fields.broker_name or "")
         around = self._consuming.client.runtime
         begun = around.monotonic()
         outcome = yield from self._consuming.handling.handle_now(message)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, TypeAlias
 
-from rocketwire.remoting.credentials import Credentials, Signer
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import (
@@ -15,7 +15,7 @@ from rocketwire.wire.facts.codes import (
     ResponseCode,
     SerializeType,
 )
-from rocketwire.wire.frame import encode_frame
+from rocketwire.wire.frame import Buffer, encode_frame
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import WireHeader, encode_ext
 from rocketwire.wire.java import INT32_MAX
@@ -24,12 +24,30 @@ _SHORT: Final = frozenset({RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_M
 """The requests whose fields have short names."""
 
 
-class ClientRequest(NamedTuple):
-    """A request: its code, fields and body."""
+LANGUAGE: Final = "PYTHON"
+"""What the endpoint's tools show of the client."""
+SignRequest: TypeAlias = Callable[[Header, Buffer], Header]
+"""Signs a request with a body."""
 
-    code: RequestCode
-    fields: WireHeader | None = None
-    body: bytes = b""
+
+class ClientRequest(NamedTuple):
+    """A request.
+
+    Attributes:
+        code: Its code.
+        fields: Its fields, or their texts by their names on the wire.
+        body: Its body.
+        language: The language of the client; None: that of the session.
+        version: The version of the client.
+        remark: Its remark, which servers ignore.
+    """
+
+    code: int
+    fields: WireHeader | Mapping[str, str] | None = None
+    body: Buffer = b""
+    language: str | None = None
+    version: int = VERSION_4_9_7
+    remark: str | None = None
 
 
 class Response(NamedTuple):
@@ -38,7 +56,7 @@ class Response(NamedTuple):
     code: int
     remark: str | None
     ext: dict[str, str]
-    body: memoryview
+    body: bytes
 
 
 class ResponseReceived(NamedTuple):
@@ -54,7 +72,7 @@ class RequestReceived(NamedTuple):
     opaque: int
     code: int
     ext: dict[str, str]
-    body: memoryview
+    body: bytes
     oneway: bool
     serialize_type: int
 
@@ -63,19 +81,22 @@ class ClientSession:
     """The state of a connection.
 
     Args:
-        credentials: The account that signs the requests; None for endpoints without access control.
+        sign: Signs the requests; None for endpoints without access control.
         serialize: How headers are written; the peer answers in the same form.
         language: The client's language, which tools of the endpoint show.
+        last_opaque: The number of a request after which they begin again at 1.
     """
 
     def __init__(
         self,
         *,
-        credentials: Credentials | None = None,
+        sign: SignRequest | None = None,
         serialize: SerializeType = SerializeType.JSON,
         language: str = "JAVA",
+        last_opaque: int = INT32_MAX,
     ) -> None:
-        self._signer = None if credentials is None else Signer(credentials)
+        self._sign = sign
+        self._last_opaque = last_opaque
         self._serialize = serialize
         self._language = language
         self._opaque = 0
@@ -87,19 +108,24 @@ class ClientSession:
         Raises:
             WireError: it cannot be written: it is too long, for instance.
         """
-        self._opaque = self._opaque % INT32_MAX + 1
-        code, fields, body = request
-        ext = None if fields is None else encode_ext(fields, short=code in _SHORT)
+        self._opaque = self._opaque % self._last_opaque + 1
+        code, fields, body, language, version, remark = request
+        ext: dict[str, str] | None = None
+        if isinstance(fields, WireHeader):
+            ext = encode_ext(fields, short=code in _SHORT)
+        elif fields is not None:
+            ext = dict(fields)
         header = Header(
             code=code,
             opaque=self._opaque,
             flag=FLAG_ONEWAY if oneway else 0,
-            language=self._language,
-            version=VERSION_4_9_7,
+            language=language or self._language,
+            version=version,
+            remark=remark,
             ext=ext,
         )
-        if self._signer is not None:
-            header = self._signer.signed(header, body)
+        if self._sign is not None:
+            header = self._sign(header, body)
         return self._opaque, encode_frame(header, body, self._serialize)
 
     def reply(
@@ -121,7 +147,12 @@ class ClientSession:
         )
         return encode_frame(header, body, request.serialize_type)
 
-    def receive(self, data: bytes) -> tuple[list[ResponseReceived | RequestReceived], WireError | None]:
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes received of a frame whose end has not arrived."""
+        return self._reader.pending_bytes
+
+    def receive(self, data: Buffer) -> tuple[list[ResponseReceived | RequestReceived], WireError | None]:
         """What bytes of the peer complete, and the error if they are not RocketMQ's protocol.
 
         After an error the session must not be used again.
@@ -129,15 +160,14 @@ class ClientSession:
         frames, error = self._reader.receive(memoryview(data))
         found: list[ResponseReceived | RequestReceived] = []
         try:
-            for frame in frames:
-                header = decode_header(frame.header, frame.serialize_type)
+            for serialize_type, head, content in frames:
+                header, body = decode_header(head, serialize_type), bytes(content)
                 ext = header.ext or {}
                 if header.is_response:
-                    found.append(ResponseReceived(header.opaque, Response(header.code, header.remark, ext, frame.body)))
+                    found.append(ResponseReceived(header.opaque, Response(header.code, header.remark, ext, body)))
                 else:
-                    oneway = header.is_oneway
                     found.append(
-                        RequestReceived(header.opaque, header.code, ext, frame.body, oneway, frame.serialize_type)
+                        RequestReceived(header.opaque, header.code, ext, body, header.is_oneway, serialize_type)
                     )
         except WireError as broken:
             return found, broken

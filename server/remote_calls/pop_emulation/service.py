@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import trio
 
+from rocketwire.remoting.core.session import Response
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.pop_emulation.group import CLIENT_PREFIX, GroupAtBroker, QueueMessages
@@ -20,7 +21,7 @@ from rocketwire.server.remote_calls.pop_emulation.group_rpc import GroupRpc
 from rocketwire.server.remote_calls.pop_emulation.queue import PulledQueue
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.topics.topics import MOST_QUEUES
-from rocketwire.server.upstream.broker_connection import BrokerAnswer, OnAnswer
+from rocketwire.server.upstream.broker_connection import OnAnswer
 from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.bodies import decode_body
@@ -112,7 +113,7 @@ class PopEmulation:
         try:
             if not await self._topics.load(header.topic) or not self._queues(broker, header.topic):
                 text = f"topic[{header.topic}] not exist, apply first please!"
-                done(BrokerAnswer(ResponseCode.TOPIC_NOT_EXIST, text, {}, b""))
+                done(Response(ResponseCode.TOPIC_NOT_EXIST, text, {}, b""))
                 return
         except UpstreamUnreachable as error:
             done(error)
@@ -135,10 +136,10 @@ class PopEmulation:
             with trio.move_on_at(until):
                 await changed.wait()
             if trio.current_time() >= deadline:
-                done(BrokerAnswer(PopResponseCode.POLLING_TIMEOUT, "no new message", {}, b""))
+                done(Response(PopResponseCode.POLLING_TIMEOUT, "no new message", {}, b""))
                 return
 
-    def _popped(self, header: PopMessageRequestHeader, taken: Iterable[QueueMessages]) -> BrokerAnswer:
+    def _popped(self, header: PopMessageRequestHeader, taken: Iterable[QueueMessages]) -> Response:
         popped, records = [], []
         pop_time = self._clock()
         for queue, messages in taken:
@@ -154,7 +155,7 @@ class PopEmulation:
             start_offset_info=encode_start_offset_info(popped),
             msg_offset_info=encode_message_offset_info(popped),
         )
-        return BrokerAnswer(ResponseCode.SUCCESS, "FOUND", encode_ext(fields), b"".join(records))
+        return Response(ResponseCode.SUCCESS, "FOUND", encode_ext(fields), b"".join(records))
 
     def _group(self, broker: str, name: str) -> GroupAtBroker:
         group = self._groups.get((broker, name))
@@ -214,7 +215,7 @@ class PopEmulation:
 
     def _settled(
         self, broker: str, group: str, topic: str, queue_id: int, offsets: Iterable[int], pop_time: int
-    ) -> BrokerAnswer:
+    ) -> Response:
         found = self._queue(broker, group, topic, queue_id)
         if found is None:
             return _UNKNOWN
@@ -240,7 +241,7 @@ class PopEmulation:
         fields = ChangeInvisibleTimeResponseHeader(
             pop_time=each.pop_time, invisible_time=header.invisible_time, revive_qid=EMULATED_REVIVE_QUEUE
         )
-        done(BrokerAnswer(ResponseCode.SUCCESS, None, encode_ext(fields), b""))
+        done(Response(ResponseCode.SUCCESS, None, encode_ext(fields), b""))
 
     # --- resets
 
@@ -262,8 +263,8 @@ class PopEmulation:
         return None if at_broker is None or found is None else (at_broker, found)
 
 
-_ACKNOWLEDGED: Final = BrokerAnswer(ResponseCode.SUCCESS, None, {}, b"")
-_UNKNOWN: Final = BrokerAnswer(ResponseCode.NO_MESSAGE, "the delivery is over, or is not of this proxy", {}, b"")
+_ACKNOWLEDGED: Final = Response(ResponseCode.SUCCESS, None, {}, b"")
+_UNKNOWN: Final = Response(ResponseCode.NO_MESSAGE, "the delivery is over, or is not of this proxy", {}, b"")
 
 
 def is_emulated_handle(extra_info: str) -> bool:

@@ -141,7 +141,7 @@ class EndpointSender:
         connection: BlockingConnection | None = None
         try:
             connection = self._cluster.broker(queue.broker)
-            answer = connection.answer(connection.send(*request))
+            answer = connection.answer(connection.send(request))
         except (NotReached, NoBroker) as error:
             if connection is not None:
                 self._cluster.discard(connection)

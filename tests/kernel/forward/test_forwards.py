@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
+from rocketwire.remoting.core.session import Response
 from rocketwire.server.grpc.kernel import PYTHON_PROPERTIES, SEND
 from rocketwire.server.grpc.metadata import CLIENT_ID
 from rocketwire.server.grpc.sending import send_response
 from rocketwire.server.remote_calls.answers import reply_of
 from rocketwire.server.remote_calls.forwarding import send_texts
-from rocketwire.server.upstream.broker_connection import FORWARDED, BrokerAnswer
+from rocketwire.server.upstream.broker_connection import FORWARDED
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import decode_frame, encode_frame
@@ -216,7 +217,7 @@ def test_an_answer_is_the_one_that_python_makes(
     ((stream, payload),) = answers["here"]
     assert stream == 1
     found = decode_header(memoryview(data)[8:], serialize_type)
-    reply = reply_of(RequestCode.SEND_MESSAGE_V2, BrokerAnswer(0, remark, found.ext or {}, b""))
+    reply = reply_of(RequestCode.SEND_MESSAGE_V2, Response(0, remark, found.ext or {}, b""))
     assert payload == send_response(("id0",), reply).SerializeToString()
 
 

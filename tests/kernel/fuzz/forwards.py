@@ -11,12 +11,13 @@ from itertools import count
 from typing import Any, Final
 
 from rocketwire import _kernel as kernel
+from rocketwire.remoting.core.session import LANGUAGE, Response
 from rocketwire.server.grpc.kernel import PYTHON_PROPERTIES, SEND
 from rocketwire.server.grpc.metadata import CLIENT_ID
 from rocketwire.server.grpc.sending import send_response
 from rocketwire.server.remote_calls.answers import reply_of
 from rocketwire.server.remote_calls.forwarding import send_texts
-from rocketwire.server.upstream.broker_connection import FORWARDED, LANGUAGE, BrokerAnswer
+from rocketwire.server.upstream.broker_connection import FORWARDED
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.facts.codes import FLAG_RESPONSE, VERSION_4_9_7, RequestCode, ResponseCode
 from rocketwire.wire.frame import encode_frame
@@ -102,7 +103,7 @@ def broker_answers(data: bytes) -> None:
         stream, message_id = waiting.pop(header.opaque)
         assert header.code == ResponseCode.SUCCESS
         assert header.is_response
-        reply = reply_of(RequestCode.SEND_MESSAGE_V2, BrokerAnswer(header.code, header.remark, header.ext or {}, b""))
+        reply = reply_of(RequestCode.SEND_MESSAGE_V2, Response(header.code, header.remark, header.ext or {}, b""))
         expected.append((stream, send_response((message_id,), reply).SerializeToString()))
     assert answers == ({"here": expected} if expected else {})
     assert (sum(times for _, times in taken), size) == (len(expected), len(expected) * 516)

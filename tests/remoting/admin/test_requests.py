@@ -9,6 +9,7 @@ import pytest
 from rocketwire.remoting.admin import brokers, groups, name_servers, offsets, topics
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.connection import BlockingConnection
+from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.remoting.errors import Refused
 from rocketwire.wire.addresses import parse_address
 from rocketwire.wire.bodies import encode_body
@@ -18,7 +19,6 @@ from rocketwire.wire.bodies.online import ConsumerConnection, ResetOffsetBody
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicList
 from rocketwire.wire.bodies.topic import TopicConfig, TopicConfigSerializeWrapper
 from rocketwire.wire.facts.codes import RequestCode
-from rocketwire.wire.headers import WireHeader
 from tests.cli.endpoint import FakeServer, Told, fake_server
 
 
@@ -101,9 +101,9 @@ def test_attributes_of_a_group_are_not_written_back(
     bodies: list[bytes] = []
     send = broker.send
 
-    def kept(code: RequestCode, fields: WireHeader | None = None, body: bytes = b"") -> int:
-        bodies.append(body)
-        return send(code, fields, body)
+    def kept(request: ClientRequest) -> int:
+        bodies.append(bytes(request.body))
+        return send(request)
 
     monkeypatch.setattr(broker, "send", kept)
     server.answers[RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP] = lambda _: Told()

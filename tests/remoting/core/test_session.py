@@ -56,7 +56,7 @@ def test_opaques_are_all_different_and_begin_again_at_the_end() -> None:
 
 
 def test_one_way_requests_and_signatures() -> None:
-    session = ClientSession(credentials=Credentials(access_key="rocketwire", secret_key="12345678"))
+    session = ClientSession(sign=Signer(Credentials(access_key="rocketwire", secret_key="12345678")).signed)
     frame = decode_frame(session.request(request(1, b"body"), oneway=True)[1])
     assert frame.header.is_oneway
     assert SecretKey("12345678").verify(frame.header.ext or {}, b"body")

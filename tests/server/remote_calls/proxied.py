@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import trio
 
+from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.long_tasks import LongTaskScheduler
@@ -20,13 +21,12 @@ from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.listener import Listener, bind
 from rocketwire.server.remote_calls.front import remote_grpc_server
 from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer
-from rocketwire.server.upstream.broker_connection import BrokerAnswer, BrokerConnection, OnAnswer
+from rocketwire.server.upstream.broker_connection import BrokerConnection, OnAnswer
 from rocketwire.server.upstream.cluster import UpstreamCluster
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
-from rocketwire.wire.frame import Buffer
 from tests.server.harness import Clock, Server, account, run_inline, serving, settle, tls_gate
 from tests.server.upstream.test_registration import NameServer
 
@@ -52,21 +52,19 @@ class LinesWithoutPop(ConnectionPool):
     """Connections to brokers of which each request of 5.x gets the answer of one of 4.9."""
 
     def send(
-        self, address: Address, code: int, ext: Mapping[str, str], body: Buffer = b"", *, seconds: float, done: OnAnswer
+        self, address: Address, request: ClientRequest, *, seconds: float, done: OnAnswer
     ) -> BrokerConnection | None:
         """Send a request, or refuse it."""
-        if code in LATER_CODES:
-            done(BrokerAnswer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported", {}, b""))
+        if request.code in LATER_CODES:
+            done(Response(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported", {}, b""))
             return None
-        return super().send(address, code, ext, body, seconds=seconds, done=done)
+        return super().send(address, request, seconds=seconds, done=done)
 
-    async def ask(
-        self, address: Address, code: int, ext: Mapping[str, str], body: Buffer = b"", **how: Any
-    ) -> BrokerAnswer:
+    async def ask(self, address: Address, request: ClientRequest, **how: Any) -> Response:
         """Likewise."""
-        if code in LATER_CODES:
-            return BrokerAnswer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported", {}, b"")
-        return await super().ask(address, code, ext, body, **how)
+        if request.code in LATER_CODES:
+            return Response(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported", {}, b"")
+        return await super().ask(address, request, **how)
 
 
 @contextlib.asynccontextmanager

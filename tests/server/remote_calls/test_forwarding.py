@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from rocketwire import native
+from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.grpc.kernel import SEND
@@ -19,7 +20,6 @@ from rocketwire.server.grpc.metadata import CLIENT_ID
 from rocketwire.server.grpc.tables.directories import TopicShare
 from rocketwire.server.remote_calls.forwarding import ForwardedCalls, plain_calls
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.upstream.broker_connection import BrokerAnswer
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.topic import TopicConfig
@@ -228,14 +228,14 @@ async def test_a_broker_that_closes_leaves_no_call_without_an_answer(front: Fron
 
 async def test_other_requests_of_the_connection_are_answered_beside(front: Front) -> None:
     answers: list[Any] = []
-    line = front.lines.send(front.topics.where, 105, {}, seconds=3, done=answers.append)
+    line = front.lines.send(front.topics.where, ClientRequest(105), seconds=3, done=answers.append)
     assert line is not None
     line.flush()
     assert front.serve(message()) == 1
     (asked,) = front.received()[:1]
     await settle()
     await front.say(asked.opaque, {"a": "b"})
-    assert [type(each) for each in answers] == [BrokerAnswer]
+    assert [type(each) for each in answers] == [Response]
     assert front.in_flight == 517
     mock_clock().jump(3.5)
     await settle()

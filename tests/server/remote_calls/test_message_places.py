@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import trio
 
+from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.acl.control import AccessControl
 from rocketwire.server.acl.message_owner import NoMessageThere
 from rocketwire.server.config.live import LiveGroup
@@ -17,13 +18,13 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.remote_calls.message_places import MessageNotShown, MessagePlaces
 from rocketwire.server.remote_calls.queries import RemoteQueries
-from rocketwire.server.upstream.broker_connection import BrokerAnswer
 from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.progress import ConsumeQueueData, QueryConsumeQueueResponseBody
 from rocketwire.wire.header import Header
+from rocketwire.wire.headers import WireHeader, encode_ext
 from rocketwire.wire.message import MessageRecord, encode_record
 from tests.server.acl.test_every_code import ACCOUNTS, KEY, OTHER, OWNER
 from tests.server.harness import FakePeer, mock_clock, settle
@@ -47,21 +48,23 @@ def record(topic: str, *, place: int = PLACE, properties: str = "") -> bytes:
     )
 
 
-def entry(place: int) -> BrokerAnswer:
+def entry(place: int) -> Response:
     body = encode_body(QueryConsumeQueueResponseBody(queue_data=(ConsumeQueueData(physic_offset=place),)))
-    return BrokerAnswer(0, None, {}, body)
+    return Response(0, None, {}, body)
 
 
 class FakeLines:
     """Answers to requests by their codes; of several the next one each time, and the last one for ever."""
 
-    def __init__(self, *, signs: bool = True, **answers: list[BrokerAnswer | UpstreamUnreachable]) -> None:
+    def __init__(self, *, signs: bool = True, **answers: list[Response | UpstreamUnreachable]) -> None:
         self.signs = signs
         self.asked: list[int] = []
         self._answers = {VIEW: answers["view"], ENTRIES: answers.get("entries", [entry(PLACE)])}
 
-    async def ask(self, address: Address, code: int, ext: dict[str, str]) -> BrokerAnswer:
+    async def ask(self, address: Address, request: ClientRequest) -> Response:
         assert address == BROKER
+        assert isinstance(request.fields, WireHeader)
+        code, ext = request.code, encode_ext(request.fields)
         assert ext == (
             {"offset": str(PLACE)}
             if code == VIEW
@@ -102,8 +105,8 @@ def decide(tmp_path: Path) -> Callable[..., Any]:
     return decided
 
 
-def shown(topic: str, **how: Any) -> list[BrokerAnswer | UpstreamUnreachable]:
-    return [BrokerAnswer(0, None, {}, record(topic, **how))]
+def shown(topic: str, **how: Any) -> list[Response | UpstreamUnreachable]:
+    return [Response(0, None, {}, record(topic, **how))]
 
 
 async def test_the_topic_of_the_message_decides(decide: Callable[..., Any]) -> None:
@@ -118,9 +121,9 @@ async def test_the_topic_of_the_message_decides(decide: Callable[..., Any]) -> N
 @pytest.mark.parametrize(
     "lines",
     [
-        FakeLines(view=[BrokerAnswer(1, "can not find message by the offset, 700", {}, b"")]),
-        FakeLines(view=[BrokerAnswer(0, None, {}, b"")]),
-        FakeLines(view=[BrokerAnswer(0, None, {}, record("Own")[:-1])]),
+        FakeLines(view=[Response(1, "can not find message by the offset, 700", {}, b"")]),
+        FakeLines(view=[Response(0, None, {}, b"")]),
+        FakeLines(view=[Response(0, None, {}, record("Own")[:-1])]),
         FakeLines(view=shown("Own", place=PLACE + 1)),
         FakeLines(view=shown("Own"), entries=[entry(PLACE + 1)]),  # a record in the body of another message
     ],
@@ -131,8 +134,8 @@ async def test_where_no_message_begins_nobody_looks(decide: Callable[..., Any], 
 
 
 async def test_an_entry_that_the_broker_is_yet_to_write_is_waited_for(decide: Callable[..., Any]) -> None:
-    none = BrokerAnswer(0, "Index 5 of 2@Own is not exist!", {}, b"")
-    lines = FakeLines(view=shown("Own"), entries=[none, BrokerAnswer(1, "2@Own is not exist!", {}, b""), entry(PLACE)])
+    none = Response(0, "Index 5 of 2@Own is not exist!", {}, b"")
+    lines = FakeLines(view=shown("Own"), entries=[none, Response(1, "2@Own is not exist!", {}, b""), entry(PLACE)])
     never = FakeLines(view=shown("Own"), entries=[none])
     async with trio.open_nursery() as nursery:
         nursery.start_soon(decide, lines)
@@ -159,9 +162,9 @@ async def test_an_entry_that_the_broker_is_yet_to_write_is_waited_for(decide: Ca
     "lines",
     [
         FakeLines(view=[RequestNotSent("the broker is away")]),
-        FakeLines(view=[BrokerAnswer(1, f"{ACL}No default permission for topic:Own", {}, b"")]),
-        FakeLines(view=shown("Own"), entries=[BrokerAnswer(1, f"{ACL}Need admin permission", {}, b"")]),
-        FakeLines(view=shown("Own"), entries=[BrokerAnswer(0, None, {}, b"no JSON")]),
+        FakeLines(view=[Response(1, f"{ACL}No default permission for topic:Own", {}, b"")]),
+        FakeLines(view=shown("Own"), entries=[Response(1, f"{ACL}Need admin permission", {}, b"")]),
+        FakeLines(view=shown("Own"), entries=[Response(0, None, {}, b"no JSON")]),
     ],
 )
 async def test_what_the_broker_does_not_show_is_refused(
@@ -174,8 +177,8 @@ async def test_what_the_broker_does_not_show_is_refused(
 
 async def test_without_an_account_of_the_proxy_a_broker_with_accounts_decides(decide: Callable[..., Any]) -> None:
     for denied in (
-        BrokerAnswer(1, f"{ACL}No accessKey is configured", {}, b""),
-        BrokerAnswer(16, "username cannot be null", {}, b""),  # of 5.5.0
+        Response(1, f"{ACL}No accessKey is configured", {}, b""),
+        Response(16, "username cannot be null", {}, b""),  # of 5.5.0
     ):
         await decide(FakeLines(signs=False, view=[denied]))
         with pytest.raises(MessageNotShown):
@@ -196,9 +199,9 @@ async def test_without_an_account_of_the_proxy_a_broker_with_accounts_decides(de
 )
 async def test_a_query_by_key_gives_messages_of_its_topic_only(body: bytes, code: int, left: bytes) -> None:
     class Lines:
-        async def ask_together(self, _address: Address, questions: list[Any], **_: Any) -> list[BrokerAnswer]:
-            assert questions[0].ext == {"topic": "Own", "key": KEY}
-            return [BrokerAnswer(0, None, {"indexLastUpdatePhyoffset": "0"}, body)]
+        async def ask_together(self, _address: Address, questions: list[Any], **_: Any) -> list[Response]:
+            assert questions[0].fields == {"topic": "Own", "key": KEY}
+            return [Response(0, None, {"indexLastUpdatePhyoffset": "0"}, body)]
 
     lines: Any = Lines()
     reply = await RemoteQueries(lines).answer(Header(code=12, opaque=1, ext={"topic": "Own", "key": KEY}), BROKER)

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import pytest
 import trio
 
-from rocketwire.server.upstream.broker_connection import BrokerAnswer, BrokerConnection, connect
+from rocketwire.remoting.core.session import ClientRequest, RequestReceived, Response
+from rocketwire.server.upstream.broker_connection import BrokerConnection, connect
 from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.requests import UpstreamRequest, ask
+from rocketwire.server.upstream.requests import ask
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.facts.codes import FLAG_RESPONSE
@@ -48,9 +49,9 @@ async def pair(nursery: trio.Nursery) -> AsyncIterator[Pair]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         asked: list[tuple[int, bytes]] = []
 
-        def take(line: BrokerConnection, header: Header, body: bytes) -> None:
-            asked.append((header.code, body))
-            line.answer(header, 0, None, b"answered")
+        def take(line: BrokerConnection, request: RequestReceived) -> None:
+            asked.append((request.code, request.body))
+            line.answer(request, 0, None, b"answered")
 
         line = await connect(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery, on_request=take)
         far, _ = server.accept()
@@ -60,17 +61,17 @@ async def pair(nursery: trio.Nursery) -> AsyncIterator[Pair]:
 
 
 async def test_who_gives_up_waiting_leaves_the_others_their_connection(pair: Pair) -> None:
-    found: list[BrokerAnswer] = []
+    found: list[Response] = []
     async with trio.open_nursery() as nursery:
 
         async def asking() -> None:
-            found.append(await ask(pair.line, UpstreamRequest(CODE, {"topic": "T"})))
+            found.append(await ask(pair.line, ClientRequest(CODE, {"topic": "T"})))
 
         with trio.move_on_after(1):
             nursery.start_soon(asking)
             await settle()
             mock_clock().autojump_threshold = 0
-            await ask(pair.line, UpstreamRequest(CODE, {"topic": "given up"}), seconds=60)
+            await ask(pair.line, ClientRequest(CODE, {"topic": "given up"}), seconds=60)
         mock_clock().autojump_threshold = float("inf")
         first, second = pair.received()
         for each in (second, first):
@@ -87,21 +88,21 @@ async def test_what_the_other_server_asks_is_answered(pair: Pair) -> None:
 
 
 async def test_all_that_wait_are_told_when_the_connection_ends(pair: Pair) -> None:
-    found: list[BrokerAnswer | UpstreamUnreachable] = []
+    found: list[Response | UpstreamUnreachable] = []
     for _ in range(2):
-        pair.line.send(CODE, {}, seconds=5, done=found.append)
+        pair.line.send(ClientRequest(CODE), seconds=5, done=found.append)
     pair.line.flush()
     pair.far.close()
     await pair.line.closed.wait()
     assert [type(each) for each in found] == [UpstreamUnreachable] * 2
-    pair.line.send(CODE, {}, seconds=5, done=found.append)
+    pair.line.send(ClientRequest(CODE), seconds=5, done=found.append)
     assert isinstance(found[-1], RequestNotSent)
 
 
 async def test_an_answer_is_not_waited_for_longer_than_is_wanted(pair: Pair) -> None:
-    found: list[tuple[str, BrokerAnswer | UpstreamUnreachable]] = []
-    pair.line.send(CODE, {}, seconds=5, done=lambda each: found.append(("five", each)))
-    pair.line.send(CODE, {}, seconds=2, done=lambda each: found.append(("two", each)))
+    found: list[tuple[str, Response | UpstreamUnreachable]] = []
+    pair.line.send(ClientRequest(CODE), seconds=5, done=lambda each: found.append(("five", each)))
+    pair.line.send(ClientRequest(CODE), seconds=2, done=lambda each: found.append(("two", each)))
     await settle()
     mock_clock().jump(3)
     await settle()
@@ -112,7 +113,7 @@ async def test_an_answer_is_not_waited_for_longer_than_is_wanted(pair: Pair) -> 
 
 
 async def test_more_than_the_socket_takes_is_sent_in_time(pair: Pair) -> None:
-    pair.line.send(CODE, {}, bytes(8 << 20), seconds=5, done=lambda _: None)
+    pair.line.send(ClientRequest(CODE, None, bytes(8 << 20)), seconds=5, done=lambda _: None)
     pair.line.flush()
     pair.far.setblocking(False)
     got = 0
@@ -123,10 +124,10 @@ async def test_more_than_the_socket_takes_is_sent_in_time(pair: Pair) -> None:
 
 
 async def test_a_request_to_a_server_that_is_not_there_is_not_sent(nursery: trio.Nursery) -> None:
-    lines, found = ConnectionPool(), list[BrokerAnswer | UpstreamUnreachable]()
+    lines, found = ConnectionPool(), list[Response | UpstreamUnreachable]()
     nursery.start_soon(lines.run)
     await settle()
-    lines.send(Address(host="127.0.0.1", port=free_port()), CODE, {}, seconds=5, done=found.append)
+    lines.send(Address(host="127.0.0.1", port=free_port()), ClientRequest(CODE), seconds=5, done=found.append)
     await settle()
     assert [type(each) for each in found] == [RequestNotSent]
 
@@ -135,7 +136,7 @@ async def test_a_request_to_a_server_that_is_not_there_is_not_sent(nursery: trio
 async def test_thousands_that_wait_are_given_up_in_steps(pair: Pair, end: str) -> None:
     found: list[object] = []
     for _ in range(1000):
-        pair.line.send(CODE, {}, seconds=3, done=found.append)
+        pair.line.send(ClientRequest(CODE), seconds=3, done=found.append)
     pair.line.flush()
     await settle()
     steps = [0]
@@ -161,10 +162,10 @@ async def test_thousands_of_short_answers_are_taken_in_steps(pair: Pair) -> None
     """What is done with an answer of a 5.x client's poll takes some 0.1 ms."""
     taken, most = [0], 0
 
-    def done(_: BrokerAnswer | UpstreamUnreachable) -> None:
+    def done(_: Response | UpstreamUnreachable) -> None:
         taken[0] += 1
 
-    opaques = [pair.line.send(CODE, {}, seconds=60, done=done) for _ in range(2000)]
+    opaques = [pair.line.send(ClientRequest(CODE), seconds=60, done=done) for _ in range(2000)]
     answers = b"".join(encode_frame(Header(code=0, opaque=opaque, flag=FLAG_RESPONSE), b"") for opaque in opaques)
     pair.far.setblocking(False)
     left = memoryview(answers)
@@ -183,6 +184,6 @@ async def test_all_are_given_up_when_the_program_ends() -> None:
         async with trio.open_nursery() as nursery:
             line = await connect(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery)
             for _ in range(1000):
-                line.send(CODE, {}, seconds=3, done=found.append)
+                line.send(ClientRequest(CODE), seconds=3, done=found.append)
             nursery.cancel_scope.cancel()
     assert len(found) == 1000

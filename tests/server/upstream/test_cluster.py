@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from rocketwire.server.upstream.broker_connection import BrokerAnswer
+from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.upstream.cluster import BrokerKey, UpstreamCluster, brokers_in
 from rocketwire.server.upstream.connecting import UpstreamUnreachable
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.requests import UpstreamRequest
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.route import BrokerData
 from rocketwire.wire.connection import FrameReader
@@ -22,7 +21,7 @@ from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header, decode_header
 from tests.server.harness import free_port, mock_clock, serving, settle
 
-QUESTIONS = [UpstreamRequest(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 2
+QUESTIONS = [ClientRequest(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 2
 
 
 async def test_all_who_ask_at_once_get_the_answer_of_the_name_server_that_is_left(tmp_path: Path) -> None:
@@ -31,7 +30,7 @@ async def test_all_who_ask_at_once_get_the_answer_of_the_name_server_that_is_lef
         lines = ConnectionPool()
         nursery.start_soon(lines.run)
         cluster = UpstreamCluster([nobody, server.name_server_address], lines)
-        answers: list[BrokerAnswer | UpstreamUnreachable] = []
+        answers: list[Response | UpstreamUnreachable] = []
 
         async def ask() -> None:
             answers.extend(await cluster.ask_together(QUESTIONS))
@@ -39,7 +38,7 @@ async def test_all_who_ask_at_once_get_the_answer_of_the_name_server_that_is_lef
         async with trio.open_nursery() as asking:
             for _ in range(4):
                 asking.start_soon(ask)
-        assert [each.code for each in answers if isinstance(each, BrokerAnswer)] == [0] * 8
+        assert [each.code for each in answers if isinstance(each, Response)] == [0] * 8
         nursery.cancel_scope.cancel()
 
 
@@ -49,7 +48,7 @@ async def test_without_a_name_server_each_question_has_the_first_reason() -> Non
         lines = ConnectionPool()
         nursery.start_soon(lines.run)
         cluster = UpstreamCluster([first, second], lines)
-        reasons = await cluster.ask_together([UpstreamRequest(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 3)
+        reasons = await cluster.ask_together([ClientRequest(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 3)
         assert len(reasons) == 3
         assert all(str(each).startswith(f"{first} cannot be reached") for each in reasons)
         assert not await cluster.refresh()
@@ -57,7 +56,7 @@ async def test_without_a_name_server_each_question_has_the_first_reason() -> Non
 
 
 async def test_without_a_task_it_is_asked_who_answered_last_and_then_another(tmp_path: Path) -> None:
-    told: list[list[BrokerAnswer] | None] = []
+    told: list[list[Response] | None] = []
     with socket.create_server(("127.0.0.1", 0)) as silent:
         first = Address(host="127.0.0.1", port=silent.getsockname()[1])
         async with serving(tmp_path / "store") as server, trio.open_nursery() as nursery:
