@@ -31,7 +31,7 @@ def lines(table: dict[str, str]) -> tuple[str, ...]:
     st.sampled_from([PUB, SUB]),
     st.lists(st.sampled_from(NAMES)),
 )
-def test_permissions_against_the_rule_in_words(
+def test_permissions_follow_the_rule_in_words(
     admin: bool, default: str | None, table: dict[str, str], wanted: int, topics: list[str]
 ) -> None:
     found = made(admin=admin, default_topic_perm=default, topic_perms=lines(table)).lacks(
@@ -52,24 +52,24 @@ def test_permissions_of_groups(admin: bool, default: str | None, table: dict[str
     assert one.lacks(NeededPermissions(SUB, (f"%RETRY%{group}",))) == (None if allowed else f"%RETRY%{group}")
 
 
-def test_an_administrator_with_permissions_of_its_own_has_only_these() -> None:
+def test_an_administrator_with_permissions_has_only_these() -> None:
     admin = made(admin=True, topic_perms=("A=SUB",))
     assert admin.lacks(NeededPermissions(SUB, ("A",))) is None
     assert admin.lacks(NeededPermissions(PUB, ("A",))) == "A"
     assert made(admin=True).lacks(NeededPermissions(PUB, ("A",))) is None
 
 
-def test_everybody_may_send_traces() -> None:
-    nobody = made(topic_perms=("RMQ_SYS_TRACE_TOPIC=DENY",))
-    assert nobody.lacks(sent_to("RMQ_SYS_TRACE_TOPIC")) is None
-    assert nobody.lacks(NeededPermissions(SUB, ("RMQ_SYS_TRACE_TOPIC",))) == "RMQ_SYS_TRACE_TOPIC"
+def test_every_account_may_send_traces() -> None:
+    denied = made(topic_perms=("RMQ_SYS_TRACE_TOPIC=DENY",))
+    assert denied.lacks(sent_to("RMQ_SYS_TRACE_TOPIC")) is None
+    assert denied.lacks(NeededPermissions(SUB, ("RMQ_SYS_TRACE_TOPIC",))) == "RMQ_SYS_TRACE_TOPIC"
 
 
-def test_of_several_the_first_of_a_java_map_is_named() -> None:
+def test_of_several_missing_permissions_the_first_of_a_java_map_is_named() -> None:
     assert made().lacks(NeededPermissions(SUB, ("TopicC", "%RETRY%GroupB", "TopicD"))) == "TopicD"
 
 
-def test_what_only_an_administrator_may_ask() -> None:
+def test_only_an_administrator_may_send_administration_requests() -> None:
     assert sorted(ADMIN_CODES) == [
         *(17, 18, 21, 25, 26, 50, 51, 52, 53, 54, 60, 61, 100, 102, 200, 201, 205, 207, 215, 216, 217, 225, 305, 306),
         *(308, 314, 316, 317, 321, 323, 327, 328, 329, 343, 345, 351, 352, 401, 402),
@@ -102,14 +102,14 @@ def test_where_an_administrator_needs_no_permissions() -> None:
         ({"topic_perms": ("%RETRY%G=SUB",)}, SUB, True),
     ],
 )
-def test_dead_letters_are_the_groups_unless_they_are_named(
+def test_dead_letters_belong_to_the_group_unless_the_topic_is_named(
     options: dict[str, object], wanted: int, *, allowed: bool
 ) -> None:
     assert made(**options).lacks(NeededPermissions(wanted, ("%DLQ%G",))) == (None if allowed else "%DLQ%G")
 
 
 @pytest.mark.parametrize("topic", ["SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer", "%LMQ%anything"])
-def test_a_topic_that_holds_messages_of_others_has_to_be_named(topic: str) -> None:
+def test_a_topic_that_holds_messages_of_others_needs_a_permission_by_name(topic: str) -> None:
     assert made(default_topic_perm="PUB|SUB").lacks(NeededPermissions(SUB, (topic,))) == topic
     assert made(topic_perms=(f"{topic}=SUB",)).lacks(NeededPermissions(SUB, (topic,))) is None
 
@@ -125,7 +125,7 @@ def test_a_topic_that_holds_messages_of_others_has_to_be_named(topic: str) -> No
         ({"group_perms": ("A=B=C",)}, "groupPerms", "Parse resource permission failed for group:A=B=C"),
     ],
 )
-def test_what_is_no_account(options: dict[str, object], key: str, words: str) -> None:
+def test_malformed_accounts_are_refused(options: dict[str, object], key: str, words: str) -> None:
     with pytest.raises(AccountInvalid) as caught:
         made(**options)
     assert caught.value.key == key
@@ -133,7 +133,7 @@ def test_what_is_no_account(options: dict[str, object], key: str, words: str) ->
     assert "very-secret" not in str(caught.value)
 
 
-def test_an_address_that_is_none() -> None:
+def test_a_malformed_address_is_refused() -> None:
     with pytest.raises(WhiteListInvalid):
         made(white_remote_address="here")
     assert made(white_remote_address=" ").matches is None
@@ -145,7 +145,7 @@ def test_an_account_does_not_show_its_secret_key() -> None:
 
 
 @pytest.mark.parametrize("texts", [None, (), ("A=PUB", " B = SUB|PUB ", "C=DENY")])
-def test_permissions_that_may_be_written(texts: tuple[str, ...] | None) -> None:
+def test_valid_permissions_are_read(texts: tuple[str, ...] | None) -> None:
     check_permissions(texts)
 
 
@@ -158,7 +158,7 @@ The expected permissions are 'SUB' or 'PUB' or 'SUB|PUB' or 'PUB|SUB'."""
 
 
 @pytest.mark.parametrize(("text", "words"), [("A", NO_ASSIGNMENT), ("A=PUBB", NO_PERMISSION)])
-def test_permissions_that_may_not(text: str, words: str) -> None:
+def test_malformed_permissions_are_refused(text: str, words: str) -> None:
     with pytest.raises(AccountInvalid) as caught:
         check_permissions(("B=PUB", text))
     assert str(caught.value) == words

@@ -1,4 +1,4 @@
-"""A client id belongs to the account that came first, as long as its client is here."""
+"""A client id belongs to the account that used it first, until that client's connections are closed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketwire.server.acl.client_ids import EXPIRY_SECONDS, ClientIds
 from tests.server.harness import FakePeer
 
 
-def test_an_id_belongs_to_who_came_first() -> None:
+def test_an_id_belongs_to_the_account_that_used_it_first() -> None:
     now = 0.0
     ids = ClientIds(lambda: now)
     first, second = FakePeer(), FakePeer()
@@ -21,7 +21,7 @@ def test_an_id_belongs_to_who_came_first() -> None:
     assert ids.may_use("a", "one", second)  # it reconnects, and its former connection is half open
     assert ids.may_use("a", "two", first)  # both accounts share the connection
     assert ids.may_use("b", "two", second)
-    now = EXPIRY_SECONDS + 1  # it is silent
+    now = EXPIRY_SECONDS + 1  # no heartbeat came
     assert ids.may_use("a", "two", second)
 
 

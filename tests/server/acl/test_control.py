@@ -1,4 +1,4 @@
-"""The guard against the answers of a 4.9.7 broker, and its file while the server runs."""
+"""Access control, against the answers of a 4.9.7 broker, and changes of its file while the server runs."""
 
 from __future__ import annotations
 
@@ -84,16 +84,16 @@ def refusal_of(
     serialize_type: int = SerializeType.JSON,
     peer: FakePeer | None = None,
 ) -> str | None:
-    """What a request is refused with."""
-    ask = signed(question, who)
-    ext = {name: str(value) for name, value in ask.fields.items()}
-    header = Header(code=ask.code, opaque=1, ext=ext)
+    """The reason why a request is refused; None: it is admitted."""
+    change = signed(question, who)
+    ext = {name: str(value) for name, value in change.fields.items()}
+    header = Header(code=change.code, opaque=1, ext=ext)
     read = decode_header(encode_header(header, serialize_type), serialize_type)
     try:
-        control.admit(peer or FakePeer(), read, memoryview(ask.body))
+        control.admit(peer or FakePeer(), read, memoryview(change.body))
     except AccessRefused as error:
         return str(error)
-    except (NoMessageThere, HeaderFieldMissing):  # none of access control's refusals
+    except (NoMessageThere, HeaderFieldMissing):  # not raised by access control
         return None
     return None
 
@@ -113,7 +113,7 @@ def test_every_answer_is_that_of_a_4_9_7_broker(
 
 
 def refusal_of_similar_request(question: Question, name: str) -> str | None:
-    """What Apache refuses an account where it asks what it should ask here."""
+    """What Apache refuses an account for a request of the same kind that it does check."""
     recorded = acl_cases.recorded()
     topic = question.fields.get("topic", question.fields.get("b", ""))
     group = topic.rpartition("%")[2]
@@ -122,7 +122,7 @@ def refusal_of_similar_request(question: Question, name: str) -> str | None:
         return refused.get(name, "").replace("code=17", f"code={question.code}") or None
     if question.code in REPLIES and name == "admin-perms-key":
         return None
-    if topic.startswith("%"):  # what giving a message back needs
+    if topic.startswith("%"):  # what a request needs that sends a message back
         refused = next(
             refused for other, refused in recorded if other.code == 36 and other.fields.get("group") == group
         )
@@ -132,16 +132,18 @@ def refusal_of_similar_request(question: Question, name: str) -> str | None:
     )
 
 
-def test_what_apache_forgot_to_ask(control: Callable[[str | bytes], AccessControl]) -> None:
+def test_requests_that_apache_does_not_check_need_the_same_permissions(
+    control: Callable[[str | bytes], AccessControl],
+) -> None:
     guard = control(acl_cases.ACCOUNTS.read_bytes())
-    asked_of = Counter[int]()
+    compared = Counter[int]()
     for question, _ in acl_cases.recorded():
-        if not differs(question) or question.code in {11, 34}:  # these two need the reader's group, too
+        if not differs(question) or question.code in {11, 34}:  # these two need the permission of the group, too
             continue
-        asked_of[question.code] += 1
+        compared[question.code] += 1
         for name, who in acl_cases.WHO.items():
             assert refusal_of(guard, question, who) == refusal_of_similar_request(question, name), (question, name)
-    assert set(asked_of) == {10, 310, 12, BATCH, *REPLIES, *(ADMINS_ONLY & set(acl_cases.OTHER_CODES))}
+    assert set(compared) == {10, 310, 12, BATCH, *REPLIES, *(ADMINS_ONLY & set(acl_cases.OTHER_CODES))}
     for code in (*ADMINISTRATION, *ADMINS_ONLY):
         question = Question(code, {"x": "1"})
         words = f"Need admin permission for request code={code}, but accessKey=open-key-1 is not"
@@ -175,7 +177,7 @@ def test_refusals_are_counted_by_reason(control: Callable[[str | bytes], AccessC
     assert set(ACL_REASONS) == {*metrics.acl_refused, "undecided_code"}  # which proxies refuse
 
 
-def test_a_request_without_fields_and_a_heartbeat_that_cannot_be_read(
+def test_a_request_without_fields_or_with_an_unreadable_heartbeat_is_refused(
     control: Callable[[str | bytes], AccessControl],
 ) -> None:
     guard = control(ACCOUNT)
@@ -188,7 +190,7 @@ def test_a_request_without_fields_and_a_heartbeat_that_cannot_be_read(
     )
 
 
-def test_a_heartbeat_that_is_refused_for_its_length_is_not_read(tmp_path: Path) -> None:
+def test_a_heartbeat_that_is_too_long_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "plain_acl.yml"
     path.write_text(ACCOUNT)
     guard = opened(path, longest_heartbeat=6)
@@ -203,15 +205,15 @@ def test_a_heartbeat_that_is_refused_for_its_length_is_not_read(tmp_path: Path) 
     ("remote", "passes"),
     [("10.1.2.3:99", True), ("10.1.3.3:99", False), ("[2001:db8::1]:99", True), ("[2001:db8::2]:99", False)],
 )
-def test_addresses_that_need_no_account(
+def test_white_listed_addresses_need_no_account(
     control: Callable[[str | bytes], AccessControl], remote: str, *, passes: bool
 ) -> None:
     guard = control("globalWhiteRemoteAddresses: [10.1.2.*, '2001:db8::1']\n" + ACCOUNT)
-    for _ in range(2):  # the second time it is known
+    for _ in range(2):  # the second time the result is cached
         assert (refusal_of(guard, Question(17, {"topic": "T"}), Who(None), peer=FakePeer(remote)) is None) is passes
 
 
-def test_an_address_of_an_account_needs_no_signature_but_the_name(
+def test_from_an_accounts_address_its_name_needs_no_signature(
     control: Callable[[str | bytes], AccessControl],
 ) -> None:
     guard = control(ACCOUNT + "  whiteRemoteAddress: 10.1.2.3\n")
@@ -221,7 +223,7 @@ def test_an_address_of_an_account_needs_no_signature_but_the_name(
     assert refusal_of(guard, Question(17, {"topic": "T"}), unsigned, peer=FakePeer("10.1.2.4:1")) is not None
 
 
-def test_addresses_are_not_remembered_without_end(
+def test_the_cache_of_addresses_is_bounded(
     control: Callable[[str | bytes], AccessControl], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rocketwire.server.acl.control._MOST_ADDRESSES", 3)
@@ -232,7 +234,7 @@ def test_addresses_are_not_remembered_without_end(
 
 
 def heard(guard: AccessControl, peer: FakePeer, account: str = "account", secret: str = SECRET) -> bool:
-    """Whether a producer of an account may know messages of T."""
+    """Whether a producer of an account may receive messages of T."""
     assert refusal_of(guard, Question(34, {"x": "1"}, '{"clientID":"c"}'), Who(account, secret), peer=peer) is None
     return guard.may_receive_as_producer(peer, "T")
 
@@ -250,7 +252,7 @@ def heard(guard: AccessControl, peer: FakePeer, account: str = "account", secret
 def test_traces_need_no_permission(
     control: Callable[[str | bytes], AccessControl], *, code: int, field: str, topic: str, refused: bool
 ) -> None:
-    """Clients of cloud services send theirs to a topic that is named after the broker's region."""
+    """Clients of cloud services send traces to a topic that is named after the broker's region."""
     guard = control(ACCOUNT)
     found = refusal_of(guard, Question(code, {field: topic}, ""), Who("account", SECRET))
     assert (found or "").endswith(f"No default permission for topic:{topic}" if refused else "")
@@ -266,7 +268,9 @@ def test_reading_the_traces_of_a_region_needs_permission(
     assert refusal_of(guard, question, Who("account", SECRET)) is not None
 
 
-async def test_a_producer_may_know_what_its_account_may_send(control: Callable[[str | bytes], AccessControl]) -> None:
+async def test_a_producer_may_receive_messages_of_topics_it_may_send_to(
+    control: Callable[[str | bytes], AccessControl],
+) -> None:
     guard = control(ACCOUNT + "  topicPerms: [T=PUB]\n")
     peer, stranger = FakePeer(), FakePeer()
     assert heard(guard, peer)
@@ -278,7 +282,7 @@ async def test_a_producer_may_know_what_its_account_may_send(control: Callable[[
     assert not guard.may_receive_as_producer(peer, "T")
 
 
-def test_a_producer_at_an_address_that_needs_no_account_may_know_all(
+def test_a_producer_at_a_white_listed_address_may_receive_all_messages(
     control: Callable[[str | bytes], AccessControl],
 ) -> None:
     guard = control("globalWhiteRemoteAddresses: [10.0.0.1]\n" + ACCOUNT + "  whiteRemoteAddress: 10.0.0.2\n")
@@ -290,7 +294,7 @@ def test_a_producer_at_an_address_that_needs_no_account_may_know_all(
 # --- the file
 
 
-def test_a_missing_file_is_made_and_lets_nobody_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_file_is_created_and_admits_no_account(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "some" / "where" / "plain_acl.yml"
     guard = opened(path)
     assert path.read_bytes() == b""
@@ -300,7 +304,7 @@ def test_a_missing_file_is_made_and_lets_nobody_in(tmp_path: Path, caplog: pytes
     assert "No acl config for account" in (refusal_of(guard, Question(12, {}), Who("account", SECRET)) or "")
 
 
-def test_a_file_that_cannot_be_used_is_named_with_its_key(
+def test_an_unusable_file_is_reported_with_the_key(
     control: Callable[[str | bytes], AccessControl], tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -322,7 +326,7 @@ def later(path: Path, text: str, at: int = 2) -> None:
     os.utime(path, (at, at))
 
 
-async def test_a_changed_file_is_taken(
+async def test_a_changed_file_is_loaded(
     control: Callable[[str | bytes], AccessControl], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -341,11 +345,11 @@ async def test_a_changed_file_is_taken(
     assert "was read again: 1 accounts" in caplog.text
     later(Path(guard.path), text, at=3)
     await guard.reload_if_changed(run_inline)
-    assert caplog.text.count("accounts[0].odd: unknown key") == 1  # said once
+    assert caplog.text.count("accounts[0].odd: unknown key") == 1  # logged once
 
 
 @pytest.mark.parametrize("text", ["accounts: {}", "accounts: [", "", "# soon\n", "x: !!bool maybe\n"])
-async def test_a_bad_change_leaves_the_accounts_as_they_are(
+async def test_a_malformed_change_leaves_the_accounts_as_they_are(
     control: Callable[[str | bytes], AccessControl], caplog: pytest.LogCaptureFixture, text: str
 ) -> None:
     guard = control(ACCOUNT)
@@ -353,7 +357,7 @@ async def test_a_bad_change_leaves_the_accounts_as_they_are(
     for _ in range(2):
         await guard.reload_if_changed(run_inline)
     assert refusal_of(guard, Question(14, {}), Who("account", SECRET)) is None
-    assert [record.levelname for record in caplog.records] == ["WARNING"]  # once
+    assert [record.levelname for record in caplog.records] == ["WARNING"]  # logged once
     assert "the former accounts stay" in caplog.text
     remove(guard.path)
     await guard.reload_if_changed(run_inline)
@@ -361,7 +365,7 @@ async def test_a_bad_change_leaves_the_accounts_as_they_are(
     assert refusal_of(guard, Question(14, {}), Who("account", SECRET)) is None
 
 
-async def test_a_file_that_cannot_be_read_is_told_of(
+async def test_an_unreadable_file_is_logged(
     control: Callable[[str | bytes], AccessControl], caplog: pytest.LogCaptureFixture
 ) -> None:
     guard = control(ACCOUNT)
@@ -370,7 +374,7 @@ async def test_a_file_that_cannot_be_read_is_told_of(
     assert "Is a directory; the former accounts stay" in caplog.text
 
 
-async def test_a_file_that_cannot_be_looked_at_is_told_of_once(
+async def test_a_failing_look_at_the_file_is_logged_once(
     control: Callable[[str | bytes], AccessControl], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     guard = control(ACCOUNT)
@@ -388,23 +392,23 @@ async def test_a_file_that_cannot_be_looked_at_is_told_of_once(
     assert len(caplog.records) == 1
 
 
-def test_it_looks_twice_a_second() -> None:
+def test_the_file_is_checked_twice_a_second() -> None:
     assert CHECK_SECONDS == 0.5
 
 
 # --- changes by request
 
 
-async def outcome(guard: AccessControl, ask: Callable[[Done], None]) -> ServerError | None:
-    """What a change is answered with, at once or when it was carried out."""
-    told: list[ServerError | None] = []
+async def outcome(guard: AccessControl, change: Callable[[Done], None]) -> ServerError | None:
+    """The outcome of a change, which is reported at once or after it was made."""
+    outcomes: list[ServerError | None] = []
     try:
-        ask(told.append)
+        change(outcomes.append)
     except ServerError as error:
         return error
-    assert told == []
+    assert outcomes == []
     await guard.make_one_change(run_inline)
-    (found,) = told
+    (found,) = outcomes
     return found
 
 
@@ -448,7 +452,7 @@ async def test_accounts_are_made_changed_and_deleted(control: Callable[[str | by
     assert mode(guard.path) == mode(guard.path + ".bak") == 0o600
 
 
-async def test_its_own_change_is_not_read_again(
+async def test_its_own_change_of_the_file_is_not_loaded_again(
     control: Callable[[str | bytes], AccessControl], caplog: pytest.LogCaptureFixture
 ) -> None:
     guard = control(ACCOUNT)
@@ -458,15 +462,15 @@ async def test_its_own_change_is_not_read_again(
     assert caplog.text == ""
 
 
-async def test_a_look_that_takes_long_brings_no_deleted_account_back(
+async def test_a_slow_check_of_the_file_does_not_restore_a_deleted_account(
     control: Callable[[str | bytes], AccessControl],
 ) -> None:
     guard = control(ACCOUNT)
-    told: list[ServerError | None] = []
+    outcomes: list[ServerError | None] = []
     reading, go_on = trio.Event(), trio.Event()
 
     async def slow(sync_fn: Callable[..., Any], *args: Any) -> Any:
-        found = sync_fn(*args)  # a thread that has read, and is scheduled late
+        found = sync_fn(*args)  # a thread that has read the file and continues late
         if not reading.is_set():
             reading.set()
             await go_on.wait()
@@ -480,19 +484,19 @@ async def test_a_look_that_takes_long_brings_no_deleted_account_back(
             mock_clock().jump(CHECK_SECONDS)
         await settle()
         assert reading.is_set()
-        guard.delete("account", told.append)
+        guard.delete("account", outcomes.append)
         await settle()
-        assert told == []
+        assert outcomes == []
         go_on.set()
         for _ in range(3):
             await settle()
             mock_clock().jump(CHECK_SECONDS)
         nursery.cancel_scope.cancel()
-    assert told == [None]
+    assert outcomes == [None]
     assert "No acl config" in (refusal_of(guard, Question(14, {}), Who("account", SECRET)) or "")
 
 
-async def test_changes_are_made_where_they_do_not_hold_up_clients(
+async def test_changes_are_made_in_a_thread(
     control: Callable[[str | bytes], AccessControl],
 ) -> None:
     guard = control(ACCOUNT)
@@ -512,7 +516,7 @@ async def test_changes_are_made_where_they_do_not_hold_up_clients(
     assert ran == ["changed", "read"]
 
 
-async def test_no_more_changes_wait_than_are_worth_it(control: Callable[[str | bytes], AccessControl]) -> None:
+async def test_waiting_changes_are_bounded(control: Callable[[str | bytes], AccessControl]) -> None:
     guard = control(ACCOUNT)
     for _ in range(64):
         guard.replace_addresses((), None, lambda _: None)
@@ -533,7 +537,7 @@ async def test_no_more_changes_wait_than_are_worth_it(control: Callable[[str | b
         ({"topic_perms": ("T" * MOST_BYTES + "=PUB",)}, "it is larger than 2 MiB"),
     ],
 )
-async def test_a_change_that_cannot_be_made_changes_nothing(
+async def test_a_change_that_fails_changes_nothing(
     control: Callable[[str | bytes], AccessControl], options: dict[str, Any], words: str
 ) -> None:
     guard = control(ACCOUNT)
@@ -543,7 +547,7 @@ async def test_a_change_that_cannot_be_made_changes_nothing(
     assert read_text(guard.path) == ACCOUNT
 
 
-async def test_what_cannot_be_deleted_or_replaced(control: Callable[[str | bytes], AccessControl]) -> None:
+async def test_unknown_accounts_and_bad_addresses_are_refused(control: Callable[[str | bytes], AccessControl]) -> None:
     guard = control(ACCOUNT)
     for name, shown in (("nobody", "nobody"), (None, "null"), ("", "")):
         refused = await delete(guard, name)
@@ -559,7 +563,7 @@ async def test_what_cannot_be_deleted_or_replaced(control: Callable[[str | bytes
 @pytest.mark.parametrize(
     "spoil", [lambda path: path.write_text("accounts: {}"), lambda path: path.write_text(""), Path.unlink]
 )
-async def test_a_file_that_is_gone_or_spoilt_takes_no_changes(
+async def test_a_missing_or_malformed_file_is_not_changed(
     control: Callable[[str | bytes], AccessControl], spoil: Callable[[Path], None]
 ) -> None:
     guard = control(ACCOUNT)
@@ -571,7 +575,7 @@ async def test_a_file_that_is_gone_or_spoilt_takes_no_changes(
     assert [each.access_key for each in guard.config().plain_access_configs] == ["account"]  # those in force
 
 
-async def test_a_file_that_cannot_be_written_takes_no_changes(
+async def test_a_read_only_file_is_not_changed(
     control: Callable[[str | bytes], AccessControl],
 ) -> None:
     guard = control(ACCOUNT)
@@ -579,7 +583,7 @@ async def test_a_file_that_cannot_be_written_takes_no_changes(
     assert str(await update(guard)) == f"{guard.path}: Is a directory"
 
 
-async def test_a_link_is_followed_again_each_time(tmp_path: Path) -> None:
+async def test_a_symbolic_link_is_resolved_at_each_check(tmp_path: Path) -> None:
     link_accounts(tmp_path)
     guard = opened(tmp_path / "link.yml")
     assert refusal_of(guard, Question(14, {}), Who("first-account", SECRET)) is None
@@ -630,7 +634,7 @@ def everything(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
         assert "new-secret" not in text
 
 
-async def test_secrets_are_never_told(
+async def test_secrets_are_never_shown(
     control: Callable[[str | bytes], AccessControl], metrics: Metrics, everything: list[str]
 ) -> None:
     guard = control(ACCOUNT + "  odd: 1\n")

@@ -1,4 +1,4 @@
-"""An account that may use nothing but its own topic and group, and every request about another's that is served."""
+"""An account that may use its own topic and group only sends every served request about those of another account."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ POP: Final = {
     "invisibleTime": "60000",
     "extraInfo": f"0 {NOW} 60000 0 0 broker-a 0 0",
 }
-"""The fields of all that POP asks, of the first message of a queue."""
+"""The header fields of every POP request, for the first message of a queue."""
 INVENTED: Final = (
     *(-1, 0, 1, 9, 99, 999, 9999, 32767, 77777, 200057, 200099, 200999, 1 << 30),
     *range(3001, 3011),
@@ -94,7 +94,7 @@ def signed(account: str, ext: dict[str, str], body: bytes = b"") -> dict[str, st
 
 
 class Request(NamedTuple):
-    """A request and why it is refused; nothing: it is let in, and tells and changes nothing of others."""
+    """A request, and why it is refused. Without a reason it is served, and reveals and changes nothing of others."""
 
     ext: dict[str, str]
     words: str | None
@@ -103,7 +103,7 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True)
 class Places:
-    """Where messages of others stand in the log: in their topic, and where they wait for something."""
+    """Physical offsets of other accounts' messages: in their topic, and in the topics where messages wait."""
 
     topic: int
     retry: int
@@ -115,7 +115,7 @@ class Places:
     forged: int
 
     def all(self) -> dict[int, str]:
-        """Why each is refused."""
+        """The expected refusal of a request that names each offset."""
         return {
             self.topic: NO_TOPIC,
             self.retry: NO_GROUP,
@@ -124,7 +124,7 @@ class Places:
             self.delayed: NO_TOPIC,
             self.timed: NO_TOPIC,
             self.replies: f"No default permission for topic:{REPLIES}",
-            # Where none begins, and where one seems to.
+            # Offsets where no record begins, and where the bytes look like one.
             self.topic + 1: f"no message begins at offset {self.topic + 1} of the commit log",
             self.forged: f"no message begins at offset {self.forged} of the commit log",
             1 << 40: f"no message begins at offset {1 << 40} of the commit log",
@@ -152,14 +152,14 @@ def sends(*, short: bool, batch: bool = False) -> list[Request]:
 
 
 def reads(**more: str) -> list[Request]:
-    """Of a topic by a group: whichever of the two is another's."""
+    """Reads of a topic by a group, one of which belongs to another account."""
 
-    def asked(topic: str, group: str) -> dict[str, str]:
+    def fields(topic: str, group: str) -> dict[str, str]:
         return {**pull_ext(topic, consumer_group=group), "group": group, "commitOffset": "7", "timestamp": "0", **more}
 
-    found = [Request(asked("Hidden", "own"), NO_TOPIC), Request(asked("Own", "hidden"), NO_GROUP)]
-    found += [Request(asked(RETRY, "own"), NO_GROUP), Request(asked("%RETRY%own%", "own"), "group:own%")]
-    found += [Request(asked(topic, "own"), f"topic:{topic}") for topic in (DEAD, *HOLDING)]
+    found = [Request(fields("Hidden", "own"), NO_TOPIC), Request(fields("Own", "hidden"), NO_GROUP)]
+    found += [Request(fields(RETRY, "own"), NO_GROUP), Request(fields("%RETRY%own%", "own"), "group:own%")]
+    found += [Request(fields(topic, "own"), f"topic:{topic}") for topic in (DEAD, *HOLDING)]
     return found
 
 
@@ -177,7 +177,7 @@ def of_place(places: Places, name: str, **more: str) -> list[Request]:
 
 
 def of_message(places: Places, server: Server) -> list[Request]:
-    """309: the message is told by an id; and a consumer of another group is to take one."""
+    """309: the message is named by an id, and is sent to a consumer of another group."""
 
     def ids(at: int) -> str:
         return f"7F000001{server.advertised.port:08X}{at & ((1 << 64) - 1):016X}"
@@ -226,7 +226,7 @@ def heartbeats() -> list[Request]:
 
 
 def pops() -> list[Request]:
-    """All that POP asks of a topic and a group; of a retry topic, the one whose messages come again there counts."""
+    """Every POP request of a topic and a group. A retry topic counts as that of the group whose messages it holds."""
     retries = ("%RETRY%own_Hidden", "%RETRY%own+Hidden")
     return [
         *reads(**POP),
@@ -244,9 +244,9 @@ def of_hidden_retries(**more: str) -> list[Request]:
 
 
 def acks() -> list[Request]:
-    """200151: its body names them, each of another topic and group."""
+    """200151: its body names messages of several topics and groups."""
 
-    def asked(*popped: tuple[str, str, str], words: str) -> Request:
+    def acked(*popped: tuple[str, str, str], words: str) -> Request:
         acks = [
             BatchAck(
                 consumer_group=group,
@@ -263,11 +263,11 @@ def acks() -> list[Request]:
 
     found = []
     for kind in ("0", "1", "2"):
-        found += [asked(("Hidden", "own", kind), words=NO_TOPIC), asked(("Own", "hidden", kind), words=NO_GROUP)]
-        found.append(asked(("Own", "own", kind), ("Own", "hidden", kind), words=NO_GROUP))
-        found.append(asked(("%RETRY%own_Hidden", "own", kind), words=NO_TOPIC))
-        found.append(asked((RETRY, "own", kind), words=NO_GROUP))
-        found.append(asked((TIMER, "own", kind), words=f"topic:{TIMER}"))
+        found += [acked(("Hidden", "own", kind), words=NO_TOPIC), acked(("Own", "hidden", kind), words=NO_GROUP)]
+        found.append(acked(("Own", "own", kind), ("Own", "hidden", kind), words=NO_GROUP))
+        found.append(acked(("%RETRY%own_Hidden", "own", kind), words=NO_TOPIC))
+        found.append(acked((RETRY, "own", kind), words=NO_GROUP))
+        found.append(acked((TIMER, "own", kind), words=f"topic:{TIMER}"))
     return found
 
 
@@ -291,7 +291,7 @@ def end(places: Places) -> list[Request]:
 
 
 def requests(code: int, places: Places, server: Server) -> list[Request] | None:
-    """What one code may be asked of others; None: this code is not known here."""
+    """Requests of one code about topics, groups and messages of others; None: brokers do not know this code."""
     if code in ADMIN_CODES:
         words = f"Need admin permission for request code={code}, but accessKey={OTHER} is not"
         return [Request({**topic_ext("Hidden"), "groupName": "hidden"}, words)]
@@ -434,7 +434,7 @@ async def hidden(folder: Path) -> AsyncIterator[tuple[Server, Client, Places]]:
 
 
 async def forged(client: Client) -> int:
-    """Where a record seems to stand, of the account's own topic, which is in the body of a message."""
+    """The offset of a forged record in the body of a message of the account's own topic."""
     answer = await done(client, ADMIN, 310, send_ext("Own"), b"x")
     record = bytearray((await done(client, ADMIN, 33, {"offset": str(place_of(answer))})).body)
     head = record.index(b"x\x03Own")
@@ -448,7 +448,7 @@ async def forged(client: Client) -> int:
 
 
 async def state(client: Client) -> list[bytes]:
-    """All that an administrator can see of the broker, as far as requests may change it."""
+    """All of the broker's state that requests may change, as an administrator sees it."""
     answers = [await done(client, ADMIN, code, {"x": "1"}) for code in (21, 26, 201, 54)]
     topics = ("Hidden", RETRY, DEAD, HALF, SCHEDULE, TIMER, REPLIES, "RMQ_SYS_TRANS_OP_HALF_TOPIC", REVIVE)
     answers += [await signed_request(client, ADMIN, 202, {"topic": topic}) for topic in topics]
@@ -457,20 +457,20 @@ async def state(client: Client) -> list[bytes]:
     return [bytes(answer.body) for answer in answers]
 
 
-def check_refused(code: int, asked: Request, answer: Frame) -> None:
-    """Check that an answer refuses as it should, and tells nothing of others."""
-    told = (code, asked.ext, answer.header.remark)
-    if asked.words is None:
-        assert answer.header.code == 0, told
+def check_refused(code: int, request: Request, answer: Frame) -> None:
+    """Check that an answer refuses as expected, and reveals nothing of others."""
+    shown = (code, request.ext, answer.header.remark)
+    if request.words is None:
+        assert answer.header.code == 0, shown
     else:
-        assert asked.words in (answer.header.remark or ""), told
-        assert answer.header.code != 0, told
-        assert not answer.body, told
-    assert PROOF not in bytes(answer.body), told
-    assert b"idden" not in bytes(answer.body), told
+        assert request.words in (answer.header.remark or ""), shown
+        assert answer.header.code != 0, shown
+        assert not answer.body, shown
+    assert PROOF not in bytes(answer.body), shown
+    assert b"idden" not in bytes(answer.body), shown
 
 
-async def test_each_code_that_is_served_is_asked(tmp_path: Path) -> None:
+async def test_there_are_requests_for_each_code_that_is_served(tmp_path: Path) -> None:
     async with hidden(tmp_path) as (server, _, places):
         served = {int(route.code) for routes in BROKER_FAMILIES.values() for route in routes}
         assert {code for code in EVERY_CODE if requests(code, places, server)} >= served
@@ -484,25 +484,25 @@ async def send_every_code(
     places: Places,
     serialize_type: int,
 ) -> None:
-    """Ask every code of what is another's, and check that it gives and changes nothing.
+    """Send every code about another account's topics and groups; check that this reveals and changes nothing.
 
     Args:
         connect: Makes a connection.
         unserved_words: Why a code is refused that brokers of this program do not serve.
         server: The broker.
-        owner: The connection of whom it all is.
-        places: Where the owner's messages are.
+        owner: The connection of the account that owns the topics and groups.
+        places: The physical offsets of the owner's messages.
         serialize_type: Of the headers.
     """
     before = await state(owner)
     owner.pushes.clear()
     for code in EVERY_CODE:
         if serialize_type == SerializeType.ROCKETMQ and not -(1 << 15) <= code < 1 << 15:
-            continue  # it has 16 bits for the code
-        for asked in requests(code, places, server) or unserved(code, unserved_words(code)):
+            continue  # the binary header has 16 bits for the code
+        for request in requests(code, places, server) or unserved(code, unserved_words(code)):
             client = connect()
-            answer = await signed_request(client, OTHER, code, asked.ext, asked.body, serialize_type=serialize_type)
-            check_refused(code, asked, answer)
+            answer = await signed_request(client, OTHER, code, request.ext, request.body, serialize_type=serialize_type)
+            check_refused(code, request, answer)
             client.close()
         assert await state(owner) == before, code
     assert owner.pushes == []
@@ -510,19 +510,19 @@ async def send_every_code(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("serialize_type", [SerializeType.JSON, SerializeType.ROCKETMQ])
-async def test_no_code_gives_or_changes_what_is_anothers(tmp_path: Path, serialize_type: int) -> None:
+async def test_no_code_reveals_or_changes_what_belongs_to_another_account(tmp_path: Path, serialize_type: int) -> None:
     async with hidden(tmp_path) as (server, owner, places):
         await send_every_code(server.broker, lambda _: "not supported", server, owner, places, serialize_type)
 
 
-async def test_what_the_owner_may_ask_of_the_same(tmp_path: Path) -> None:
-    """So the refusals above are of the account, and not of the requests."""
+async def test_the_owner_may_send_the_same_requests(tmp_path: Path) -> None:
+    """So the refusals above depend on the account, and not on the requests."""
     async with hidden(tmp_path) as (_, owner, places):
         await check_owner_access(owner, places)
 
 
 async def check_owner_access(owner: Client, places: Places) -> None:
-    """Ask as the owner what nobody else may."""
+    """Send the requests that only the owner may send."""
     for at in (places.topic, places.retry, places.dead, places.half, places.delayed, places.timed):
         answer = await done(owner, OWNER, 33, {"offset": str(at)})
         assert PROOF in bytes(answer.body)
@@ -541,14 +541,14 @@ async def check_owner_access(owner: Client, places: Places) -> None:
     lock = encode_body(LockBatchRequestBody(consumer_group="hidden", client_id="consumer", mq_set=(queue,)))
     for code in (41, 42):
         await done(owner, OWNER, code, {}, lock)
-    asked = QueryAssignmentRequestBody(
+    assignment = QueryAssignmentRequestBody(
         topic="Hidden",
         consumer_group="hidden",
         client_id="consumer",
         strategy_name="AVG",
         message_model=MessageModel.CLUSTERING,
     )
-    await done(owner, OWNER, 400, {}, encode_body(asked))
+    await done(owner, OWNER, 400, {}, encode_body(assignment))
     body = heartbeat("consumer", consumer("hidden", subscription("Hidden")), producers=["owners"])
     await done(owner, OWNER, 34, {"x": "1"}, body)
     end = {"producerGroup": "owners", "tranStateTableOffset": "0", "msgId": "m", "commitOrRollback": "8"}
@@ -557,7 +557,7 @@ async def check_owner_access(owner: Client, places: Places) -> None:
     await done(owner, OWNER, 370, {"topic": "Hidden", "recallHandle": handle})
 
 
-async def test_a_topic_that_holds_others_messages_is_read_by_who_is_named_for_it(tmp_path: Path) -> None:
+async def test_a_topic_that_holds_others_messages_needs_a_permission_by_name(tmp_path: Path) -> None:
     async with hidden(tmp_path) as (server, _, places):
         file = tmp_path / "plain_acl.yml"
         file.write_text(
@@ -584,7 +584,7 @@ async def test_a_topic_that_holds_others_messages_is_read_by_who_is_named_for_it
 
 
 def of_same_hash(topic: str, other: str) -> str:
-    """A key of a topic that has the hash of `other`, which is a topic's name, # and a key."""
+    """A key of a topic whose hash is that of `other`, a topic's name, # and a key."""
     length = 7
     wanted = string_hash(other) - string_hash(f"{topic}#") * 31**length - sum(64 * 31**at for at in range(length))
     wanted %= 1 << 32
@@ -598,22 +598,22 @@ async def test_a_query_finds_no_message_of_another_topic_with_the_same_hash(tmp_
     async with hidden(tmp_path) as (server, owner, _):
         key = of_same_hash("Own", "Hidden#K")
         await done(owner, ADMIN, 310, send_ext("Own", keys=key), b"mine")
-        asked = {"topic": "Own", "key": key, "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(1 << 60)}
-        answer = await done(server.broker(), OTHER, 12, asked)
+        query = {"topic": "Own", "key": key, "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(1 << 60)}
+        answer = await done(server.broker(), OTHER, 12, query)
         assert [message.body for message in records(bytes(answer.body))] == [b"mine"]
-        asked["key"] = of_same_hash("Own", "Hidden#U")
-        answer = await signed_request(server.broker(), OTHER, 12, asked)
+        query["key"] = of_same_hash("Own", "Hidden#U")
+        answer = await signed_request(server.broker(), OTHER, 12, query)
         assert (answer.header.code, answer.body) == (22, b"")
 
 
-async def test_a_message_that_the_same_read_is_yet_to_store_is_nobodys(tmp_path: Path) -> None:
+async def test_a_message_that_the_same_read_is_yet_to_store_is_refused(tmp_path: Path) -> None:
     async with hidden(tmp_path) as (server, _, _):
         client = server.broker()
         at = place_of(await done(client, OTHER, 310, send_ext("Own"), b"x"))
         size = place_of(await done(client, OTHER, 310, send_ext("Own"), b"x")) - at
         back = {"offset": str(at + 2 * size), "group": "own", "delayLevel": "0"}
-        asked = ((310, send_ext("Own"), b"x"), (36, back, b""), (33, {"offset": str(at + 2 * size)}, b""))
-        await client.write(b"".join(client.frame(code, signed(OTHER, ext, body), body) for code, ext, body in asked))
+        frames = ((310, send_ext("Own"), b"x"), (36, back, b""), (33, {"offset": str(at + 2 * size)}, b""))
+        await client.write(b"".join(client.frame(code, signed(OTHER, ext, body), body) for code, ext, body in frames))
         sent, *others = sorted(await client.arrived(), key=lambda answer: answer.header.opaque)
         assert place_of(sent) == at + 2 * size
         words = f"no message begins at offset {at + 2 * size} of the commit log"
@@ -622,7 +622,7 @@ async def test_a_message_that_the_same_read_is_yet_to_store_is_nobodys(tmp_path:
 
 
 @pytest.mark.parametrize("last", ["Own", "Hidden"])
-async def test_of_a_topic_that_is_named_twice_the_last_counts_for_all(tmp_path: Path, last: str) -> None:
+async def test_of_a_topic_that_is_named_twice_the_last_name_counts(tmp_path: Path, last: str) -> None:
     async with hidden(tmp_path) as (server, owner, _):
         before = await state(owner)
         client = server.broker()
@@ -637,7 +637,7 @@ async def test_of_a_topic_that_is_named_twice_the_last_counts_for_all(tmp_path: 
         assert await state(owner) == before
 
 
-async def test_only_a_producer_that_may_send_is_asked_about_half_messages(tmp_path: Path) -> None:
+async def test_only_a_producer_that_may_send_gets_back_checks(tmp_path: Path) -> None:
     async with hidden(tmp_path) as (server, owner, _):
         spy = server.broker()
         await done(spy, OTHER, 34, {"x": "1"}, heartbeat("spy", producers=["owners"]))
@@ -647,9 +647,9 @@ async def test_only_a_producer_that_may_send_is_asked_about_half_messages(tmp_pa
             await done(owner, OWNER, 34, {"x": "1"}, heartbeat("owner", producers=["owners"]))
         await owner.arrived()
         await spy.arrived()
-        asked = [frame for frame in owner.pushes if frame.header.code == 39]
-        assert asked
-        assert PROOF in bytes(asked[0].body)
+        checks = [frame for frame in owner.pushes if frame.header.code == 39]
+        assert checks
+        assert PROOF in bytes(checks[0].body)
         assert spy.pushes == []
         owner.close()
         admin = server.broker()
@@ -659,7 +659,7 @@ async def test_only_a_producer_that_may_send_is_asked_about_half_messages(tmp_pa
         assert [frame.header.code for frame in admin.pushes] == [39]
 
 
-async def test_nobody_locks_or_unlocks_queues_under_the_client_id_of_another_account(tmp_path: Path) -> None:
+async def test_no_account_locks_or_unlocks_queues_under_the_client_id_of_another(tmp_path: Path) -> None:
     """Even if both may consume with the group."""
     file = tmp_path / "plain_acl.yml"
     file.write_text(ACCOUNTS.replace("[own=SUB]", "[own=SUB, hidden=SUB]"))

@@ -1,4 +1,4 @@
-"""The accounts' file: what is read of it, what is refused, and what changes make of it, byte for byte as Apache's."""
+"""The accounts' file: reading, refusals, and what changes write, byte for byte as Apache."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ACCOUNTS = HERE / "accounts.yml"
 ACCOUNT = "accounts:\n- accessKey: account\n  secretKey: very-secret\n"
 
 
-def test_a_file_of_apaches() -> None:
+def test_a_file_of_apaches_is_read() -> None:
     found = read(ACCOUNTS.read_bytes())
     assert list(found.accounts)[:3] == ["admin-key-1", "producer-key", "consumer-key"]
-    assert "87654321" in found.accounts  # a number is taken for its text
+    assert "87654321" in found.accounts  # a number is read as its text
     assert found.accounts["87654321"].admin
     assert [matches("192.168.0.9") for matches in found.white] == [False, True]
     assert found.version is None
@@ -33,14 +33,14 @@ def test_a_file_of_apaches() -> None:
 
 
 @pytest.mark.parametrize("data", [b"accounts:\nglobalWhiteRemoteAddresses:\n", b"accounts: []"])
-def test_a_file_without_accounts(data: bytes) -> None:
+def test_a_file_without_accounts_is_read(data: bytes) -> None:
     found = read(data)
     assert (found.accounts, found.white, found.version, found.warnings) == ({}, (), None, ())
     assert found.config == AclConfig()
 
 
 @pytest.mark.parametrize("data", [b"", b"# nothing\n", b"---\n", b"{}"])
-def test_a_file_that_says_nothing_is_told_from_one_without_accounts(data: bytes) -> None:
+def test_an_empty_file_differs_from_one_without_accounts(data: bytes) -> None:
     for use in (read, lambda data: with_addresses(data, (), 1)):
         with pytest.raises(AclFileEmpty, match="it is empty"):
             use(data)
@@ -61,12 +61,12 @@ def test_a_file_that_is_too_large_is_not_read() -> None:
         (ACCOUNT + "- accessKey: account\n  secretKey: another\n", "accounts[1].accessKey: account stands there twice"),
     ],
 )
-def test_what_has_no_effect_is_told(text: str, warning: str) -> None:
+def test_entries_without_effect_are_reported(text: str, warning: str) -> None:
     (found,) = read(text.encode()).warnings
     assert found.startswith(warning)
 
 
-def test_of_two_accounts_of_a_name_the_first_counts() -> None:
+def test_the_first_of_two_accounts_with_one_name_counts() -> None:
     data = (ACCOUNT + "  admin: true\n- accessKey: account\n  secretKey: another\n").encode()
     assert read(data).accounts["account"].admin
     assert [each.secret_key for each in read(data).config.plain_access_configs] == ["very-secret"]
@@ -103,7 +103,7 @@ def test_of_two_accounts_of_a_name_the_first_counts() -> None:
         ("accounts:\n- accessKey: true\n  secretKey: very-secret\n", "accounts[0].accessKey: The accessKey=true"),
     ],
 )
-def test_a_bad_file_is_one_line_that_names_the_key(text: str, line: str) -> None:
+def test_a_malformed_file_is_reported_in_one_line_with_the_key(text: str, line: str) -> None:
     with pytest.raises(AclFileInvalid) as caught:
         read(text.encode())
     assert str(caught.value).startswith(line)
@@ -112,7 +112,7 @@ def test_a_bad_file_is_one_line_that_names_the_key(text: str, line: str) -> None
 
 
 @pytest.mark.parametrize(("text", "admin"), [("'1'", True), ("TRUE", True), ("no", False), ("''", False), ("~", False)])
-def test_who_is_an_administrator(text: str, admin: bool) -> None:
+def test_the_admin_key_makes_an_administrator(text: str, admin: bool) -> None:
     assert read(f"{ACCOUNT}  admin: {text}\n".encode()).accounts["account"].admin is admin
 
 
@@ -181,7 +181,7 @@ def test_an_account_is_added_as_apache_writes_it() -> None:
     assert read(written).version == DataVersion(counter=1, timestamp=moment)
 
 
-def test_what_a_change_does_not_say_of_an_account_stays() -> None:
+def test_fields_that_a_change_omits_stay() -> None:
     data = (ACCOUNT + "  topicPerms: [A=PUB]\n  admin: true\n- accessKey: another\n  secretKey: something\n").encode()
     change = PlainAccessConfig(access_key="account", secret_key="new-secret", default_topic_perm="", group_perms=())
     found = yaml.safe_load(with_account(data, change, 7))
@@ -217,7 +217,7 @@ ODD_TEXTS = [
 
 def keys_of(data: bytes) -> dict[str | None, str | None]:
     found = {each.access_key: each.secret_key for each in read(data).config.plain_access_configs}
-    assert {type(text) for pair in found.items() for text in pair} <= {str}  # bodies take no other texts
+    assert {type(text) for pair in found.items() for text in pair} <= {str}  # request bodies hold no other texts
     return found
 
 
@@ -240,7 +240,7 @@ def test_a_change_leaves_other_accounts_as_they_are_written(text: str) -> None:
     assert keys_of(renamed) == {**keys_of(data), "newcomer": name}
 
 
-def test_a_change_leaves_one_account_of_a_name() -> None:
+def test_a_change_leaves_one_account_of_each_name() -> None:
     data = (ACCOUNT + "- accessKey: account\n  secretKey: another\n").encode()
     assert keys_of(with_account(data, PlainAccessConfig(access_key="account", secret_key="new-secret"), 1)) == {
         "account": "new-secret"
@@ -254,7 +254,7 @@ def test_an_account_is_deleted() -> None:
     assert yaml.safe_load(without_account(ACCOUNT.encode(), "account", 7))["accounts"] == []
 
 
-def test_addresses_are_replaced_in_their_place() -> None:
+def test_addresses_are_replaced_where_they_stand() -> None:
     data = (
         "globalWhiteRemoteAddresses:\n- 1.1.1.1\n" + ACCOUNT + "dataVersion:\n- counter: 4\n  timestamp: 1\n"
     ).encode()
@@ -265,6 +265,6 @@ def test_addresses_are_replaced_in_their_place() -> None:
 
 
 @pytest.mark.parametrize("text", ["dataVersion: 5", "dataVersion: []", "dataVersion: [x]"])
-def test_a_version_that_is_none(text: str) -> None:
+def test_a_malformed_version_is_refused(text: str) -> None:
     assert read(text.encode()).version is None
     assert read(b"dataVersion: [{counter: x}]").version == DataVersion(counter=0, timestamp=0)

@@ -52,16 +52,19 @@ async def signed_request(client: Client, code: int, **ext: str) -> Frame:
     return await client.request(code, signed(ext))
 
 
-async def test_accounts_are_administered(file: Path, tmp_path: Path) -> None:
+async def test_accounts_are_listed_changed_and_deleted(file: Path, tmp_path: Path) -> None:
     async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)) as server:
         client = server.broker()
         new = {"accessKey": "newcomer", "secretKey": "new-secret", "topicPerms": "T=PUB,U=SUB,", "admin": "true"}
         assert code_and_remark(await signed_request(client, UPDATE, **new)) == (0, None)
         version = await signed_request(client, VERSION)
-        told = {"counter": 1, "timestamp": server.clock.now}
+        version_shown = {"counter": 1, "timestamp": server.clock.now}
         ext = version.header.ext
         assert ext is not None
-        assert (json.loads(ext["version"]), json.loads(ext["allAclFileVersion"])) == (told, {str(file): told})
+        assert (json.loads(ext["version"]), json.loads(ext["allAclFileVersion"])) == (
+            version_shown,
+            {str(file): version_shown},
+        )
         assert (ext["brokerName"], ext["clusterName"]) == ("broker-a", "C")
         assert ext["brokerAddr"] == str(server.advertised)
         config = await signed_request(client, CONFIG)
@@ -90,7 +93,7 @@ async def test_accounts_are_administered(file: Path, tmp_path: Path) -> None:
         (ADDRESSES, {"globalWhiteAddrs": "x"}, 211, "The globalWhiteAddresses[x] has been updated failed."),
     ],
 )
-async def test_what_is_refused(
+async def test_malformed_changes_are_refused(
     file: Path, tmp_path: Path, code: int, ext: dict[str, str], answer: int, words: str
 ) -> None:
     async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)) as server:
@@ -107,12 +110,12 @@ async def test_commas_alone_are_no_permission(file: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("code", [UPDATE, DELETE, VERSION, ADDRESSES, CONFIG])
-async def test_without_access_control_there_is_nothing_to_administer(broker: Client, code: int) -> None:
+async def test_without_access_control_administration_is_refused(broker: Client, code: int) -> None:
     refused = (ResponseCode.SYSTEM_ERROR, "access control is off: aclEnable is false")
     assert code_and_remark(await broker.request(code, {"accessKey": "account", "globalWhiteAddrs": "*"})) == refused
 
 
-async def test_who_may_not_is_refused_on_every_way(file: Path, tmp_path: Path, driver: str) -> None:
+async def test_an_account_without_permission_is_refused_on_every_path(file: Path, tmp_path: Path, driver: str) -> None:
     assert driver
     async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)) as server:
         client = server.broker()
@@ -132,13 +135,13 @@ async def test_who_may_not_is_refused_on_every_way(file: Path, tmp_path: Path, d
             (1, words + "No accessKey is configured"),
             (1, words + "No default permission for topic:Closed"),
         ]
-        await client.write(send("Closed", flag=2))  # one-way: nobody waits for the answer
+        await client.write(send("Closed", flag=2))  # one-way: there is no answer
         assert await client.arrived() == []
         route = await server.name_server().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Open"})
-        assert route.header.code == 0  # the name server is open, as Apache's
+        assert route.header.code == 0  # the name server checks no accounts, as Apache's
 
 
-async def test_no_send_goes_by_under_another_code(file: Path, tmp_path: Path, driver: str) -> None:
+async def test_no_send_passes_under_another_code(file: Path, tmp_path: Path, driver: str) -> None:
     assert driver
     async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)) as server:
         client = server.broker()
@@ -156,7 +159,7 @@ async def test_no_send_goes_by_under_another_code(file: Path, tmp_path: Path, dr
         assert (remark or "").endswith("No default permission for topic:Closed")
 
 
-async def test_the_file_is_looked_at_while_the_server_runs(file: Path, tmp_path: Path) -> None:
+async def test_the_file_is_checked_while_the_server_runs(file: Path, tmp_path: Path) -> None:
     async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)) as server:
         client = server.broker()
         assert (await signed_request(client, VERSION)).header.code == 0
@@ -165,7 +168,7 @@ async def test_the_file_is_looked_at_while_the_server_runs(file: Path, tmp_path:
         assert "No acl config" in ((await signed_request(client, VERSION)).header.remark or "")
 
 
-async def test_a_bad_file_ends_the_start(file: Path, tmp_path: Path) -> None:
+async def test_a_malformed_file_ends_the_start(file: Path, tmp_path: Path) -> None:
     write(file, "accounts: {}\n")
     with pytest.RaisesGroup(pytest.RaisesExc(ConfigError, match="accounts: expected a list"), flatten_subgroups=True):
         async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)):

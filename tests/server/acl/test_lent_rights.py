@@ -1,4 +1,4 @@
-"""What an account might do with the rights of others: signatures, decisions and permissions that are not its own."""
+"""No account acts with the rights of another: signatures, outcomes of transactions and permissions."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ from tests.server.harness import NOW, consumer, heartbeat, properties_text, pull
 
 
 @pytest.mark.parametrize("code", [307, 309])
-async def test_no_member_of_a_group_gets_the_signature_of_who_asks_it(tmp_path: Path, code: int) -> None:
-    """The code of a request is not signed: a member could ask for all secret keys with the same fields."""
+async def test_no_member_of_a_group_gets_the_signature_of_a_request_that_is_passed_on(
+    tmp_path: Path, code: int
+) -> None:
+    """The code of a request is not signed: a member could request all secret keys with the same fields."""
     async with hidden(tmp_path) as (server, _, _):
         member, admin = server.broker(), server.broker()
         await done(member, OTHER, 34, {"x": "1"}, heartbeat("member", consumer("own", subscription("Own"))))
@@ -40,24 +42,24 @@ async def test_no_member_of_a_group_gets_the_signature_of_who_asks_it(tmp_path: 
         ext |= {"msgId": f"7F000001{server.advertised.port:08X}{message:016X}"} if code == 309 else {}
         await admin.write(admin.frame(code, signed(ADMIN, ext)))
         await member.arrived()
-        question = next(frame for frame in member.pushes if frame.header.code == code)
-        told = question.header.ext or {}
-        replayed = await member.request(54, {name: value for name, value in told.items() if name != "brokerName"})
+        pushed = next(frame for frame in member.pushes if frame.header.code == code)
+        fields = pushed.header.ext or {}
+        replayed = await member.request(54, {name: value for name, value in fields.items() if name != "brokerName"})
         assert replayed.header.remark == f"{REFUSED}No accessKey is configured"
-        assert {name: told.get(name) for name in ext} == ext
-        assert {"AccessKey", "Signature"}.isdisjoint(told)
+        assert {name: fields.get(name) for name in ext} == ext
+        assert {"AccessKey", "Signature"}.isdisjoint(fields)
 
 
-async def test_nobody_decides_anothers_transaction_by_a_message_that_looks_like_it(tmp_path: Path) -> None:
+async def test_no_account_ends_anothers_transaction_with_a_similar_message(tmp_path: Path) -> None:
     async with hidden(tmp_path) as (server, owner, places):
-        # The half message is put again, and may be decided under its former place all the same.
+        # The half message is stored again, and its former offset may end it nevertheless.
         await server.pass_time(70)
         thief = server.broker()
         alike = send_ext("Own", properties=properties_text(TRAN_MSG="true", PGROUP="thieves", UNIQ_KEY="H"))
         sent = await done(thief, OTHER, 310, alike, b"mine")
         end = {"producerGroup": "thieves", "msgId": "m", "commitOrRollback": "12"}
         end |= {"tranStateTableOffset": (sent.header.ext or {})["queueOffset"], "commitLogOffset": str(place_of(sent))}
-        for _ in range(2):  # the second decides what is left of those that are the same message
+        for _ in range(2):  # the second end finds only one of the equal messages undecided
             await done(thief, OTHER, 37, end)
         end |= {"producerGroup": "owners", "commitOrRollback": "8"}
         end |= {"tranStateTableOffset": "0", "commitLogOffset": str(places.half)}
@@ -76,7 +78,7 @@ HELD_POP = {"topic": "Hidden", "consumerGroup": "hidden", **POP, "pollTime": "20
     [(11, HELD_PULL, (19, "OFFSET_OVERFLOW_ONE")), (200050, HELD_POP, (210, "NO_MESSAGE_IN_QUEUE"))],
     ids=["pull", "pop"],
 )
-async def test_what_waits_gives_nothing_once_the_permission_is_withdrawn(
+async def test_a_held_request_delivers_nothing_after_the_permission_is_withdrawn(
     tmp_path: Path, code: int, waiting: dict[str, str], end: tuple[int, str]
 ) -> None:
     async with hidden(tmp_path) as (server, owner, _):
@@ -93,8 +95,8 @@ async def test_what_waits_gives_nothing_once_the_permission_is_withdrawn(
         assert (await signed_request(owner, OWNER, code, waiting)).header.remark == REFUSED + NO_TOPIC
 
 
-async def test_who_may_read_topics_by_default_reads_no_replies_of_others(tmp_path: Path) -> None:
-    """Replies to requests of all topics are in one."""
+async def test_an_account_that_may_read_topics_by_default_reads_no_replies_of_others(tmp_path: Path) -> None:
+    """One topic holds the replies to requests of all topics."""
     async with hidden(tmp_path) as (server, _, places):
         file = tmp_path / "plain_acl.yml"
         readers = f"- accessKey: {OTHER}\n  secretKey: {KEY}\n  defaultTopicPerm: PUB|SUB\n  defaultGroupPerm: SUB\n"
@@ -115,14 +117,14 @@ async def test_who_may_read_topics_by_default_reads_no_replies_of_others(tmp_pat
                 (await signed_request(client, OTHER, 33, {"offset": str(places.replies)})).header.code == 0
             ) is named
             assert ((await signed_request(client, OTHER, 12, query)).header.remark != remark) is named
-            # Anybody may answer.
+            # Any account may answer.
             reply = send_ext(REPLIES, properties=properties_text(REPLY_TO_CLIENT="gone"))
             assert "channel of <gone> not found" in (
                 (await signed_request(client, OTHER, 325, reply)).header.remark or ""
             )
 
 
-async def test_nobody_cancels_a_message_of_anothers_topic_by_its_unique_key(tmp_path: Path) -> None:
+async def test_no_account_cancels_a_message_of_anothers_topic_by_its_unique_key(tmp_path: Path) -> None:
     async with hidden(tmp_path) as (server, owner, _):
         thief = server.broker()
         at = str(NOW + 60_000)

@@ -11,7 +11,7 @@ PLACE = 700
 
 
 class Stored:
-    """A store with one record, as far as it is asked here."""
+    """A store with one record, and only the methods that are used here."""
 
     def __init__(self, record: bytes, place: int | None = PLACE) -> None:
         self._record = record
@@ -45,7 +45,7 @@ def test_a_message_belongs_to_its_topic() -> None:
 
 
 @pytest.mark.parametrize("topic", ["SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC", "rmq_sys_wheel_timer"])
-def test_a_message_that_waits_belongs_to_the_topic_it_is_for(topic: str) -> None:
+def test_a_waiting_message_belongs_to_its_real_topic(topic: str) -> None:
     assert owner(record(topic, "REAL_TOPIC\x01T\x02REAL_QID\x010")) == "T"
     assert owner(record(topic)) == topic
 
@@ -59,6 +59,6 @@ def test_a_message_that_waits_belongs_to_the_topic_it_is_for(topic: str) -> None
         (record("T"), {"offset": PLACE - 1}),
     ],
 )
-def test_where_its_queue_does_not_lead_no_message_begins(record: bytes, options: dict[str, int]) -> None:
+def test_no_message_begins_at_an_offset_that_its_queue_does_not_have(record: bytes, options: dict[str, int]) -> None:
     with pytest.raises(NoMessageThere):
         owner(record, **options)

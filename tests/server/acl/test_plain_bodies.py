@@ -19,13 +19,13 @@ from tests.server.harness import consumer, heartbeat, subscription
         b'{"consumerDataSet":[{"groupName":"G"}],"heartbeatFingerprint":0,"withoutSub":false}',
     ],
 )
-def test_what_clients_write_has_one_reading(body: bytes) -> None:
+def test_bodies_of_clients_have_one_reading(body: bytes) -> None:
     code = RequestCode.HEART_BEAT if b"clientID" in body else RequestCode.LOCK_BATCH_MQ
     check_one_reading(code, memoryview(body))
 
 
 @pytest.mark.parametrize(("code", "name"), [(34, "clientId"), (41, "clientID"), (400, "clientID"), (34, "client_id")])
-def test_a_client_is_named_as_the_broker_reads_it(code: int, name: str) -> None:
+def test_a_client_id_is_read_as_the_broker_reads_it(code: int, name: str) -> None:
     with pytest.raises(BodyInvalid):
         check_one_reading(code, memoryview(f'{{"{name}":"c"}}'.encode()))
 
@@ -52,6 +52,6 @@ def test_a_client_is_named_as_the_broker_reads_it(code: int, name: str) -> None:
         b"[" * 100_000,
     ],
 )
-def test_what_may_be_read_otherwise_is_refused(body: bytes) -> None:
+def test_ambiguous_bodies_are_refused(body: bytes) -> None:
     with pytest.raises(BodyInvalid):
         check_one_reading(RequestCode.HEART_BEAT, memoryview(body))

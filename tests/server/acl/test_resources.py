@@ -97,7 +97,9 @@ def permissions_of(code: int, ext: dict[str, str], body: bytes = b"") -> NeededP
         (9999, {"topic": "T"}, SUB, ()),
     ],
 )
-def test_what_requests_need(code: int, ext: dict[str, str], permission: int, resources: tuple[str, ...]) -> None:
+def test_each_request_needs_the_permissions_of_its_fields(
+    code: int, ext: dict[str, str], permission: int, resources: tuple[str, ...]
+) -> None:
     assert permissions_of(code, ext) == (permission, resources)
 
 
@@ -112,7 +114,7 @@ def test_acknowledgements_of_several_messages_need_all_their_groups_and_topics()
         permissions_of(200151, {}, b"nothing")
 
 
-def test_each_request_that_is_served_needs_something_or_is_known_to_need_nothing() -> None:
+def test_each_served_request_needs_a_permission_or_is_known_to_need_none() -> None:
     ext = dict.fromkeys(("topic", "group", "consumerGroup", "producerGroup", "a", "b"), "T")
     ext |= {**END, "statsKey": "T", "offset": "7", "delayLevel": "0", "commitLogOffset": "7", "msgId": MESSAGE_ID}
     body = heartbeat("c", consumer("G", subscription("T")))
@@ -123,7 +125,7 @@ def test_each_request_that_is_served_needs_something_or_is_known_to_need_nothing
             assert open_to_all == (route.code in FOR_EVERY_ACCOUNT), route.code
 
 
-def test_a_client_that_asks_for_its_queues_needs_what_it_needs_to_read_them() -> None:
+def test_a_query_of_assignments_needs_the_permissions_of_reading() -> None:
     body = encode_body(QueryAssignmentRequestBody(topic="T", consumer_group="G", client_id="c"))
     assert permissions_of(400, {}, body) == (SUB, ("T", "%RETRY%G"))
     with pytest.raises(LimitExceeded, match="assignmentBytes"):
@@ -149,7 +151,7 @@ def test_a_heartbeat_needs_all_its_groups_and_topics() -> None:
         permissions_of(34, {}, b"nothing")
 
 
-def test_how_they_are_shown() -> None:
+def test_resources_are_shown_as_apache_does() -> None:
     assert resource_text("T") == "topic:T"
     assert resource_text("%RETRY%G") == "group:G"
     assert resource_text("%RETRY%%RETRY%G") == "group:%RETRY%G"
@@ -166,7 +168,7 @@ def test_how_they_are_shown() -> None:
         ({"topic": "T", "permission": str(SUB), "consumerGroup": "G"}, NeededPermissions(SUB, ("T", "%RETRY%G"))),
     ],
 )
-def test_a_route_needs_what_a_call_wants_to_do(ext: dict[str, str], need: NeededPermissions) -> None:
+def test_a_route_needs_the_permission_of_the_call_that_uses_it(ext: dict[str, str], need: NeededPermissions) -> None:
     assert needed_permissions(RequestCode.GET_ROUTEINFO_BY_TOPIC, ext, memoryview(b"")) == need
 
 
@@ -186,16 +188,16 @@ def test_a_route_needs_what_a_call_wants_to_do(ext: dict[str, str], need: Needed
         (None, DENY),
     ],
 )
-def test_texts(text: str | None, bits: int) -> None:
+def test_permissions_are_read_from_texts(text: str | None, bits: int) -> None:
     assert parse_permissions(text) == bits
 
 
-def test_a_text_that_is_no_permission_is_told_from_deny() -> None:
+def test_an_invalid_permission_differs_from_deny() -> None:
     assert [is_permission(text) for text in ("DENY", " PUB ", "pub", "")] == [True, True, False, False]
 
 
-def test_who_may_do_what() -> None:
-    # The rule in words, for every combination of bits: not if DENY is among them, else if one that is needed is.
+def test_a_permission_allows_its_requests_only() -> None:
+    # The rule for every combination of bits: not if DENY is among them, else if one that is needed is.
     for owned, needed in itertools.product(range(16), (PUB, SUB)):
         words = [name for name, bit in (("DENY", DENY), ("PUB", PUB), ("SUB", SUB)) if owned & bit]
         wanted = "PUB" if needed == PUB else "SUB"
@@ -216,5 +218,5 @@ def test_who_may_do_what() -> None:
         ("T=PUB=SUB", None),
     ],
 )
-def test_assignments(text: str, found: tuple[str, str] | None) -> None:
+def test_assignments_are_parsed(text: str, found: tuple[str, str] | None) -> None:
     assert assignment(text) == found

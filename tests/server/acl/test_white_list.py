@@ -1,4 +1,4 @@
-"""White lists against a slow model, which spells out every address that an entry means."""
+"""White lists against a slow model, which lists every address that an entry matches."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def matcher(text: str) -> Matches:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\t"])
-def test_a_blank_entry_means_nobody(text: str) -> None:
+def test_a_blank_entry_matches_no_address(text: str) -> None:
     assert white_list(text) is None
 
 
 @pytest.mark.parametrize("text", ["*", "*.*.*.*", "*:*:*:*:*:*:*:*"])
-def test_some_mean_everybody(text: str) -> None:
+def test_wildcards_match_every_address(text: str) -> None:
     assert matcher(text)("192.0.2.7")
     assert matcher(text)(normal("::1"))
 
 
 @given(ipv4, ipv4)
-def test_one(one: str, other: str) -> None:
+def test_an_address_matches_itself(one: str, other: str) -> None:
     assert matcher(one)(one)
     assert matcher(one)(other) == (one == other)
     assert matcher(f"{one},{other}")(other)
@@ -42,14 +42,16 @@ def test_one(one: str, other: str) -> None:
 
 
 @given(ipv4, st.lists(part, min_size=1, max_size=4), part)
-def test_several_in_braces(head: str, parts: list[int], last: int) -> None:
+def test_braces_match_each_address_in_them(head: str, parts: list[int], last: int) -> None:
     prefix = head.rpartition(".")[0]
     entry = matcher(prefix + ".{" + ",".join(map(str, parts)) + "}")
     assert entry(f"{prefix}.{last}") == (last in parts)
 
 
 @given(st.integers(1, 3), st.tuples(part, part, part, part), st.one_of(st.none(), bounds), ipv4)
-def test_a_range_of_one_part(at: int, head: tuple[int, ...], some: list[int] | None, address: str) -> None:
+def test_a_range_matches_the_numbers_of_one_part(
+    at: int, head: tuple[int, ...], some: list[int] | None, address: str
+) -> None:
     text = [
         "*" if some is None else f"{some[0]}-{some[1]}" if number == at else str(head[number]) for number in range(4)
     ]
@@ -71,7 +73,7 @@ def test_a_range_of_one_part(at: int, head: tuple[int, ...], some: list[int] | N
 
 @given(ipv6, ipv6)
 def test_addresses_of_ipv6_are_the_same_however_they_are_written(one: str, other: str) -> None:
-    assume(ipaddress.IPv6Address(one).ipv4_mapped is None)  # a client at such a one is shown as IPv4
+    assume(ipaddress.IPv6Address(one).ipv4_mapped is None)  # such an address of a client is shown as IPv4
     full = ipaddress.IPv6Address(one).exploded
     for spelling in (one, full, full.upper()):
         assert matcher(spelling)(normal(one))
@@ -79,7 +81,7 @@ def test_addresses_of_ipv6_are_the_same_however_they_are_written(one: str, other
 
 
 @given(ipv6, st.integers(0, 0xFFFF), st.integers(0, 0xFFFF), ipv6)
-def test_ranges_of_ipv6(head: str, low: int, high: int, address: str) -> None:
+def test_ranges_of_ipv6_match(head: str, low: int, high: int, address: str) -> None:
     assume(low <= high)
     assume("." not in normal(address))
     groups = ipaddress.IPv6Address(head).exploded.split(":")
@@ -98,7 +100,7 @@ def test_ranges_of_ipv6(head: str, low: int, high: int, address: str) -> None:
 @pytest.mark.parametrize(
     ("text", "yes", "no"),
     [
-        ("192.168.*.7", "192.168.3.250", "192.169.3.7"),  # what follows the part is not looked at
+        ("192.168.*.7", "192.168.3.250", "192.169.3.7"),  # what follows the range is ignored
         ("192.168.3-4.*", "192.168.4.1", "192.168.5.1"),
         ("010.1.1.*", None, "10.1.1.1"),
         ("2001:db8::7:*", "2001:db8::7:1", "2001:db8::8:1"),
@@ -110,7 +112,7 @@ def test_ranges_of_ipv6(head: str, low: int, high: int, address: str) -> None:
         ("10.0.0.0-0", "10.0.0.0", "10.0.0.1"),
     ],
 )
-def test_what_entries_mean(text: str, yes: str | None, no: str) -> None:
+def test_entries_match_the_addresses_of_the_model(text: str, yes: str | None, no: str) -> None:
     entry = matcher(text)
     assert yes is None or entry(normal(yes))
     assert not entry(normal(no))
@@ -136,13 +138,13 @@ def test_what_entries_mean(text: str, yes: str | None, no: str) -> None:
         *("1:2:3:4:5:6:7:8:*", "1:2:3:4:5:6:7:1-10000", "1:2:3:4:5:6:1-2:3:*", "::g-h", "1.2.3.4/8", "::1/64"),
     ],
 )
-def test_what_is_no_entry(text: str) -> None:
+def test_malformed_entries_are_refused(text: str) -> None:
     with pytest.raises(WhiteListInvalid, match=r"etaddress"):
         white_list(text)
 
 
 @given(st.text(alphabet="0123456789af.:*-{}, x", max_size=20), st.one_of(ipv4, ipv6))
-def test_any_text_is_an_entry_or_is_refused(text: str, address: str) -> None:
+def test_any_text_is_read_or_refused(text: str, address: str) -> None:
     try:
         found = white_list(text)
     except WhiteListInvalid:
@@ -160,5 +162,5 @@ def test_any_text_is_an_entry_or_is_refused(text: str, address: str) -> None:
         ("somewhere", "somewhere"),
     ],
 )
-def test_the_form_in_which_addresses_are_compared(address: str, form: str) -> None:
+def test_addresses_are_compared_in_one_form(address: str, form: str) -> None:
     assert normal(address) == form

@@ -46,7 +46,7 @@ async def test_the_offsets_of_all_topics_that_exist_are_copied(filled: Client) -
     assert [await filled.committed(topic, group="Copy") for topic in ("T", "U", "Gone")] == [2, 3, None]
 
 
-async def test_of_a_connected_group_those_that_it_subscribes_to(filled: Client) -> None:
+async def test_of_a_connected_group_the_topics_that_it_subscribes_to_are_copied(filled: Client) -> None:
     await filled.heartbeat("client", consumer("G", subscription("U")))
     await clone(filled)
     assert [await filled.committed(topic, group="Copy") for topic in ("T", "U")] == [None, 3]
@@ -54,36 +54,36 @@ async def test_of_a_connected_group_those_that_it_subscribes_to(filled: Client) 
     assert [await filled.committed(topic, group="Copy") for topic in ("T", "U")] == [2, 3]
 
 
-async def test_nothing_to_copy(filled: Client) -> None:
+async def test_a_group_without_offsets_copies_nothing(filled: Client) -> None:
     await clone(filled, srcGroup="Nobody")
     assert await filled.committed(group="Copy") is None
 
 
-async def test_the_slowest_group(filled: Client) -> None:
+async def test_the_offsets_of_the_slowest_group_are_found(filled: Client) -> None:
     await filled.commit(1, group="Slow")
-    ask = {"topic": "T", "compareGroup": "G"}
+    fields = {"topic": "T", "compareGroup": "G"}
 
     async def offsets(**changes: str) -> Any:
-        return (await decoded_answer(filled, RequestCode.QUERY_CORRECTION_OFFSET, **ask, **changes))[
+        return (await decoded_answer(filled, RequestCode.QUERY_CORRECTION_OFFSET, **fields, **changes))[
             "correctionOffsets"
         ]
 
     assert await offsets() == {0: 1, 1: 1}
     assert await offsets(filterGroups="Slow,Other") == {0: 2, 1: 1}
-    ask["compareGroup"] = "Slow"
+    fields["compareGroup"] = "Slow"
     assert await offsets(filterGroups="Slow") == {0: INT64_MAX, 1: 1}  # the compared group is behind
-    assert await filled.committed(group="Slow") == 1  # 4.9.7 forgets the offsets of groups that it leaves out
+    assert await filled.committed(group="Slow") == 1  # 4.9.7 forgets the offsets of groups that it omits
 
 
-async def test_the_topics_of_a_group(filled: Client) -> None:
+async def test_the_topics_of_a_group_are_listed(filled: Client) -> None:
     found = await decoded_answer(filled, RequestCode.QUERY_TOPICS_BY_CONSUMER, group="G")
     assert found["topicList"] == ["T", "U", "Gone"]
     assert (await decoded_answer(filled, RequestCode.QUERY_TOPICS_BY_CONSUMER, group="Nobody"))["topicList"] == []
 
 
-async def test_the_subscription_of_a_group(filled: Client) -> None:
-    ask = {"group": "G", "topic": "T"}
-    assert await decoded_answer(filled, RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER, **ask) == ask
+async def test_the_subscription_of_a_group_is_shown(filled: Client) -> None:
+    fields = {"group": "G", "topic": "T"}
+    assert await decoded_answer(filled, RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER, **fields) == fields
     await filled.heartbeat("client", consumer("G", subscription("T", "a")))
-    found = await decoded_answer(filled, RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER, **ask)
+    found = await decoded_answer(filled, RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER, **fields)
     assert found["subscriptionData"]["subString"] == "a"

@@ -27,7 +27,7 @@ async def groups(client: Client) -> dict[str, Any]:
     return found
 
 
-async def test_a_group_is_made_and_changed(broker: Client) -> None:
+async def test_a_group_is_created_and_changed(broker: Client) -> None:
     before = (await groups(broker))["dataVersion"]["counter"]
     await put(broker, retry_max_times=3, retry_queue_nums=2)
     await put(broker, retry_max_times=4, consume_enable=False)
@@ -47,13 +47,13 @@ async def test_a_group_is_made_and_changed(broker: Client) -> None:
     assert "SELF_TEST_C_GROUP" in found["subscriptionGroupTable"]
 
 
-async def test_a_change_counts_at_once(broker: Client) -> None:
+async def test_a_change_applies_at_once(broker: Client) -> None:
     await put(broker, consume_enable=False)
     answer = await broker.pull("T")
     assert code_and_remark(answer) == (ResponseCode.NO_PERMISSION, "subscription group no permission, G")
 
 
-async def test_groups_are_there_after_a_restart(tmp_path: Path) -> None:
+async def test_groups_survive_a_restart(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         await put(server.broker(), retry_max_times=3)
     async with serving(tmp_path) as server:
@@ -77,7 +77,7 @@ async def test_groups_are_there_after_a_restart(tmp_path: Path) -> None:
         pytest.param(b"{'groupName':'" + b"g" * (2 << 20) + b"'}", "are no plain JSON, and too many", id="long"),
     ],
 )
-async def test_what_is_no_group_is_refused(broker: Client, body: bytes, remark: str) -> None:
+async def test_malformed_groups_are_refused(broker: Client, body: bytes, remark: str) -> None:
     before = await groups(broker)
     answer = await broker.request(PUT, body=body)
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
@@ -113,7 +113,7 @@ async def test_a_group_is_removed(broker: Client, ext: dict[str, str], left: int
     for group in ("G", "H"):
         await broker.commit(3, group=group)
     before = (await groups(broker))["dataVersion"]["counter"]
-    for _ in range(2):  # the second time nothing is left to remove
+    for _ in range(2):  # the second time there is nothing to remove
         answer = await broker.request(REMOVE, {"groupName": "G", **ext})
         assert code_and_remark(answer) == (0, None)
     found = await groups(broker)
@@ -122,14 +122,14 @@ async def test_a_group_is_removed(broker: Client, ext: dict[str, str], left: int
     assert (await broker.committed(), await broker.committed(group="H")) == (left, 3)
 
 
-async def test_a_removed_group_is_made_again_by_its_next_consumer(broker: Client) -> None:
+async def test_a_removed_group_is_created_again_by_its_next_consumer(broker: Client) -> None:
     await put(broker, retry_max_times=3)
     await broker.request(REMOVE, {"groupName": "G"})
     await broker.heartbeat("one", consumer("G", subscription("T")))
     assert (await groups(broker))["subscriptionGroupTable"]["G"]["retryMaxTimes"] == 16
 
 
-async def test_a_list_of_groups(broker: Client) -> None:
+async def test_a_list_of_groups_is_created(broker: Client) -> None:
     wanted = (SubscriptionGroupConfig(group_name="First", retry_max_times=3), SubscriptionGroupConfig(group_name="G2"))
     body = encode_body(SubscriptionGroupList(group_config_list=wanted))
     answer = await broker.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, {}, body)
@@ -138,7 +138,7 @@ async def test_a_list_of_groups(broker: Client) -> None:
     assert decode_body(SubscriptionGroupConfig, bytes(answer.body)).retry_max_times == 3
 
 
-async def test_a_list_with_a_bad_name(broker: Client) -> None:
+async def test_a_list_with_a_bad_name_is_refused(broker: Client) -> None:
     wanted = (SubscriptionGroupConfig(group_name="First"), SubscriptionGroupConfig(group_name="bad*name"))
     body = encode_body(SubscriptionGroupList(group_config_list=wanted))
     answer = await broker.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, {}, body)
@@ -146,7 +146,7 @@ async def test_a_list_with_a_bad_name(broker: Client) -> None:
     assert "First" not in (await groups(broker))["subscriptionGroupTable"]
 
 
-async def test_a_group_that_is_not_there(broker: Client) -> None:
+async def test_an_unknown_group_is_not_found(broker: Client) -> None:
     await broker.set_config(autoCreateSubscriptionGroup="false")
     answer = await broker.request(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, {"group": "None"})
     assert code_and_remark(answer) == (ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "No group in this broker")

@@ -28,7 +28,7 @@ async def config(client: Client) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("serialize_type", [0, BINARY])
-async def test_a_topic_is_made_as_asked(broker: Client, serialize_type: int) -> None:
+async def test_a_topic_is_created_as_requested(broker: Client, serialize_type: int) -> None:
     ext = topic_ext("Made", read_queue_nums=3, write_queue_nums=2, perm=4, topic_filter_type="MULTI_TAG", order=True)
     answer = await broker.request(RequestCode.UPDATE_AND_CREATE_TOPIC, ext, serialize_type=serialize_type)
     assert code_and_remark(answer) == (0, None)
@@ -43,7 +43,7 @@ async def test_a_topic_is_made_as_asked(broker: Client, serialize_type: int) -> 
     }
 
 
-async def test_a_topic_is_changed_and_its_route_at_once(broker: Client, name_server: Client) -> None:
+async def test_a_topic_and_its_route_change_at_once(broker: Client, name_server: Client) -> None:
     version = (await topics(broker))["dataVersion"]["counter"]
     await broker.create_topic("T", 7)
     assert (await topics(broker))["dataVersion"]["counter"] == version + 1
@@ -51,7 +51,7 @@ async def test_a_topic_is_changed_and_its_route_at_once(broker: Client, name_ser
     assert json.loads(bytes(route.body))["queueDatas"][0]["readQueueNums"] == 7
 
 
-async def test_topics_are_there_after_a_restart(tmp_path: Path) -> None:
+async def test_topics_survive_a_restart(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         await server.broker().create_topic("Kept", 3)
     async with serving(tmp_path) as server:
@@ -75,14 +75,14 @@ async def test_topics_are_there_after_a_restart(tmp_path: Path) -> None:
         ("C_REPLY_TOPIC", "The topic[C_REPLY_TOPIC] is conflict with system topic."),
     ],
 )
-async def test_bad_names_are_refused_in_apaches_words(broker: Client, topic: str, remark: str) -> None:
+async def test_bad_names_are_refused_with_apaches_remarks(broker: Client, topic: str, remark: str) -> None:
     before = (await topics(broker))["topicConfigTable"]
     answer = await broker.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(topic))
     assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, remark)
     assert (await topics(broker))["topicConfigTable"] == before
 
 
-async def test_a_filter_type_that_is_none_is_refused(broker: Client) -> None:
+async def test_an_unknown_filter_type_is_refused(broker: Client) -> None:
     answer = await broker.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("New", topic_filter_type="ALL"))
     expected = "topicFilterType [ALL]: SINGLE_TAG or MULTI_TAG"
     assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, expected)
@@ -105,7 +105,7 @@ async def test_a_topic_with_too_many_queues_is_refused(broker: Client, queues: i
 # --- configuration ---
 
 
-async def test_a_key_is_changed_and_counts_at_once(broker: Client) -> None:
+async def test_a_changed_key_applies_at_once(broker: Client) -> None:
     assert (await config(broker))["maxMessageSize"] == "4194304"
     answer = await broker.set_config(maxMessageSize=3, autoCreateTopicEnable="false")
     assert code_and_remark(answer) == (0, None)
@@ -114,7 +114,7 @@ async def test_a_key_is_changed_and_counts_at_once(broker: Client) -> None:
     assert (await broker.send("T", b"four")).header.code == ResponseCode.MESSAGE_ILLEGAL
 
 
-async def test_each_change_has_a_version(server: Server, broker: Client) -> None:
+async def test_each_change_increases_the_version(server: Server, broker: Client) -> None:
     async def version() -> dict[str, int]:
         answer = await broker.request(RequestCode.GET_BROKER_CONFIG)
         assert answer.header.ext is not None
@@ -139,7 +139,7 @@ async def test_each_change_has_a_version(server: Server, broker: Client) -> None
         ("nonsense=1", "nonsense=1: unknown key"),
     ],
 )
-async def test_what_cannot_be_set_is_refused_whole(broker: Client, text: str, remark: str) -> None:
+async def test_a_change_with_an_invalid_value_is_refused_whole(broker: Client, text: str, remark: str) -> None:
     before = await config(broker)
     answer = await broker.request(RequestCode.UPDATE_BROKER_CONFIG, body=f"defaultQueryMaxNum=5\n{text}\n".encode())
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
@@ -148,7 +148,7 @@ async def test_what_cannot_be_set_is_refused_whole(broker: Client, text: str, re
     assert await config(broker) == before
 
 
-async def test_keys_that_only_apaches_brokers_have_change_nothing_and_are_logged(
+async def test_keys_of_apaches_brokers_only_change_nothing_and_are_logged(
     broker: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     changes = b"highSpeedMode=true\ndefaultQueryMaxNum=5\nenablePopLog=x\n"
@@ -161,13 +161,13 @@ async def test_keys_that_only_apaches_brokers_have_change_nothing_and_are_logged
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"key=\\u12"])
-async def test_a_body_that_is_odd_is_answered(broker: Client, body: bytes) -> None:
+async def test_a_malformed_body_is_answered(broker: Client, body: bytes) -> None:
     answer = await broker.request(RequestCode.UPDATE_BROKER_CONFIG, body=body)
     assert answer.header.code == (ResponseCode.SUCCESS if body == b"" else ResponseCode.SYSTEM_ERROR)
 
 
 @pytest.mark.parametrize(("permission", "perm"), [(4, 4), (2, 2), (6, 6)])
-async def test_the_brokers_permission_shows_in_its_routes(
+async def test_the_brokers_permission_limits_its_routes(
     broker: Client, name_server: Client, permission: int, perm: int
 ) -> None:
     await broker.set_config(brokerPermission=permission)
@@ -175,21 +175,21 @@ async def test_the_brokers_permission_shows_in_its_routes(
     assert json.loads(bytes(route.body))["queueDatas"][0]["perm"] == perm
 
 
-async def test_the_route_is_whole_again_with_the_permission(broker: Client, name_server: Client) -> None:
+async def test_the_route_is_restored_with_the_permission(broker: Client, name_server: Client) -> None:
     for permission in (4, 6):
         await broker.set_config(brokerPermission=permission)
     route = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
     assert json.loads(bytes(route.body))["queueDatas"][0]["perm"] == 6
 
 
-async def test_the_configuration_names_where_the_servers_are(server: Server, broker: Client) -> None:
+async def test_the_configuration_has_the_addresses_of_the_servers(server: Server, broker: Client) -> None:
     found = await config(broker)
     assert found["brokerName"] == "broker-a"
     assert found["brokerIP1"] == "127.0.0.1"
     assert found["storePathRootDir"] == server.config.store.store_path_root_dir
 
 
-async def test_keys_that_tools_need(broker: Client) -> None:
+async def test_the_configuration_has_the_keys_that_tools_need(broker: Client) -> None:
     answer = await broker.request(RequestCode.GET_BROKER_CONFIG)
-    told = bytes(answer.body).decode().splitlines()
-    assert {"brokerRole=ASYNC_MASTER", "filterServerNums=0", "slaveReadEnable=false", "useTLS=false"} <= set(told)
+    lines = bytes(answer.body).decode().splitlines()
+    assert {"brokerRole=ASYNC_MASTER", "filterServerNums=0", "slaveReadEnable=false", "useTLS=false"} <= set(lines)

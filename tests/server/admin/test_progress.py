@@ -60,7 +60,7 @@ async def filled(server: Server, broker: Client) -> Client:
     return broker
 
 
-async def test_the_queues_of_a_topic(filled: Client) -> None:
+async def test_the_offsets_of_a_topics_queues_are_shown(filled: Client) -> None:
     found = await decoded_answer(filled, TopicStatsTable, TOPIC_STATS, topic="T")
     assert found.offset_table == {
         queue(0): TopicOffset(min_offset=0, max_offset=3, last_update_timestamp=NOW + 2000),
@@ -69,7 +69,7 @@ async def test_the_queues_of_a_topic(filled: Client) -> None:
 
 
 @pytest.mark.parametrize("code", [TOPIC_STATS, SPAN])
-async def test_a_topic_that_is_not_there(broker: Client, code: int) -> None:
+async def test_an_unknown_topic_is_not_found(broker: Client, code: int) -> None:
     answer = await broker.request(code, {"topic": "None", "group": "G"})
     assert code_and_remark(answer) == (ResponseCode.TOPIC_NOT_EXIST, "topic[None] not exist")
 
@@ -81,12 +81,12 @@ PROGRESS = {
 
 
 @pytest.mark.parametrize("ext", [{}, {"topic": ""}, {"topic": "T"}])
-async def test_how_far_a_group_is(filled: Client, ext: dict[str, str]) -> None:
+async def test_the_progress_of_a_group_is_shown(filled: Client, ext: dict[str, str]) -> None:
     found = await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="G", **ext)
     assert found == ConsumeStats(offset_table=PROGRESS, consume_tps=0)
 
 
-async def test_a_group_is_asked_about_in_all_topics_that_it_has_offsets_in(filled: Client) -> None:
+async def test_the_progress_covers_all_topics_in_which_a_group_has_offsets(filled: Client) -> None:
     await filled.create_topic("U")
     await filled.commit(0, "U")
     await filled.commit(0, "Gone")
@@ -96,7 +96,7 @@ async def test_a_group_is_asked_about_in_all_topics_that_it_has_offsets_in(fille
     assert (await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="None")).offset_table == {}
 
 
-async def test_a_topic_that_a_group_on_line_left_is_left_out(filled: Client) -> None:
+async def test_a_topic_that_a_connected_group_no_longer_subscribes_to_is_omitted(filled: Client) -> None:
     await filled.create_topic("U")
     await filled.heartbeat("one", consumer("G", subscription("U")))
     assert (await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="G")).offset_table == {}
@@ -107,7 +107,7 @@ async def test_a_topic_that_a_group_on_line_left_is_left_out(filled: Client) -> 
 
 
 @pytest.mark.parametrize("offset", [-1, -2, -(2**63)])
-async def test_a_group_with_an_offset_below_zero_is_at_the_begin(server: Server, filled: Client, offset: int) -> None:
+async def test_a_negative_offset_is_shown_as_the_begin(server: Server, filled: Client, offset: int) -> None:
     await filled.commit(offset)
     found = await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="G", topic="T")
     assert found.offset_table[queue(0)] == OffsetWrapper(broker_offset=3)
@@ -116,13 +116,13 @@ async def test_a_group_with_an_offset_below_zero_is_at_the_begin(server: Server,
     assert spans.consume_time_span_set[0].delay_time == server.clock.now - NOW
 
 
-async def test_a_time_that_is_not_known_is_0(filled: Client) -> None:
+async def test_an_unknown_time_is_0(filled: Client) -> None:
     await filled.commit(9)
     found = await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="G")
     assert found.offset_table[queue(0)] == OffsetWrapper(broker_offset=3, consumer_offset=9, last_timestamp=0)
 
 
-async def test_the_messages_a_group_gets_in_a_second(server: Server, filled: Client) -> None:
+async def test_the_messages_a_second_of_a_group_are_shown(server: Server, filled: Client) -> None:
     await filled.pull("T")
     await server.pass_time(10)
     for _ in range(2):
@@ -131,7 +131,7 @@ async def test_the_messages_a_group_gets_in_a_second(server: Server, filled: Cli
     assert (await decoded_answer(filled, ConsumeStats, STATS, consumerGroup="G")).consume_tps == 7 / 30
 
 
-async def test_more_queues_than_an_answer_tells_of_are_refused(tmp_path: Path) -> None:
+async def test_more_queues_than_an_answer_may_hold_are_refused(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     text = '"{0}":{{"topicName":"{0}","readQueueNums":{1},"writeQueueNums":{1},"perm":6}}'
     counts = {"T": 2**31 - 1, "U": 2, "V": 65_535}
@@ -143,16 +143,16 @@ async def test_more_queues_than_an_answer_tells_of_are_refused(tmp_path: Path) -
             answer = await client.request(code, {"topic": "T", "group": "G"})
             assert code_and_remark(answer) == (1, "topic[T] has 2147483647 queues, 16384 are the most")
             assert (await client.request(code, {"topic": "U", "group": "G"})).header.code == 0
-        for group, topics, told in (("G", "T", 2**31 - 1), ("H", "UV", 65_537)):
+        for group, topics, count in (("G", "T", 2**31 - 1), ("H", "UV", 65_537)):
             for topic in topics:
                 await client.commit(0, topic, group=group)
             answer = await client.request(STATS, {"consumerGroup": group})
-            assert code_and_remark(answer) == (1, f"consumer group[{group}] has {told} queues, 65536 are the most")
+            assert code_and_remark(answer) == (1, f"consumer group[{group}] has {count} queues, 65536 are the most")
         assert (await client.request(STATS, {"consumerGroup": "H", "topic": "U"})).header.code == 0
         assert (await client.send("T", queue_id=2**31 - 2)).header.code == 0
 
 
-async def test_who_consumes_a_topic(filled: Client) -> None:
+async def test_the_groups_of_a_topic_are_listed(filled: Client) -> None:
     await filled.commit(1, group="H")
     await filled.commit(1, "U", group="I")
     await filled.heartbeat("one", consumer("G", subscription("T")), consumer("J", subscription("T")))
@@ -169,7 +169,7 @@ def span(queue_id: int, oldest: int, newest: int, consumed: int, delay: int) -> 
     return QueueTimeSpan(message_queue=queue(queue_id), delay_time=delay, **times)
 
 
-async def test_the_times_a_group_is_at(filled: Client) -> None:
+async def test_the_time_span_of_a_group_is_shown(filled: Client) -> None:
     found = await decoded_answer(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="G")
     assert found.consume_time_span_set == (span(0, NOW, NOW + 2000, NOW + 1000, 1000), span(1, -1, -1, -1, 0))
     await filled.commit(3)
@@ -177,7 +177,7 @@ async def test_the_times_a_group_is_at(filled: Client) -> None:
     assert found.consume_time_span_set[0] == span(0, NOW, NOW + 2000, NOW + 2000, 0)
 
 
-async def test_a_group_that_is_new_is_at_the_oldest_message(filled: Client) -> None:
+async def test_a_new_group_is_at_the_oldest_message(filled: Client) -> None:
     found = await decoded_answer(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="New")
     assert found.consume_time_span_set[0] == span(0, NOW, NOW + 2000, NOW, 3000)
 
@@ -186,7 +186,7 @@ async def all_stats(client: Client, *, ordered: bool = False) -> ConsumeStatsLis
     return await decoded_answer(client, ConsumeStatsList, ALL_STATS, isOrder=str(ordered).lower())
 
 
-async def test_how_far_all_groups_are(server: Server, filled: Client) -> None:
+async def test_the_progress_of_all_groups_is_shown(server: Server, filled: Client) -> None:
     await filled.request(RequestCode.HEART_BEAT, {}, heartbeat("c", consumer("G", subscription("T"))))
     await filled.create_topic("U", 1)
     await filled.send("U")
@@ -206,7 +206,7 @@ async def test_how_far_all_groups_are(server: Server, filled: Client) -> None:
     assert len(by_group) == len(found.consume_stats_list)
 
 
-async def test_all_groups_in_topics_with_an_order(filled: Client) -> None:
+async def test_the_progress_in_ordered_topics_is_shown(filled: Client) -> None:
     await filled.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, b'{"groupName":"G"}')
     assert (await all_stats(filled, ordered=True)).total_diff == 0
     await filled.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("T", 2, order=True))
@@ -218,7 +218,9 @@ async def test_all_groups_in_topics_with_an_order(filled: Client) -> None:
 
 
 @pytest.mark.parametrize(("version", "pulled"), [(407, None), (513, 2)])
-async def test_a_newer_tool_is_told_of_nothing_on_the_way(filled: Client, version: int, pulled: int | None) -> None:
+async def test_the_pull_offset_depends_on_the_version_of_the_tool(
+    filled: Client, version: int, pulled: int | None
+) -> None:
     answer = await filled.request(STATS, {"consumerGroup": "G", "topic": "T"}, version=version)
     table = decode_body(ConsumeStats, bytes(answer.body)).offset_table
     assert (table[queue(0)].consumer_offset, table[queue(0)].pull_offset) == (2, pulled)

@@ -1,4 +1,4 @@
-"""What clients see of removed files. The answers are those that Apache's 4.9.7 broker gave to the same questions:
+"""What clients see of removed files. The answers are those of Apache's 4.9.7 broker to the same requests:
 120 messages of about 450 bytes in commit log files of 16 KiB and queue files of 16 entries, after mqadmin's 329.
 """
 
@@ -67,7 +67,7 @@ async def client(server: Server) -> Client:
 
 
 async def remove(server: Server, client: Client) -> None:
-    """Let the hour pass that a message has to be old, and ask for what is expired to go."""
+    """Let an hour pass, after which a message may be removed, and request the removal of expired files."""
     assert code_and_remark(await client.request(RequestCode.DELETE_EXPIRED_COMMITLOG)) == (0, None)
     await server.pass_time(80, step=1)
 
@@ -83,21 +83,21 @@ async def bounds(client: Client, topic: str) -> tuple[int, int]:
     return least, await offset(client, RequestCode.GET_MAX_OFFSET, topic)
 
 
-async def test_a_reader_is_told_where_the_queue_begins_now(server: Server, client: Client) -> None:
+async def test_a_reader_gets_the_new_begin_of_the_queue(server: Server, client: Client) -> None:
     assert await bounds(client, "T") == (0, MESSAGES)
     await remove(server, client)
     least, most = await bounds(client, "T")
     assert 80 < least < MESSAGES
     assert most == MESSAGES
-    for asked in (0, 5, least - 1, -1):
-        answer = await client.pull("T", asked)
+    for offset_pulled in (0, 5, least - 1, -1):
+        answer = await client.pull("T", offset_pulled)
         assert code_and_remark(answer) == (MOVED, "OFFSET_TOO_SMALL")
         assert offsets_of(answer) == (least, least, most)
         assert answer.header.ext is not None
         assert answer.header.ext["suggestWhichBrokerId"] == "0"
         assert not answer.body
-    for asked in (most + 1, most + 100):
-        answer = await client.pull("T", asked)
+    for offset_pulled in (most + 1, most + 100):
+        answer = await client.pull("T", offset_pulled)
         assert code_and_remark(answer) == (MOVED, "OFFSET_OVERFLOW_BADLY")
         assert offsets_of(answer) == (most, least, most)
     at_end = await client.pull("T", most)
@@ -116,7 +116,7 @@ async def test_a_reader_is_told_where_the_queue_begins_now(server: Server, clien
     assert [int(body[:8]) for body in found] == list(range(least, most))
 
 
-async def test_times_and_keys_follow(server: Server, client: Client) -> None:
+async def test_queries_by_time_and_key_omit_removed_messages(server: Server, client: Client) -> None:
     await remove(server, client)
     least, _ = await bounds(client, "T")
     assert await offset(client, RequestCode.GET_EARLIEST_MSG_STORETIME, "T") == NOW
@@ -135,7 +135,7 @@ async def test_times_and_keys_follow(server: Server, client: Client) -> None:
 
 
 @pytest.mark.parametrize("consumed", [None, 0, 7, "least"])
-async def test_a_group_that_consumed_none_of_what_is_left_is_at_the_oldest(
+async def test_a_group_without_offset_is_at_the_oldest_message(
     server: Server, client: Client, consumed: int | str | None
 ) -> None:
     await remove(server, client)
@@ -150,12 +150,12 @@ async def test_a_group_that_consumed_none_of_what_is_left_is_at_the_oldest(
     assert span.delay_time == server.clock.now - NOW
 
 
-async def test_a_queue_of_which_nothing_is_left(server: Server, client: Client) -> None:
-    """Apache's minimum stays 0 for such a queue, and goes on so in its answers; here it is the end."""
+async def test_a_queue_without_messages_begins_at_its_end(server: Server, client: Client) -> None:
+    """Apache's minimum stays 0 for such a queue, in later answers too; ours is the end."""
     await remove(server, client)
     assert await bounds(client, "D") == (5, 5)
-    for asked in (0, 4):
-        answer = await client.pull("D", asked)
+    for offset_pulled in (0, 4):
+        answer = await client.pull("D", offset_pulled)
         assert code_and_remark(answer) == (AT_ONCE, "MESSAGE_WAS_REMOVING")
         assert offsets_of(answer) == (5, 5, 5)
     assert code_and_remark(await client.pull("D", 5)) == (NONE, "OFFSET_OVERFLOW_ONE")
@@ -163,19 +163,19 @@ async def test_a_queue_of_which_nothing_is_left(server: Server, client: Client) 
     assert (code_and_remark(beyond), offsets_of(beyond)[0]) == ((MOVED, "OFFSET_OVERFLOW_BADLY"), 5)
 
 
-async def test_a_queue_that_never_had_a_message(client: Client) -> None:
+async def test_a_queue_that_never_had_a_message_is_empty(client: Client) -> None:
     start = await client.pull("T", 0, queue_id=1)
     assert (code_and_remark(start), offsets_of(start)) == ((NONE, "NO_MESSAGE_IN_QUEUE"), (0, 0, 0))
     later = await client.pull("T", 3, queue_id=1)
     assert (code_and_remark(later), offsets_of(later)) == ((MOVED, "NO_MESSAGE_IN_QUEUE"), (0, 0, 0))
 
 
-async def test_who_waits_for_a_message_waits_on(server: Server, client: Client) -> None:
+async def test_a_held_pull_survives_a_removal(server: Server, client: Client) -> None:
     waiting = server.broker()
     await remove(server, client)
     for topic, at in (("T", MESSAGES), ("D", 5)):
         await waiting.hold(topic, at, seconds=60)
-    # Another pass, with files to remove.
+    # A second removal, with files to remove.
     for number in range(80):
         await client.send("E", b"%d" % number + bytes(400))
     await remove(server, client)
@@ -186,7 +186,7 @@ async def test_who_waits_for_a_message_waits_on(server: Server, client: Client) 
     assert bodies(await waiting.receive()) == [b"new"]
 
 
-async def test_who_reads_while_files_go_gets_all_that_is_left(server: Server, client: Client) -> None:
+async def test_a_consumer_gets_all_remaining_messages_during_a_removal(server: Server, client: Client) -> None:
     """A consumer that follows the answers as the official one does."""
     at = 0
     found: list[int] = []
@@ -205,10 +205,10 @@ async def test_who_reads_while_files_go_gets_all_that_is_left(server: Server, cl
     assert len(found) < MESSAGES
 
 
-async def test_each_moved_reader_is_told_of(server: Server, client: Client) -> None:
+async def test_each_reader_that_is_moved_is_recorded(server: Server, client: Client) -> None:
     await remove(server, client)
     least, most = await bounds(client, "T")
-    for topic, queue_id, asked in (
+    for topic, queue_id, offset_pulled in (
         ("T", 0, 0),
         ("T", 0, most + 1),
         ("D", 0, 6),
@@ -216,7 +216,7 @@ async def test_each_moved_reader_is_told_of(server: Server, client: Client) -> N
         ("T", 1, 3),
         ("T", 0, most),
     ):
-        await client.pull(topic, asked, queue_id=queue_id)
+        await client.pull(topic, offset_pulled, queue_id=queue_id)
     answer = await client.pull("OFFSET_MOVED_EVENT")
     events = records(answer.body)
     text = (
@@ -252,7 +252,7 @@ async def test_each_moved_reader_is_told_of(server: Server, client: Client) -> N
     "code",
     [RequestCode.DELETE_EXPIRED_COMMITLOG, RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE, RequestCode.CLEAN_UNUSED_TOPIC],
 )
-async def test_mqadmin_is_answered_at_once_and_without_a_word(client: Client, code: RequestCode, way: int) -> None:
+async def test_mqadmin_is_answered_at_once_without_a_remark(client: Client, code: RequestCode, way: int) -> None:
     answer = await client.request(code, serialize_type=way)
     assert code_and_remark(answer) == (0, None)
     assert answer.header.ext is None
@@ -261,7 +261,7 @@ async def test_mqadmin_is_answered_at_once_and_without_a_word(client: Client, co
     assert await bounds(client, "D") == (0, 5)
 
 
-async def test_an_expired_queue_that_is_cleaned_begins_again(server: Server, client: Client) -> None:
+async def test_an_expired_queue_that_is_cleaned_begins_at_offset_0(server: Server, client: Client) -> None:
     await remove(server, client)
     await client.request(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE)
     assert await bounds(client, "D") == (0, 0)
@@ -277,7 +277,7 @@ async def test_an_expired_queue_that_is_cleaned_begins_again(server: Server, cli
     assert (code_and_remark(beyond), offsets_of(beyond)) == ((MOVED, "OFFSET_OVERFLOW_BADLY"), (1, 0, 1))
 
 
-async def test_a_queue_that_cannot_be_removed_is_no_fault_of_who_asked(
+async def test_a_queue_that_cannot_be_removed_does_not_fail_the_request(
     server: Server, client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     await remove(server, client)
@@ -295,13 +295,13 @@ async def test_a_queue_that_cannot_be_removed_is_no_fault_of_who_asked(
     assert await bounds(client, "D") == (0, 0)
 
 
-async def test_a_client_that_asks_for_what_is_unused_removes_no_topic(server: Server, client: Client) -> None:
+async def test_cleaning_unused_topics_removes_none(server: Server, client: Client) -> None:
     await client.request(RequestCode.CLEAN_UNUSED_TOPIC)
     assert bodies(await client.pull("D", 4)) == [b"dead4"]
-    assert string_hash("G") == 71  # so that the tags code above is what it seems
+    assert string_hash("G") == 71  # so that the tags code above is correct
 
 
-async def test_a_removed_message_cannot_be_given_back(server: Server, client: Client) -> None:
+async def test_a_removed_message_cannot_be_sent_back(server: Server, client: Client) -> None:
     ext = {"offset": "0", "group": "G", "delayLevel": "0"}
     assert code_and_remark(await client.request(RequestCode.CONSUMER_SEND_MSG_BACK, ext)) == (0, None)
     await remove(server, client)
@@ -331,7 +331,7 @@ async def test_a_disk_over_the_ratio_refuses_sends_as_apache_does(
             "[CL:  0.91 CQ:  0.91 INDEX:  0.91], messages are put to the slave, message store has been shut down, etc."
         )
         assert len(records((await client.pull("T")).body)) == 1
-        moved = await client.pull("T", 7)  # it cannot be told of, but it is answered
+        moved = await client.pull("T", 7)  # the event cannot be stored, but the request is answered
         assert code_and_remark(moved) == (MOVED, "OFFSET_OVERFLOW_BADLY")
         used.append(0.90)
         await server.pass_time(11)

@@ -1,4 +1,4 @@
-"""What a broker says of itself, against what Apache's brokers say."""
+"""The runtime information of a broker, against that of Apache's brokers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def table(client: Client) -> dict[str, str]:
 
 
 def apache(version: str) -> dict[str, str]:
-    """What the broker said whose answers are in the repository."""
+    """The recorded answer of Apache's broker."""
     for capture in golden.captures(version):
         for frame in golden.frames(capture):
             if frame.row.get("requestCode") == RequestCode.GET_BROKER_RUNTIME_INFO and frame.row["bodyLength"] > 1500:
@@ -34,12 +34,12 @@ def apache(version: str) -> dict[str, str]:
 
 
 def form(text: str) -> str:
-    """A value with its numbers masked; rates may not be known yet."""
+    """A value with its numbers masked; rates may be missing."""
     return " ".join(_NUMBER.sub("N", text).replace("K", "G").split())
 
 
 @pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
-async def test_every_key_of_apache_with_its_format(server: Server, broker: Client, version: str) -> None:
+async def test_every_key_of_apache_has_its_format(server: Server, broker: Client, version: str) -> None:
     await broker.send("T", properties=properties_text(DELAY="1"))
     for _ in range(70):
         await server.pass_time(1, step=1)
@@ -59,7 +59,7 @@ async def test_every_key_of_apache_with_its_format(server: Server, broker: Clien
     assert re.fullmatch(r"Total : [0-9.]+ [KMGTP]iB, Free : [0-9.]+ [KMGTP]iB\.", ours["commitLogDirCapacity"])
 
 
-async def test_what_was_stored_and_delivered(server: Server, broker: Client) -> None:
+async def test_stored_and_delivered_messages_are_counted(server: Server, broker: Client) -> None:
     for _ in range(4):
         await broker.send("T")
     await broker.pull("T")
@@ -79,7 +79,7 @@ async def test_what_was_stored_and_delivered(server: Server, broker: Client) -> 
     assert found["earliestMessageTimeStamp"] == str(NOW)
 
 
-async def test_a_new_broker(broker: Client) -> None:
+async def test_a_new_broker_has_zeros(broker: Client) -> None:
     found = await table(broker)
     assert found["earliestMessageTimeStamp"] == "-1"
     assert found["putMessageAverageSize"] == "0.0"
@@ -88,7 +88,7 @@ async def test_a_new_broker(broker: Client) -> None:
     assert not any(key.startswith("scheduleMessageOffset") for key in found)
 
 
-async def test_how_far_delay_levels_are(server: Server, broker: Client) -> None:
+async def test_the_progress_of_delay_levels_is_shown(server: Server, broker: Client) -> None:
     for _ in range(3):
         await broker.send("T", properties=properties_text(DELAY="2"))
     assert (await table(broker))["scheduleMessageOffset_2"] == "0,3"
@@ -96,7 +96,7 @@ async def test_how_far_delay_levels_are(server: Server, broker: Client) -> None:
     assert (await table(broker))["scheduleMessageOffset_2"] == "3,3"
 
 
-async def test_the_totals_of_days(tmp_path: Path) -> None:
+async def test_the_totals_of_days_are_shown(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         client = server.broker()
         await client.send("T")
@@ -108,7 +108,7 @@ async def test_the_totals_of_days(tmp_path: Path) -> None:
         assert [found[f"msgPutTotal{name}"] for name in names] == ["0", "1", "2"]
 
 
-def test_the_disk() -> None:
+def test_the_use_of_the_disk_is_shown() -> None:
     disk = Disk(folder="a/b", commit_log=0.33, consume_queues=0.5, total=252 << 30, free=1536)
     assert disk.table() == {
         "commitLogDirCapacity": "Total : 252.0 GiB, Free : 1.5 KiB.",
@@ -122,5 +122,5 @@ def test_the_disk() -> None:
     ("size", "text"),
     [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1 << 20, "1.0 MiB"), (3 << 39, "1.5 TiB"), (1 << 50, "1.0 PiB")],
 )
-def test_bytes_for_people(size: int, text: str) -> None:
+def test_bytes_are_shown_with_units(size: int, text: str) -> None:
     assert readable(size) == text

@@ -1,4 +1,4 @@
-"""What a broker says of its timer."""
+"""The runtime information of a broker's timer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def fake_timer(**changes: Any) -> Any:
     return SimpleNamespace(**{**values, **changes})
 
 
-async def test_without_a_timer() -> None:
+async def test_without_a_timer_there_are_no_fields() -> None:
     assert TimerInfo(None).table() == {
         "timerReadBehind": "0",
         "timerOffsetBehind": "0",
@@ -33,19 +33,19 @@ async def test_without_a_timer() -> None:
     }
 
 
-async def test_the_timers_fields() -> None:
+async def test_the_timer_has_its_fields() -> None:
     timer = fake_timer(lag_ms=2999, enqueue_behind=3, pending=5)
     table = TimerInfo(timer).table()
     assert [table[name] for name in ("timerReadBehind", "timerOffsetBehind", "timerCongestNum")] == ["2", "3", "5"]
     counts = timer.counts
     counts.delivered, counts.cancelled, counts.rolled, counts.stale, counts.dropped, counts.lateness = range(10, 16)
     table = TimerInfo(timer).table()
-    told = ("Delivered", "Cancelled", "Rolled", "Stale", "Dropped")
-    assert [table[f"timer{name}Total"] for name in told] == ["10", "11", "12", "13", "14"]
+    counted = ("Delivered", "Cancelled", "Rolled", "Stale", "Dropped")
+    assert [table[f"timer{name}Total"] for name in counted] == ["10", "11", "12", "13", "14"]
     assert table["timerLatenessMs"] == "15"
 
 
-async def test_rates_are_those_since_somebody_asked_before() -> None:
+async def test_rates_are_those_since_the_previous_request() -> None:
     timer = fake_timer(enqueued_count=100)
     timer.counts.delivered = 7
     info = TimerInfo(timer)

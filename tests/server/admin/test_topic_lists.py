@@ -23,7 +23,7 @@ async def config(client: Client, topic: str) -> Any:
     return code_and_remark(answer) if answer.header.code else json.loads(bytes(answer.body))
 
 
-async def test_a_list_of_topics(broker: Client) -> None:
+async def test_a_list_of_topics_is_created(broker: Client) -> None:
     answer = await create(
         broker,
         TopicConfig(topic_name="First", read_queue_nums=3, write_queue_nums=2, perm=4),
@@ -38,7 +38,7 @@ async def test_a_list_of_topics(broker: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["bad*name", names.SCHEDULE_TOPIC, ""])
-async def test_one_bad_name_in_it(broker: Client, name: str) -> None:
+async def test_a_list_with_one_bad_name_is_refused(broker: Client, name: str) -> None:
     answer = await create(broker, TopicConfig(topic_name="Good"), TopicConfig(topic_name=name))
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert await config(broker, "Good") == (
@@ -47,7 +47,7 @@ async def test_one_bad_name_in_it(broker: Client, name: str) -> None:
     )
 
 
-async def test_the_system_topics(broker: Client) -> None:
+async def test_the_system_topics_are_listed(broker: Client) -> None:
     answer = await broker.request(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER)
     found = set(json.loads(bytes(answer.body))["topicList"])
     assert found >= {*names.SYSTEM_TOPICS, "broker-a", "C", "C_REPLY_TOPIC"}

@@ -1,4 +1,4 @@
-"""Deletion of topics, over sockets: what Apache's 4.9.7 answers, and what its kills leave behind and ours do not."""
+"""Deletion of topics, over sockets: Apache 4.9.7's answers, and that a kill leaves a topic whole or deleted."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def missing(topic: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("way", [JSON, BINARY])
-async def test_nothing_of_a_deleted_topic_is_left(server: Server, client: Client, tmp_path: Path, way: int) -> None:
+async def test_a_deleted_topic_leaves_nothing_behind(server: Server, client: Client, tmp_path: Path, way: int) -> None:
     answer = await delete(client, "T", way)
     assert code_and_remark(answer) == (0, None)
     assert answer.header.ext is None
@@ -83,10 +83,10 @@ async def test_nothing_of_a_deleted_topic_is_left(server: Server, client: Client
     assert not (store / "consumequeue" / "T").exists()
     assert "T" not in json.loads((store / "config" / "topics.json").read_text())["topicConfigTable"]
     assert OffsetTable.open(store / "config" / "consumerOffset.json").keys() == ["U@G"]
-    # The other topic is as it was.
+    # The other topic is unchanged.
     assert len(bodies(await client.pull("U"))) == 5
     assert await client.committed("U") == 2
-    # The name server keeps the route until it is told.
+    # The name server keeps the route until a registration omits it.
     name_server = server.name_server()
     assert (await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})).header.code == 0
     await name_server.request(RequestCode.DELETE_TOPIC_IN_NAMESRV, {"topic": "T"})
@@ -94,7 +94,7 @@ async def test_nothing_of_a_deleted_topic_is_left(server: Server, client: Client
     assert route.header.code == ResponseCode.TOPIC_NOT_EXIST
 
 
-async def test_a_topic_made_again_begins_again(client: Client) -> None:
+async def test_a_topic_that_is_created_again_begins_at_offset_0(client: Client) -> None:
     await delete(client, "T")
     await client.create_topic("T", 2)
     answer = await client.send("T", b"new")
@@ -104,7 +104,7 @@ async def test_a_topic_made_again_begins_again(client: Client) -> None:
     assert await client.committed() is None
 
 
-async def test_a_send_makes_it_again(client: Client) -> None:
+async def test_a_send_creates_it_again(client: Client) -> None:
     await delete(client, "T")
     await client.send("T", b"new")
     assert bodies(await client.pull("T")) == [b"new"]
@@ -122,19 +122,19 @@ async def test_a_send_makes_it_again(client: Client) -> None:
         ),
     ],
 )
-async def test_refused(client: Client, topic: str, remark: str) -> None:
+async def test_system_topics_and_bad_names_are_refused(client: Client, topic: str, remark: str) -> None:
     assert code_and_remark(await delete(client, topic)) == (ResponseCode.SYSTEM_ERROR, remark)
 
 
-async def test_a_topic_that_does_not_exist(client: Client, tmp_path: Path) -> None:
+async def test_deleting_an_unknown_topic_succeeds(client: Client, tmp_path: Path) -> None:
     await client.commit(7, "nowhere")
     assert code_and_remark(await delete(client, "nowhere")) == (0, None)
     assert await client.committed("nowhere") is None
-    assert code_and_remark(await delete(client, "%RETRY%nobody")) == (0, None)
+    assert code_and_remark(await delete(client, "%RETRY%unknown")) == (0, None)
     assert not (tmp_path / "store" / "config" / "deletedTopics.json").exists()
 
 
-async def test_who_holds_a_pull_is_answered_at_once(server: Server, client: Client) -> None:
+async def test_a_held_pull_is_answered_at_once(server: Server, client: Client) -> None:
     waiting, elsewhere = server.broker(), server.broker()
     await waiting.hold("T", 5, seconds=60)
     await waiting.hold("T", 0, seconds=60, queue_id=1)
@@ -143,14 +143,14 @@ async def test_who_holds_a_pull_is_answered_at_once(server: Server, client: Clie
     assert [code_and_remark(frame) for frame in await waiting.arrived()] == [missing("T")] * 2
     await client.send("U", b"later")
     assert bodies(await elsewhere.receive()) == [b"later"]
-    # A new topic of the name does not concern them.
+    # A new topic of the name does not concern the held pulls.
     await client.create_topic("T", 2)
     await client.send("T", b"new")
     assert bodies(await client.pull("T")) == [b"new"]
 
 
 async def test_a_delayed_message_of_a_deleted_topic_does_no_harm(server: Server, client: Client) -> None:
-    """It is delivered into a topic that does not exist, as by Apache's broker, and others are not held up."""
+    """It is delivered into a topic that does not exist, as by Apache's broker, and delays no others."""
     await client.send("T", b"late", properties="DELAY\x011\x02")
     await client.send("U", b"too", properties="DELAY\x011\x02")
     await delete(client, "T")
@@ -178,7 +178,7 @@ async def test_the_outcome_of_a_transaction_in_a_deleted_topic_does_no_harm(clie
     assert len(bodies(await client.pull("U"))) == 5
 
 
-async def test_nobody_makes_it_again_meanwhile(tmp_path: Path) -> None:
+async def test_no_request_creates_it_again_meanwhile(tmp_path: Path) -> None:
     disk = HangingDisk()
     async with serving(tmp_path / "store", run_sync=disk) as server:
         client, other = server.broker(), server.broker()
@@ -222,7 +222,7 @@ async def test_it_stays_deleted_after_a_kill(tmp_path: Path, again: int) -> None
 
 
 async def test_a_kill_in_the_middle_leaves_it_whole_or_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies of the store from before each change of a file while a topic is deleted: a start on each of them."""
+    """A start on each copy of the store that was made before a change of a file while a topic is deleted."""
     store = tmp_path / "store"
     taken: list[Path] = []
 
@@ -259,12 +259,12 @@ async def test_a_kill_in_the_middle_leaves_it_whole_or_deleted(tmp_path: Path, m
 
 
 def copied(store: Path, to: Path) -> Path:
-    """What a kill leaves of a store that is open."""
+    """A copy of an open store, as after a kill."""
     shutil.copytree(store, to, ignore=shutil.ignore_patterns("lock"))
     return to
 
 
-async def test_a_full_disk_leaves_the_topic(
+async def test_a_full_disk_keeps_the_topic(
     client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(_files: FileSystem, path: str, *_args: object, **_options: object) -> None:
@@ -279,7 +279,7 @@ async def test_a_full_disk_leaves_the_topic(
     assert code_and_remark(await client.pull("T")) == missing("T")
 
 
-async def test_nobody_makes_it_again_before_its_end_is_saved(
+async def test_no_request_creates_it_again_before_its_deletion_is_saved(
     server: Server, client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Else a restart would delete the new topic."""
@@ -300,8 +300,8 @@ async def test_nobody_makes_it_again_before_its_end_is_saved(
     assert (await client.send("T")).header.code == 0
 
 
-async def test_what_is_not_saved_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is deleted all the same; but a restart might bring the offsets back."""
+async def test_a_failing_save_is_logged(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The topic is deleted nevertheless; but a restart might restore the offsets."""
 
     def refuse(*_: object) -> None:
         raise StoreNotWritable("consumerOffset.json", "full")
@@ -313,7 +313,7 @@ async def test_what_is_not_saved_is_told(client: Client, monkeypatch: pytest.Mon
     assert code_and_remark(await delete(client, "T")) == (0, None)
 
 
-def test_the_retry_topics_of_many_groups_are_looked_for_in_short_steps() -> None:
+def test_the_retry_topics_of_many_groups_are_searched_in_short_steps() -> None:
     existing = {"%RETRY%g7_T", "%RETRY%g9+T", "%RETRY%g9_U"}
     found: list[str] = []
 

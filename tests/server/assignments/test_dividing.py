@@ -21,7 +21,7 @@ def test_each_queue_has_one_client_and_no_client_two_more_than_another(name: str
 
 @pytest.mark.parametrize("name", STRATEGIES)
 @given(queues=counts, clients=counts, others=counts)
-def test_a_queue_is_shared_by_the_clients_behind_its_own(name: str, queues: int, clients: int, others: int) -> None:
+def test_a_queue_is_shared_when_there_are_more_clients(name: str, queues: int, clients: int, others: int) -> None:
     strategy = STRATEGIES[name]
     for client in range(clients):
         found = list(share_of(strategy, queues, clients, client, others))
@@ -43,6 +43,6 @@ def test_queues_are_numbered_by_broker_and_id(by_broker: dict[str, int]) -> None
     assert [any_queue[number] for number in range(len(any_queue))] == [(name, ANY_QUEUE) for name in brokers]
 
 
-def test_clients_are_numbered_as_java_sorts_them() -> None:
+def test_clients_are_sorted_as_by_java() -> None:
     assert [rank_of(each, ["c", "b", "a"]) for each in "abc"] == [0, 1, 2]
     assert rank_of("\uffff", ["\U0001f600"]) == 1

@@ -34,7 +34,7 @@ async def joined(server: Server, group: str, client_id: str, *topics: str) -> Cl
 
 
 def same(ours: bytes, theirs: str) -> bool:
-    """Sets have no order in Java; a mode that Apache leaves out, because it does not know it, is PULL to clients."""
+    """Sets have no order in Java; a mode that Apache omits, because it does not know it, is PULL to clients."""
     return bool(plain(json.loads(ours)) == plain(json.loads(theirs)))
 
 
@@ -47,7 +47,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-async def test_answers_are_those_of_apache(tmp_path: Path) -> None:
+async def test_answers_equal_those_of_apache(tmp_path: Path) -> None:
     async with serving(tmp_path / "store") as server:
         client = server.broker()
         await client.create_topic("Order", 3)
@@ -59,7 +59,7 @@ async def test_answers_are_those_of_apache(tmp_path: Path) -> None:
                 continue
             answer = await client.request(row["code"], None, row["body"].encode())
             if "NullPointerException" in (row["remark"] or ""):
-                continue  # something is missing: ours may do without
+                continue  # a field that Apache requires and we do not
             assert code_and_remark(answer) == (row["answer"], row["remark"] or None), row
             if row["answerBody"]:
                 assert same(bytes(answer.body), row["answerBody"]), row
@@ -84,7 +84,7 @@ async def test_a_mode_is_saved_before_it_is_answered(tmp_path: Path) -> None:
         assert modes["T"]["G"] == {"consumerGroup": "G", "mode": "POP", "popShareQueueNum": 2, "topic": "T"}
 
 
-async def test_the_mode_of_a_group_that_may_not_be_created(tmp_path: Path) -> None:
+async def test_the_mode_of_a_group_that_may_not_be_created_is_refused(tmp_path: Path) -> None:
     async with serving(tmp_path / "store", auto_create_subscription_group=False) as server:
         client = server.broker()
         await client.create_topic("T")
@@ -93,7 +93,7 @@ async def test_the_mode_of_a_group_that_may_not_be_created(tmp_path: Path) -> No
         assert answer.header.code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
 
 
-async def test_there_may_be_only_so_many_modes(broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_modes_is_bounded(broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assignments, "MOST_MODES", 1)
     codes = []
     for group in ("A", "B", "A"):
@@ -124,19 +124,19 @@ async def test_clients_divide_queues_themselves_if_configured(tmp_path: Path) ->
         assert await assigned(client) == [(0, "PULL"), (1, "PULL")]
 
 
-async def test_a_light_queue_is_one_queue(server: Server, broker: Client) -> None:
+async def test_a_lite_queue_is_one_queue(server: Server, broker: Client) -> None:
     await joined(server, "G", "c1", "T")
     assert await assigned(broker, topic="%LMQ%x") == [(0, "PULL")]
 
 
-async def test_queues_that_nobody_may_read_are_not_assigned(server: Server, broker: Client) -> None:
+async def test_queues_without_read_permission_are_not_assigned(server: Server, broker: Client) -> None:
     await broker.create_topic("W", 2, perm=2)
     await joined(server, "G", "c1", "W")
     assert await assigned(broker, topic="W") is None
     assert await assigned(broker, topic="W", messageModel="BROADCASTING") == []
 
 
-async def test_many_queues_are_told_in_parts(server: Server, broker: Client) -> None:
+async def test_many_queues_are_written_in_steps(server: Server, broker: Client) -> None:
     await broker.create_topic("Many", 1000)
     await joined(server, "G", "c1", "Many")
     found = await assigned(broker, topic="Many")

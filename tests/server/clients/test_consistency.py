@@ -18,19 +18,19 @@ def found_differences(*members: tuple[str, Subscriptions]) -> list[tuple[bool, s
     return [(each.matters, str(each)) for each in differences("G", members)]
 
 
-def test_one_member_and_members_that_want_the_same_agree() -> None:
+def test_members_with_equal_subscriptions_agree() -> None:
     assert found_differences() == []
     assert found_differences(("a", member(("T", "A")))) == []
     assert found_differences(("a", member(("T", "A"), ("U", "*"))), ("b", member(("U", "*"), ("T", "A")))) == []
 
 
-def test_a_topic_that_one_member_lacks() -> None:
+def test_a_topic_that_one_member_lacks_is_reported() -> None:
     assert found_differences(("b", member(("T", "A"))), ("c", member()), ("a", member(("T", "A")))) == [
         (True, "T: 'A' at a, b; nothing at c")
     ]
 
 
-def test_other_tags_and_another_type() -> None:
+def test_other_tags_and_another_type_are_reported() -> None:
     sql = member(("T", "a > 5", "SQL92"))
     assert found_differences(("a", member(("T", "A || B"))), ("b", member(("T", "A"))), ("c", sql)) == [
         (True, "T: 'A || B' at a; 'A' at b; 'a > 5' (SQL92) at c")
@@ -43,18 +43,18 @@ def test_other_tags_and_another_type() -> None:
     ("one", "other"),
     [("A || B", "B||A"), ("A||B", "A || B || "), ("A || A", "A"), ("", "*"), (" * ", "*"), ("||", "*")],
 )
-def test_another_spelling_is_reported_and_means_the_same(one: str, other: str) -> None:
+def test_another_spelling_of_the_same_tags_is_reported_as_harmless(one: str, other: str) -> None:
     found = found_differences(("a", member(("T", one))), ("b", member(("T", other))))
     assert [matters for matters, _ in found] == ([] if (one or "*") == (other or "*") else [False])
     assert all(text.endswith(" (means the same)") for _, text in found)
 
 
-def test_the_retry_topic_is_no_application_s() -> None:
+def test_the_retry_topic_is_ignored() -> None:
     assert found_differences(("a", member(("T", "*"), ("%RETRY%G", "*"))), ("b", member(("T", "*")))) == []
     assert found_differences(("a", member(("T", "*"), ("%RETRY%H", "*"))), ("b", member(("T", "*"))))[0][0]
 
 
-def test_of_many_members_some_are_named() -> None:
+def test_of_many_members_a_few_are_named() -> None:
     many = [(f"id{number}", member(("T", "A"))) for number in range(8)]
     assert found_differences(*many, ("odd", member(("T", "B")))) == [
         (True, "T: 'A' at id0, id1, id2, id3, id4 and 3 more; 'B' at odd")
@@ -62,7 +62,7 @@ def test_of_many_members_some_are_named() -> None:
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("TU"), st.sampled_from(["*", "A", "A || B", "B || A"])), max_size=4))
-def test_the_order_of_members_is_nothing(wanted: list[dict[str, str]]) -> None:
+def test_the_order_of_members_does_not_matter(wanted: list[dict[str, str]]) -> None:
     members = [(f"id{number}", member(*each.items())) for number, each in enumerate(wanted)]
     found = differences("G", members)
     assert differences("G", members[::-1]) == found

@@ -13,14 +13,14 @@ from rocketwire.wire.facts.codes import RequestCode
 from tests.server.busy_loop import BusyLoop
 from tests.server.harness import FakePeer, consumer, mock_clock, settle, subscription
 
-TOLD = (RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": "G"})
+NOTIFICATION = (RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": "G"})
 
 
 def join(groups: ClientGroups, peer: FakePeer, data: ConsumerData, client_id: str = "one") -> None:
     groups.register_consumer(peer, client_id, data, language="JAVA", version=407)
 
 
-async def test_a_group_is_there_while_it_has_members() -> None:
+async def test_a_group_exists_while_it_has_members() -> None:
     groups = ClientGroups(lambda _: True)
     peer = FakePeer()
     assert groups.consumer("G") is None
@@ -32,7 +32,7 @@ async def test_a_group_is_there_while_it_has_members() -> None:
     assert groups.consumer("G") is None
 
 
-async def test_the_newest_heartbeat_says_how_the_group_consumes() -> None:
+async def test_the_newest_heartbeat_decides_how_the_group_consumes() -> None:
     groups = ClientGroups(lambda _: True)
     peer = FakePeer()
     join(groups, peer, consumer("G", subscription("T")))
@@ -67,7 +67,7 @@ async def test_a_subscription_is_replaced_by_a_newer_one_only() -> None:
     assert group.subscriptions["T"].sub_string == "B"
 
 
-async def test_a_topic_no_longer_subscribed_is_forgotten_and_told() -> None:
+async def test_a_topic_no_longer_subscribed_is_forgotten_and_members_are_notified() -> None:
     groups = ClientGroups(lambda _: True)
     peer = FakePeer()
     join(groups, peer, consumer("G", subscription("T"), subscription("U")))
@@ -75,10 +75,10 @@ async def test_a_topic_no_longer_subscribed_is_forgotten_and_told() -> None:
     group = groups.consumer("G")
     assert group is not None
     assert list(group.subscriptions) == ["U"]
-    assert peer.pushed == [TOLD] * 2
+    assert peer.pushed == [NOTIFICATION] * 2
 
 
-async def test_nobody_is_told_when_the_group_does_not_want_that() -> None:
+async def test_members_are_not_notified_if_the_group_does_not_want_that() -> None:
     groups = ClientGroups(lambda group: group != "G")
     peer = FakePeer()
     join(groups, peer, consumer("G", subscription("T")))
@@ -87,7 +87,7 @@ async def test_nobody_is_told_when_the_group_does_not_want_that() -> None:
     assert peer.pushed == [(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": "H"})]
 
 
-async def test_producers() -> None:
+async def test_producers_are_found_until_they_unregister() -> None:
     groups = ClientGroups(lambda _: True)
     first, second = FakePeer("1"), FakePeer("2")
     for peer in (first, second):
@@ -160,7 +160,7 @@ async def test_a_producer_is_found_by_its_client_id() -> None:
     assert groups.producer_by_client_id("one") is None
 
 
-async def test_the_groups_of_a_topic() -> None:
+async def test_the_groups_of_a_topic_are_found() -> None:
     groups = ClientGroups(lambda _: True)
     peer = FakePeer()
     join(groups, peer, consumer("G", subscription("T"), subscription("U")))
@@ -170,7 +170,7 @@ async def test_the_groups_of_a_topic() -> None:
     assert groups.groups_of("T") == ["H"]
 
 
-async def test_the_end_of_a_group_is_told_once() -> None:
+async def test_the_end_of_a_group_is_reported_once() -> None:
     groups = ClientGroups(lambda _: True)
     ended: list[str] = []
     groups.emptied.subscribe(ended.append)
@@ -184,35 +184,35 @@ async def test_the_end_of_a_group_is_told_once() -> None:
     assert ended == ["G"]
 
 
-async def test_whoever_keeps_how_a_group_consumes_is_told_of_changes() -> None:
+async def test_subscribers_are_notified_when_a_group_consumes_otherwise() -> None:
     groups = ClientGroups(lambda _: True)
-    told: list[MessageModel | None] = []
+    notified: list[MessageModel | None] = []
 
-    def tell() -> None:
+    def note_model() -> None:
         group = groups.consumer("G")
-        told.append(None if group is None else group.message_model)
+        notified.append(None if group is None else group.message_model)
 
-    groups.resubscribed.subscribe(tell)
+    groups.resubscribed.subscribe(note_model)
     first, second = FakePeer(), FakePeer("127.0.0.1:2000")
     plain = consumer("G", subscription("T"))
     for peer in (first, second):
         join(groups, peer, plain)
         join(groups, peer, plain)
-    assert told == [MessageModel.CLUSTERING]
+    assert notified == [MessageModel.CLUSTERING]
     for changed in (
         consumer("G", subscription("T"), subscription("U")),
         consumer("G", subscription("U")),
         consumer("G", subscription("U", "A", version=2)),
         consumer("G", subscription("U", "A", version=2), message_model=MessageModel.BROADCASTING),
     ):
-        told.clear()
+        notified.clear()
         join(groups, first, changed)
         join(groups, first, changed)
-        assert told == [changed.message_model]
+        assert notified == [changed.message_model]
     groups.unregister_consumer(first, "G")
-    told.clear()
+    notified.clear()
     groups.unregister_consumer(second, "G")
-    assert told == [None]
+    assert notified == [None]
 
 
 async def test_the_older_connection_of_a_producer_is_found_when_the_newer_closes() -> None:
@@ -229,7 +229,7 @@ async def test_the_older_connection_of_a_producer_is_found_when_the_newer_closes
     assert groups.producer_by_client_id("one") is None
 
 
-async def test_nothing_is_kept_of_client_ids_that_a_connection_had_before() -> None:
+async def test_client_ids_that_a_connection_had_before_are_forgotten() -> None:
     groups = ClientGroups(lambda _: True)
     peer = FakePeer()
     for number in range(1000):
@@ -242,30 +242,30 @@ async def test_nothing_is_kept_of_client_ids_that_a_connection_had_before() -> N
 
 
 async def run_for_a_moment(groups: ClientGroups) -> None:
-    """Have what is too much at once done by the task."""
+    """Let the task do the work that is too much for one step."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(groups.run, BackgroundBudget())
         await trio.testing.wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
 
 
-async def test_many_members_are_told_in_parts_and_once_after_many_changes() -> None:
+async def test_many_members_are_notified_in_steps_and_once_after_many_changes() -> None:
     groups = ClientGroups(lambda _: True)
     peers = [FakePeer(str(number)) for number in range(300)]
     for peer in peers:
         join(groups, peer, consumer("G", subscription("T")), peer.name)
-    told = [len(peer.pushed) for peer in peers]
-    assert sum(told) <= 64
+    notified = [len(peer.pushed) for peer in peers]
+    assert sum(notified) <= 64
     await run_for_a_moment(groups)
-    assert [len(peer.pushed) - before for peer, before in zip(peers, told, strict=True)] == [1] * 300
+    assert [len(peer.pushed) - before for peer, before in zip(peers, notified, strict=True)] == [1] * 300
 
 
-async def test_closing_a_connection_of_many_groups_looks_at_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_a_connection_of_many_groups_examines_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = ClientGroups(lambda _: True)
     looks = 0
 
     class Counted(FakePeer):
-        def __hash__(self) -> int:  # of every look into a table of connections
+        def __hash__(self) -> int:  # of every access to a table of connections
             nonlocal looks
             looks += 1
             return 1
@@ -282,8 +282,8 @@ async def test_closing_a_connection_of_many_groups_looks_at_each_once(monkeypatc
     assert looks < 20 * 300
 
 
-async def test_a_connection_that_closes_while_members_are_told_leaves_its_groups() -> None:
-    """What the task was given while it did something else waited for the next of its kind, maybe for ever."""
+async def test_a_connection_that_closes_during_notifications_leaves_its_groups() -> None:
+    """Work that came to the busy task used to wait for the next of its kind, maybe without end."""
     groups = ClientGroups(lambda _: True)
     leaving = FakePeer("leaving")
     for number in range(100):
@@ -305,7 +305,7 @@ async def test_a_connection_that_closes_while_members_are_told_leaves_its_groups
         nursery.cancel_scope.cancel()
 
 
-async def test_members_that_are_silent_leave_beside_requests_and_one_line_counts_them(
+async def test_silent_members_are_removed_in_steps_with_one_log_line(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

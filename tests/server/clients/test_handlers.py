@@ -33,7 +33,7 @@ async def client_ids(client: Client, group: str = "G") -> list[str] | None:
 
 
 async def pushes(client: Client) -> list[dict[str, str] | None]:
-    """Fields of the requests the broker has made of this client since the last look."""
+    """Fields of the requests that the broker has sent to this client since the last call."""
     assert await client.arrived() == []
     found = client.pushes
     client.pushes = []
@@ -43,7 +43,7 @@ async def pushes(client: Client) -> list[dict[str, str] | None]:
     return [frame.header.ext for frame in found]
 
 
-async def test_who_sends_heartbeats_is_in_the_group(server: Server, broker: Client) -> None:
+async def test_a_client_that_sends_heartbeats_is_in_the_group(server: Server, broker: Client) -> None:
     other = server.broker()
     assert await client_ids(broker) is None
     assert (await broker.heartbeat("one", consumer("G", subscription("T")))).header.code == 0
@@ -60,7 +60,9 @@ async def test_a_heartbeat_with_a_bad_group_is_refused_whole(broker: Client) -> 
 
 
 @pytest.mark.parametrize(("length", "made"), [(120, True), (121, True), (248, True), (249, False)])
-async def test_a_retry_topic_whose_name_would_be_too_long_is_not_made(broker: Client, length: int, made: bool) -> None:
+async def test_a_retry_topic_whose_name_would_be_too_long_is_not_created(
+    broker: Client, length: int, made: bool
+) -> None:
     group = "g" * length
     assert (await broker.heartbeat("one", consumer(group, subscription("T")))).header.code == 0
     assert await client_ids(broker, group) == ["one"]
@@ -71,7 +73,7 @@ async def test_a_retry_topic_whose_name_would_be_too_long_is_not_made(broker: Cl
     assert code_and_remark(sent) == ((0, None) if made else refused)
 
 
-async def test_a_binary_heartbeat(broker: Client) -> None:
+async def test_a_binary_heartbeat_is_read(broker: Client) -> None:
     body = heartbeat("one", consumer("G", subscription("T")))
     answer = await broker.request(RequestCode.HEART_BEAT, body=body, serialize_type=BINARY)
     assert (answer.header.code, answer.serialize_type) == (0, BINARY)
@@ -79,22 +81,22 @@ async def test_a_binary_heartbeat(broker: Client) -> None:
     assert bytes(answer.body) == b'{"consumerIdList":["one"]}'
 
 
-async def test_every_change_of_the_group_is_told_to_all_its_members(server: Server, broker: Client) -> None:
-    told = {"consumerGroup": "G"}
+async def test_every_change_of_the_group_is_sent_to_all_its_members(server: Server, broker: Client) -> None:
+    notification = {"consumerGroup": "G"}
     other = server.broker()
     producer = server.broker()
     await producer.heartbeat("three", producers=["P"])
     await broker.heartbeat("one", consumer("G", subscription("T")))
-    assert await pushes(broker) == [told]
+    assert await pushes(broker) == [notification]
     await other.heartbeat("two", consumer("G", subscription("T")))
-    assert await pushes(broker) == [told]
-    assert await pushes(other) == [told]
+    assert await pushes(broker) == [notification]
+    assert await pushes(other) == [notification]
     await other.heartbeat("two", consumer("G", subscription("T")))
     assert await pushes(broker) == await pushes(other) == []
     await other.heartbeat("two", consumer("G", subscription("T"), subscription("U")))
-    assert await pushes(broker) == await pushes(other) == [told]
+    assert await pushes(broker) == await pushes(other) == [notification]
     await other.request(RequestCode.UNREGISTER_CLIENT, {"clientID": "two", "consumerGroup": "G"})
-    assert await pushes(broker) == [told]
+    assert await pushes(broker) == [notification]
     assert await pushes(other) == []
     assert await pushes(producer) == []
 
@@ -115,7 +117,7 @@ async def test_without_heartbeats_a_member_is_forgotten_after_120_s(server: Serv
     await broker.heartbeat("lively", consumer("G", subscription("T")), producers=["P"])
     for _ in range(11):
         await server.pass_time(10)
-        await silent.request(RequestCode.GET_ALL_TOPIC_CONFIG)  # its connection is used, but that is no heartbeat
+        await silent.request(RequestCode.GET_ALL_TOPIC_CONFIG)  # a pull is no heartbeat
         await broker.heartbeat("lively", consumer("G", subscription("T")), producers=["P"])
     assert await client_ids(broker) == ["lively", "silent"]
     await pushes(broker)
@@ -124,7 +126,7 @@ async def test_without_heartbeats_a_member_is_forgotten_after_120_s(server: Serv
     assert await pushes(broker) == [{"consumerGroup": "G"}]
 
 
-async def test_nobody_is_told_when_that_is_switched_off(broker: Client) -> None:
+async def test_members_are_not_notified_if_that_is_switched_off(broker: Client) -> None:
     await broker.set_config(notifyConsumerIdsChangedEnable="false")
     await broker.heartbeat("one", consumer("G", subscription("T")))
     assert await pushes(broker) == []
@@ -132,7 +134,7 @@ async def test_nobody_is_told_when_that_is_switched_off(broker: Client) -> None:
 
 
 @pytest.mark.parametrize("ext", [{"consumerGroup": "G"}, {"producerGroup": "P"}, {}])
-async def test_leaving_what_one_was_not_in_is_no_error(broker: Client, ext: dict[str, str]) -> None:
+async def test_leaving_a_group_without_being_a_member_succeeds(broker: Client, ext: dict[str, str]) -> None:
     answer = await broker.request(RequestCode.UNREGISTER_CLIENT, {"clientID": "one", **ext})
     assert code_and_remark(answer) == (0, None)
     assert answer.header.ext == {}
@@ -146,7 +148,7 @@ async def test_a_producer_leaves(broker: Client) -> None:
 
 
 @pytest.mark.parametrize("unit", [False, True])
-async def test_a_consumers_retry_topic_is_made(broker: Client, unit: bool) -> None:
+async def test_a_consumers_retry_topic_is_created(broker: Client, unit: bool) -> None:
     await broker.heartbeat("one", consumer("G", subscription("T"), unit_mode=unit))
     topics = json.loads(bytes((await broker.request(RequestCode.GET_ALL_TOPIC_CONFIG)).body))["topicConfigTable"]
     made = topics["%RETRY%G"]
@@ -154,7 +156,7 @@ async def test_a_consumers_retry_topic_is_made(broker: Client, unit: bool) -> No
     assert made["topicSysFlag"] == (2 if unit else 0)
 
 
-async def test_a_heartbeat_with_many_new_groups_is_written_and_told_in_parts_of_64(
+async def test_a_heartbeat_with_many_new_groups_is_written_and_announced_in_parts_of_64(
     broker: Client, name_server: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
@@ -165,7 +167,7 @@ async def test_a_heartbeat_with_many_new_groups_is_written_and_told_in_parts_of_
         persist(table)
 
     def counted_register(*args: Any, **options: Any) -> BrokerRegistration:
-        done.append("told")
+        done.append("registered")
         return register(*args, **options)
 
     monkeypatch.setattr(VersionedTable, "persist", counted_persist)
@@ -174,7 +176,7 @@ async def test_a_heartbeat_with_many_new_groups_is_written_and_told_in_parts_of_
     everything = [consumer(name, subscription("T")) for name in names]
     assert (await broker.heartbeat("one", *everything)).header.code == 0
     parts = 5  # of 300
-    assert done == ["subscriptionGroup.json"] * parts + ["topics.json", "told"] * parts
+    assert done == ["subscriptionGroup.json"] * parts + ["topics.json", "registered"] * parts
     assert [await client_ids(broker, name) for name in names] == [["one"]] * 300
     route = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "%RETRY%G299"})
     assert route.header.code == 0
@@ -182,14 +184,14 @@ async def test_a_heartbeat_with_many_new_groups_is_written_and_told_in_parts_of_
     assert len(done) == 3 * parts
 
 
-async def test_no_retry_topic_is_made_for_a_group_that_may_not_be(broker: Client) -> None:
+async def test_no_retry_topic_is_created_for_a_group_that_may_not_be_created(broker: Client) -> None:
     await broker.set_config(autoCreateSubscriptionGroup="false")
     assert (await broker.heartbeat("one", consumer("G", subscription("T")))).header.code == 0
     assert b"%RETRY%G" not in bytes((await broker.request(RequestCode.GET_ALL_TOPIC_CONFIG)).body)
     assert await client_ids(broker) == ["one"]
 
 
-async def test_no_retry_topic_is_made_for_a_group_without_retries(tmp_path: Path) -> None:
+async def test_no_retry_topic_is_created_for_a_group_without_retries(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "subscriptionGroup.json").write_text(
         '{"subscriptionGroupTable":{"G":{"groupName":"G","retryQueueNums":0}}}'
@@ -210,7 +212,7 @@ async def test_no_retry_topic_is_made_for_a_group_without_retries(tmp_path: Path
         RequestCode.UNLOCK_BATCH_MQ,
     ],
 )
-async def test_a_body_that_is_none_is_answered(broker: Client, code: int, body: bytes) -> None:
+async def test_a_malformed_body_is_answered(broker: Client, code: int, body: bytes) -> None:
     answer = await broker.request(code, body=body)
     if answer.header.code == 0:  # unknown keys are ignored, and every field has a default
         assert body == b'{"consumerDataSet":7}'
@@ -233,11 +235,11 @@ def check(**changes: Any) -> bytes:
     "body",
     [check(expression="A || B"), check(expression="||"), encode_body(CheckClientRequestBody(client_id="one"))],
 )
-async def test_a_subscription_by_tags_or_none_is_good(broker: Client, body: bytes) -> None:
+async def test_a_subscription_with_or_without_tags_is_valid(broker: Client, body: bytes) -> None:
     assert code_and_remark(await broker.request(RequestCode.CHECK_CLIENT_CONFIG, body=body)) == (0, None)
 
 
-async def test_a_good_sql_subscription(broker: Client) -> None:
+async def test_a_valid_sql_subscription_is_accepted(broker: Client) -> None:
     body = check(expression="a > 5 AND b = 'x'", expression_type="SQL92")
     assert code_and_remark(await broker.request(RequestCode.CHECK_CLIENT_CONFIG, body=body)) == (0, None)
 
@@ -317,6 +319,6 @@ async def test_locks_outlive_their_clients_connection_and_end_with_their_time(se
     assert await lock(broker, "two", 0, 1) == [1]
 
 
-async def test_unlocking_is_answered_when_that_is_wanted(broker: Client) -> None:
+async def test_unlocking_is_answered_unless_it_is_one_way(broker: Client) -> None:
     body = encode_body(UnlockBatchRequestBody(client_id="one", consumer_group="G", mq_set=queues(0)))
     assert code_and_remark(await broker.request(RequestCode.UNLOCK_BATCH_MQ, body=body)) == (0, None)

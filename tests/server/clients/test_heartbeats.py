@@ -1,4 +1,4 @@
-"""Heartbeats: what a repeated one does is what it does when it is taken in full."""
+"""A repeated heartbeat has the effect that it has when it is processed in full."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ HEADER = Header(code=34, opaque=1, version=407)
 
 
 class Alone(ClientGroups):
-    """Groups for which no heartbeat says what the last one said."""
+    """Groups that process every heartbeat in full."""
 
     def refresh(self, peer: Any, standing: MembershipSnapshot) -> bool:
         return False
 
 
 class Counting(Heartbeats):
-    """Counts those that are taken in full."""
+    """Counts the heartbeats that are processed in full."""
 
     full = 0
 
@@ -64,7 +64,7 @@ class Counting(Heartbeats):
 
 
 class Broker:
-    """As much of a broker as heartbeats change."""
+    """The part of a broker that heartbeats change."""
 
     def __init__(self, folder: Path, *, repeats: bool = True) -> None:
         self.clock = Clock()
@@ -89,7 +89,7 @@ class Broker:
 
     @property
     def full(self) -> int:
-        """How many heartbeats were taken in full."""
+        """How many heartbeats were processed in full."""
         return self.heartbeats.full
 
     def beat(self, peer: int, body: bytes, header: Header = HEADER) -> None:
@@ -110,7 +110,7 @@ def plain(*subscriptions: Any, **changes: Any) -> bytes:
     return heartbeat("one", consumer("G", *(subscriptions or (subscription("T"),)), **changes), producers=["P"])
 
 
-async def test_a_repeated_heartbeat_says_only_that_the_client_lives(broker: Broker) -> None:
+async def test_a_repeated_heartbeat_only_shows_that_the_client_lives(broker: Broker) -> None:
     broker.beat(0, plain())
     (peer,) = broker.peers[:1]
     joined = broker["G"].members[peer]
@@ -140,7 +140,7 @@ async def test_a_repeated_heartbeat_says_only_that_the_client_lives(broker: Brok
         (plain(), Header(code=34, opaque=1, version=407, language="GO")),
     ],
 )
-async def test_one_that_says_something_new_is_taken_in_full(broker: Broker, body: bytes, header: Header) -> None:
+async def test_a_changed_heartbeat_is_processed_in_full(broker: Broker, body: bytes, header: Header) -> None:
     for number in range(3):
         broker.beat(0, plain())
         broker.beat(0, body, header)
@@ -149,7 +149,7 @@ async def test_one_that_says_something_new_is_taken_in_full(broker: Broker, body
     assert broker.full == 6
 
 
-async def test_one_on_another_connection_is_taken_in_full(broker: Broker) -> None:
+async def test_a_heartbeat_on_another_connection_is_processed_in_full(broker: Broker) -> None:
     broker.beat(0, plain())
     broker.beat(1, plain())
     assert broker.full == 2
@@ -161,7 +161,7 @@ async def test_one_on_another_connection_is_taken_in_full(broker: Broker) -> Non
     assert broker.clients.producer_by_client_id("one") is broker.peers[0]
 
 
-async def test_what_others_changed_meanwhile_is_looked_at_again(broker: Broker) -> None:
+async def test_after_changes_by_others_a_heartbeat_is_processed_in_full(broker: Broker) -> None:
     broker.beat(0, plain(subscription("T", "A")))
     broker.beat(1, plain(subscription("U")))
     assert list(broker["G"].subscriptions) == ["U"]
@@ -173,7 +173,7 @@ async def test_what_others_changed_meanwhile_is_looked_at_again(broker: Broker) 
     assert broker.full == 5
 
 
-async def test_what_was_taken_away_meanwhile_is_made_again(broker: Broker) -> None:
+async def test_what_was_removed_meanwhile_is_created_again(broker: Broker) -> None:
     broker.beat(0, plain())
     broker.groups.remove("G")
     broker.beat(0, plain())
@@ -194,7 +194,7 @@ async def test_what_was_taken_away_meanwhile_is_made_again(broker: Broker) -> No
     assert broker.full == 6
 
 
-async def test_topics_and_groups_that_others_make_change_nothing(broker: Broker) -> None:
+async def test_topics_and_groups_that_others_create_change_nothing(broker: Broker) -> None:
     broker.beat(0, plain())
     broker.topics.put(TopicConfig(topic_name="New"))
     broker.beat(1, heartbeat("two", consumer("H", subscription("U"))))
@@ -202,7 +202,9 @@ async def test_topics_and_groups_that_others_make_change_nothing(broker: Broker)
     assert broker.full == 2
 
 
-async def test_one_of_a_group_that_may_not_be_made_is_taken_in_full_until_it_is_there(broker: Broker) -> None:
+async def test_a_heartbeat_of_a_group_that_may_not_be_created_is_processed_in_full_until_the_group_exists(
+    broker: Broker,
+) -> None:
     broker.live.update({"autoCreateSubscriptionGroup": "false"})
     broker.beat(0, plain())
     broker.beat(0, plain())
@@ -214,24 +216,24 @@ async def test_one_of_a_group_that_may_not_be_made_is_taken_in_full_until_it_is_
     assert broker.topics.get("%RETRY%G") is not None
 
 
-async def test_filters_that_are_compiled_are_looked_at_each_time(broker: Broker) -> None:
+async def test_a_heartbeat_with_a_compiled_filter_is_always_processed_in_full(broker: Broker) -> None:
     body = plain(subscription("T", "a > 1", expression_type="SQL92"))
     broker.beat(0, body)
     broker.beat(0, body)
     assert broker.full == 2
 
 
-async def test_a_heartbeat_that_contradicts_itself_does_so_each_time(broker: Broker) -> None:
+async def test_a_heartbeat_that_contradicts_itself_is_processed_each_time(broker: Broker) -> None:
     body = heartbeat("one", consumer("G", subscription("T")), consumer("G", subscription("U")))
     broker.beat(0, body)
-    told = len(broker.peers[0].pushed)
+    notified = len(broker.peers[0].pushed)
     broker.beat(0, body)
-    assert len(broker.peers[0].pushed) > told
+    assert len(broker.peers[0].pushed) > notified
 
 
-async def test_nothing_is_remembered_of_who_left(broker: Broker) -> None:
+async def test_clients_that_left_are_forgotten(broker: Broker) -> None:
     broker.beat(0, plain())
-    broker.beat(1, heartbeat("nobody"))
+    broker.beat(1, heartbeat("stranger"))
     assert broker.clients.remembered(broker.peers[0]) is not None
     assert broker.clients.remembered(broker.peers[1]) is None
     broker.clients.peer_closed(broker.peers[0])
@@ -240,7 +242,7 @@ async def test_nothing_is_remembered_of_who_left(broker: Broker) -> None:
     assert broker.clients._joined == {}
 
 
-async def test_what_is_no_heartbeat_is_refused_each_time(broker: Broker) -> None:
+async def test_a_malformed_heartbeat_is_refused_each_time(broker: Broker) -> None:
     broker.beat(0, plain())
     for _ in range(2):
         with pytest.raises(BodyInvalid):
@@ -285,12 +287,12 @@ changes = st.one_of(
 
 @settings(max_examples=200, deadline=None)
 @given(st.tuples(bodies, bodies, bodies), st.lists(st.tuples(changes, st.permutations(range(3))), max_size=6))
-def test_a_repeated_heartbeat_does_what_it_does_in_full(first: tuple[bytes, ...], history: list[Any]) -> None:
+def test_a_repeated_heartbeat_has_the_effect_of_a_full_one(first: tuple[bytes, ...], history: list[Any]) -> None:
     run(_compare, first, history)
 
 
 async def _compare(first: tuple[bytes, ...], history: list[Any]) -> None:
-    """After each change all clients say again what they said last; both brokers must look the same at each step."""
+    """After each change all clients repeat their last heartbeat; both brokers must have equal states at each step."""
     with _two() as both:
         last: dict[int, Any] = dict.fromkeys(range(3), None)
         for peer, body in enumerate(first):
@@ -321,7 +323,7 @@ def _two() -> Iterator[tuple[Broker, Broker]]:
         tempfile.TemporaryDirectory() as other,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(VersionedTable, "persist", lambda _: None)  # takes long, and is not what this is about
+        patch.setattr(VersionedTable, "persist", lambda _: None)  # slow, and not the subject of this test
         yield Broker(Path(one)), Broker(Path(other), repeats=False)
 
 
@@ -349,7 +351,7 @@ def _do(broker: Broker, step: Any) -> None:
 
 
 def _state(broker: Broker) -> Any:
-    """All that may be seen of what heartbeats did."""
+    """All visible state that heartbeats change."""
     clients = broker.clients
 
     def of(peer: Any) -> str | None:

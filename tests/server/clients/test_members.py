@@ -1,4 +1,4 @@
-"""What the members of a consumer group subscribe to, and whether they agree."""
+"""The subscriptions of a consumer group's members, and whether they agree."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_a_disagreement_is_logged_once_a_change(caplog: pytest.LogCaptureF
     assert logged() == []
 
 
-async def test_what_many_members_disagree_on_is_logged_in_short(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_disagreement_of_many_members_is_logged_in_short(caplog: pytest.LogCaptureFixture) -> None:
     groups = ClientGroups(lambda _: True)
     for number in range(200):
         join(groups, FakePeer(str(number)), consumer("G", subscription("T", f"tag{number}")), str(number))
@@ -71,7 +71,9 @@ async def test_what_many_members_disagree_on_is_logged_in_short(caplog: pytest.L
     assert lines[-1].endswith(" …")
 
 
-async def test_a_member_that_changes_its_mind_is_noticed_wherever_it_stands(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_member_that_changes_its_subscriptions_is_noticed_at_any_place(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     peers = [FakePeer(str(number)) for number in range(4)]
     for changing in range(4):
         groups = ClientGroups(lambda _: True)
@@ -114,8 +116,8 @@ async def test_a_member_that_joins_or_leaves_a_large_group_is_compared_with_one(
     assert compared <= 2 * 2 * 1000
 
 
-async def test_members_that_disagree_on_much_are_compared_in_steps(caplog: pytest.LogCaptureFixture) -> None:
-    """The largest heartbeat, in a group whose members do not agree, had others wait for 60 ms."""
+async def test_members_with_many_differences_are_compared_in_steps(caplog: pytest.LogCaptureFixture) -> None:
+    """The largest heartbeat, in a group whose members do not agree, made others wait for 60 ms."""
     caplog.set_level(logging.INFO, "rocketwire.server.clients.members")
     groups = ClientGroups(lambda _: False)
     first, second = FakePeer("1"), FakePeer("2")
@@ -125,7 +127,7 @@ async def test_members_that_disagree_on_much_are_compared_in_steps(caplog: pytes
     group = groups.consumer("G")
     assert group is not None
     assert (group.differences, caplog.records) == ((), [])
-    assert not group.agrees_with(None)  # before it is known how it differs
+    assert not group.agrees_with(None)  # before the difference is known
     assert sum(1 for _ in group.compare()) == 2 + 4001
     assert len(group.differences) == 4001
     caplog.clear()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.clients import client_requests as client_questions
+from rocketwire.server.clients import client_requests as client_requests_module
 from rocketwire.server.core import long_tasks
 from rocketwire.server.net.session import Session
 from rocketwire.wire.bodies import decode_body, encode_body
@@ -35,7 +35,7 @@ from tests.server.harness import (
 CONNECTIONS = RequestCode.GET_CONSUMER_CONNECTION_LIST
 PRODUCERS = RequestCode.GET_PRODUCER_CONNECTION_LIST
 RESET = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
-TOLD = RequestCode.RESET_CONSUMER_CLIENT_OFFSET
+RESET_OF_CLIENT = RequestCode.RESET_CONSUMER_CLIENT_OFFSET
 STATUS = RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS
 STATUS_OF_CLIENT = RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT
 INFO = RequestCode.GET_CONSUMER_RUNNING_INFO
@@ -53,16 +53,16 @@ async def join(client: Client, client_id: str, *, version: int = 407, language: 
 
 
 async def pushed(client: Client, code: int) -> list[Frame]:
-    """What the broker asked or told the client of a code since the last look; nothing else came."""
+    """Requests of one code that the broker has sent to the client since the last call; there were no answers."""
     assert await client.arrived() == []
     found = [frame for frame in client.pushes if frame.header.code == code]
     client.pushes = [frame for frame in client.pushes if frame.header.code != code]
     return found
 
 
-async def answer(client: Client, question: Frame, body: bytes = b"", **fields: Any) -> None:
-    """Answer a question of the broker's."""
-    header = Header(**{"code": 0, "opaque": question.header.opaque, "flag": FLAG_RESPONSE, **fields})
+async def answer(client: Client, request: Frame, body: bytes = b"", **fields: Any) -> None:
+    """Answer a request of the broker."""
+    header = Header(**{"code": 0, "opaque": request.header.opaque, "flag": FLAG_RESPONSE, **fields})
     await client.write(encode_frame(header, body, JSON))
     await settle()
 
@@ -79,7 +79,7 @@ async def member(server: Server) -> Client:
 # --- who is connected ---
 
 
-async def test_the_members_of_a_consumer_group(server: Server, broker: Client, member: Client) -> None:
+async def test_the_members_of_a_consumer_group_are_listed(server: Server, broker: Client, member: Client) -> None:
     other = server.broker()
     await join(other, "two", language="GO", version=0, consume_from_where=ConsumeFromWhere.CONSUME_FROM_TIMESTAMP)
     got = await broker.request(CONNECTIONS, {"consumerGroup": "G"})
@@ -97,12 +97,12 @@ async def test_the_members_of_a_consumer_group(server: Server, broker: Client, m
     }
 
 
-async def test_a_consumer_group_that_is_off_line(broker: Client) -> None:
+async def test_a_disconnected_consumer_group_is_not_found(broker: Client) -> None:
     got = await broker.request(CONNECTIONS, {"consumerGroup": "G"})
     assert code_and_remark(got) == (ResponseCode.CONSUMER_NOT_ONLINE, "the consumer group[G] not online")
 
 
-async def test_the_members_of_a_producer_group(broker: Client) -> None:
+async def test_the_members_of_a_producer_group_are_listed(broker: Client) -> None:
     await broker.heartbeat("one", producers=["P"])
     got = await broker.request(PRODUCERS, {"producerGroup": "P"})
     assert json.loads(bytes(got.body)) == {
@@ -125,18 +125,18 @@ async def hand_on(broker: Client, code: int, ext: dict[str, str], **options: Any
 
 
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY])
-async def test_a_question_and_its_answer_pass_through(broker: Client, member: Client, serialize_type: int) -> None:
+async def test_a_request_and_its_answer_are_passed_on(broker: Client, member: Client, serialize_type: int) -> None:
     await hand_on(broker, INFO, {**info_ext(), "more": "m"}, serialize_type=serialize_type)
     assert await broker.arrived() == []
-    (question,) = await pushed(member, INFO)
-    assert (question.header.flag, question.header.ext) == (0, {**info_ext(), "more": "m"})
-    await answer(member, question, b'{"properties":{}}', code=1, remark="said", ext={"a": "b"})
+    (request,) = await pushed(member, INFO)
+    assert (request.header.flag, request.header.ext) == (0, {**info_ext(), "more": "m"})
+    await answer(member, request, b'{"properties":{}}', code=1, remark="said", ext={"a": "b"})
     (got,) = await broker.arrived()
     assert code_and_remark(got) == (1, "said")
     assert (got.header.ext, bytes(got.body), got.serialize_type) == ({"a": "b"}, b'{"properties":{}}', serialize_type)
 
 
-async def test_an_answer_of_nothing_passes_too(broker: Client, member: Client) -> None:
+async def test_an_empty_answer_is_passed_on(broker: Client, member: Client) -> None:
     await hand_on(broker, INFO, info_ext())
     await answer(member, (await pushed(member, INFO))[0])
     (got,) = await broker.arrived()
@@ -144,14 +144,16 @@ async def test_an_answer_of_nothing_passes_too(broker: Client, member: Client) -
 
 
 @pytest.mark.parametrize(("group", "client_id"), [("G", "two"), ("Other", "one")])
-async def test_who_is_not_on_line_cannot_be_asked(broker: Client, member: Client, group: str, client_id: str) -> None:
+async def test_a_request_to_a_disconnected_client_is_refused(
+    broker: Client, member: Client, group: str, client_id: str
+) -> None:
     got = await broker.request(INFO, info_ext(client_id, group))
     expected = f"The Consumer <{group}> <{client_id}> not online"
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)
     assert await pushed(member, INFO) == []
 
 
-async def test_a_client_that_is_too_old_is_not_asked(broker: Client, member: Client) -> None:
+async def test_a_client_that_is_too_old_gets_no_request(broker: Client, member: Client) -> None:
     await join(member, "one", version=61)
     got = await broker.request(INFO, info_ext())
     expected = "The Consumer <one> Version <V3_X> too low to finish, please upgrade it to V3_1_8_SNAPSHOT"
@@ -177,7 +179,7 @@ async def test_a_client_that_leaves_is_not_waited_for(broker: Client, member: Cl
 
 
 @pytest.mark.parametrize("client_reads", [True, False])
-async def test_a_client_that_cannot_be_asked_now_is_not_waited_for(
+async def test_a_client_that_cannot_be_written_to_is_not_waited_for(
     broker: Client, member: Client, monkeypatch: pytest.MonkeyPatch, client_reads: bool
 ) -> None:
     if client_reads:
@@ -205,19 +207,19 @@ async def message_id(client: Client, body: bytes = b"again") -> str:
     return sent.header.ext["msgId"]
 
 
-async def test_a_stored_message_is_handed_to_a_client(broker: Client, member: Client) -> None:
+async def test_a_stored_message_is_sent_to_a_client(broker: Client, member: Client) -> None:
     ext = {"consumerGroup": "G", "clientId": "one", "msgId": await message_id(broker)}
     await hand_on(broker, DIRECTLY, ext)
-    (question,) = await pushed(member, DIRECTLY)
-    assert question.header.ext == {**ext, "brokerName": "broker-a"}
-    (record,) = records(question.body)
+    (request,) = await pushed(member, DIRECTLY)
+    assert request.header.ext == {**ext, "brokerName": "broker-a"}
+    (record,) = records(request.body)
     assert (record.topic, record.body, record.queue_offset) == ("T", b"again", 0)
-    await answer(member, question, b'{"consumeResult":"CR_SUCCESS"}')
+    await answer(member, request, b'{"consumeResult":"CR_SUCCESS"}')
     (got,) = await broker.arrived()
     assert (got.header.code, bytes(got.body)) == (0, b'{"consumeResult":"CR_SUCCESS"}')
 
 
-async def test_a_message_that_is_not_there_is_not_handed_on(broker: Client, member: Client) -> None:
+async def test_an_unknown_message_is_not_sent_to_a_client(broker: Client, member: Client) -> None:
     found = await message_id(broker)
     nowhere = offset_message_id(bytes.fromhex(found[:16]), 123_456)
     who = {"consumerGroup": "G", "clientId": "one"}
@@ -263,7 +265,7 @@ async def consumed(server: Server, client: Client, *committed: int) -> None:
         (-1, False, (3, 1)),
     ],
 )
-async def test_members_are_told_where_to_go_on(
+async def test_members_get_their_new_offsets(
     server: Server, broker: Client, member: Client, timestamp: int, force: bool, expected: tuple[int, int]
 ) -> None:
     other = server.broker()
@@ -274,10 +276,10 @@ async def test_members_are_told_where_to_go_on(
     offsets = dict(zip(QUEUES, expected, strict=True))
     assert decode_body(ResetOffsetBody, bytes(got.body)).offset_table == offsets
     for client in (member, other):
-        (told,) = await pushed(client, TOLD)
-        assert told.header.flag == FLAG_ONEWAY
-        assert told.header.ext == reset_ext(timestamp, force=False)
-        assert told.body == got.body
+        (push,) = await pushed(client, RESET_OF_CLIENT)
+        assert push.header.flag == FLAG_ONEWAY
+        assert push.header.ext == reset_ext(timestamp, force=False)
+        assert push.body == got.body
 
 
 async def test_the_log_names_the_new_offsets(
@@ -289,7 +291,7 @@ async def test_the_log_names_the_new_offsets(
     (line,) = [record.getMessage() for record in caplog.records if "is told to continue" in record.getMessage()]
     assert line.startswith("group G, topic T: ")
     assert line.endswith(" is told to continue at offsets 5 (queue 0), 5 (queue 1)")
-    assert await pushed(member, TOLD)
+    assert await pushed(member, RESET_OF_CLIENT)
 
 
 @pytest.mark.parametrize(
@@ -310,8 +312,8 @@ async def test_5x_tools_may_name_a_queue_and_an_offset(
     got = await broker.request(RESET, {**reset_ext(NOW + 2000, force=False), **ext})
     offsets = {QUEUES[queue_id]: offset for queue_id, offset in expected.items()}
     assert decode_body(ResetOffsetBody, bytes(got.body)).offset_table == offsets
-    (told,) = await pushed(member, TOLD)
-    assert told.body == got.body
+    (push,) = await pushed(member, RESET_OF_CLIENT)
+    assert push.body == got.body
 
 
 @pytest.mark.parametrize(
@@ -322,29 +324,29 @@ async def test_5x_tools_may_name_a_queue_and_an_offset(
         ({"queueId": "2"}, "queueId[2] is illegal, topic:[T] writeQueueNums:[2]"),
     ],
 )
-async def test_a_queue_or_an_offset_that_is_not_there(
+async def test_an_unknown_queue_or_offset_is_refused(
     server: Server, broker: Client, member: Client, ext: dict[str, str], remark: str
 ) -> None:
     await consumed(server, broker, 3, 1)
     got = await broker.request(RESET, {**reset_ext(NOW), **ext})
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, remark)
-    assert await pushed(member, TOLD) == []
+    assert await pushed(member, RESET_OF_CLIENT) == []
 
 
 @pytest.mark.parametrize("offset", [-1, -2, -(2**63)])
-async def test_a_group_with_an_offset_below_zero_is_not_reset(
+async def test_a_group_with_a_negative_offset_is_not_reset(
     server: Server, broker: Client, member: Client, offset: int
 ) -> None:
     await consumed(server, broker, 3, offset)
     got = await broker.request(RESET, reset_ext(NOW))
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, "THe consumer group <G> not exist")
-    assert await pushed(member, TOLD) == []
+    assert await pushed(member, RESET_OF_CLIENT) == []
 
 
-async def test_the_table_of_offsets_waits_for_the_members(server: Server, broker: Client, member: Client) -> None:
+async def test_the_stored_offset_stays_until_a_member_commits(server: Server, broker: Client, member: Client) -> None:
     await consumed(server, broker, 3, 1)
     await broker.request(RESET, reset_ext(NOW))
-    assert len(await pushed(member, TOLD)) == 1
+    assert len(await pushed(member, RESET_OF_CLIENT)) == 1
     assert await broker.committed() == 3
 
 
@@ -369,18 +371,18 @@ async def test_cpp_clients_get_a_list(
     got = await broker.receive()
     expected = dict.fromkeys(QUEUES, 2)
     assert decode_body(ResetOffsetBody, bytes(got.body)).offset_table == expected
-    (told,) = await pushed(member, TOLD)
+    (push,) = await pushed(member, RESET_OF_CLIENT)
     if as_list:
-        rows = decode_body(ResetOffsetBodyForC, bytes(told.body)).offset_table
+        rows = decode_body(ResetOffsetBodyForC, bytes(push.body)).offset_table
         assert [(row.topic, row.broker_name, row.queue_id, row.offset) for row in rows] == [
             ("T", "broker-a", 0, 2),
             ("T", "broker-a", 1, 2),
         ]
     else:
-        assert decode_body(ResetOffsetBody, bytes(told.body)).offset_table == expected
+        assert decode_body(ResetOffsetBody, bytes(push.body)).offset_table == expected
 
 
-async def test_many_members_are_told_what_was_written_once(
+async def test_one_encoded_body_is_sent_to_many_members(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queues, each = 1000, 10
@@ -406,49 +408,49 @@ async def test_many_members_are_told_what_was_written_once(
     assert len(decode_body(ResetOffsetBody, bytes(got.body)).offset_table) == queues
     for language, clients in members.items():
         for client in clients:
-            (told,) = await pushed(client, TOLD)
-            assert bytes(told.body) == (bytes(got.body) if language == "JAVA" else encode_body(written[1]))
+            (push,) = await pushed(client, RESET_OF_CLIENT)
+            assert bytes(push.body) == (bytes(got.body) if language == "JAVA" else encode_body(written[1]))
 
 
-async def test_a_group_that_is_off_line_is_not_reset(server: Server, broker: Client) -> None:
+async def test_a_disconnected_group_is_not_reset(server: Server, broker: Client) -> None:
     await consumed(server, broker, 3, 1)
     got = await broker.request(RESET, reset_ext(NOW))
     expected = f"Consumer not online, so can not reset offset, Group: G Topic: T Timestamp: {NOW}"
     assert code_and_remark(got) == (ResponseCode.CONSUMER_NOT_ONLINE, expected)
 
 
-async def test_a_topic_that_is_not_there(broker: Client, member: Client) -> None:
+async def test_an_unknown_topic_is_refused(broker: Client, member: Client) -> None:
     got = await broker.request(RESET, reset_ext(NOW, topic="None"))
     expected = "[reset-offset] reset offset failed, no topic in this broker. topic=None"
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)
-    assert await pushed(member, TOLD) == []
+    assert await pushed(member, RESET_OF_CLIENT) == []
 
 
-async def test_a_group_that_committed_nothing_as_broadcasting_ones(server: Server, broker: Client) -> None:
+async def test_a_broadcasting_group_is_not_reset(server: Server, broker: Client) -> None:
     await consumed(server, broker, 3)
     client = server.broker()
     await join(client, "one", message_model=MessageModel.BROADCASTING)
     got = await broker.request(RESET, reset_ext(NOW))
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, "THe consumer group <G> not exist")
-    assert await pushed(client, TOLD) == []
+    assert await pushed(client, RESET_OF_CLIENT) == []
 
 
-async def test_nobody_is_told_when_one_is_too_old(server: Server, broker: Client, member: Client) -> None:
+async def test_no_member_is_notified_when_one_is_too_old(server: Server, broker: Client, member: Client) -> None:
     await consumed(server, broker, 3, 1)
     await join(server.broker(), "old", version=27)
     got = await broker.request(RESET, reset_ext(NOW))
     expected = "the client does not support this feature. version=V3_X"
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)
-    assert await pushed(member, TOLD) == []
+    assert await pushed(member, RESET_OF_CLIENT) == []
 
 
 # --- offsets as clients hold them ---
 
 
 async def status_request(client: Client) -> Frame:
-    (question,) = await pushed(client, STATUS_OF_CLIENT)
-    assert question.header.ext == {"topic": "T", "group": "G"}
-    return question
+    (request,) = await pushed(client, STATUS_OF_CLIENT)
+    assert request.header.ext == {"topic": "T", "group": "G"}
+    return request
 
 
 def status_body(offset: int) -> bytes:
@@ -462,7 +464,7 @@ async def table_of(broker: Client) -> dict[str, dict[MessageQueue, int]]:
     return decode_body(GetConsumerStatusBody, bytes(got.body)).consumer_table
 
 
-async def test_all_members_are_asked_for_their_offsets(server: Server, broker: Client, member: Client) -> None:
+async def test_all_members_are_queried_for_their_offsets(server: Server, broker: Client, member: Client) -> None:
     other = server.broker()
     await join(other, "two")
     await hand_on(broker, STATUS, {"topic": "T", "group": "G"})
@@ -472,7 +474,7 @@ async def test_all_members_are_asked_for_their_offsets(server: Server, broker: C
     assert await table_of(broker) == {"one": {QUEUES[0]: 1}, "two": {QUEUES[0]: 2}}
 
 
-async def test_the_offsets_of_many_members_are_written_as_they_come(
+async def test_the_offsets_of_many_members_are_encoded_one_by_one(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = {f"client {number}": dict.fromkeys(QUEUES, number) for number in range(50)}
@@ -487,7 +489,7 @@ async def test_the_offsets_of_many_members_are_written_as_they_come(
         written.extend(body.consumer_table)
         return encode_body(body)
 
-    monkeypatch.setattr(client_questions, "encode_body", counted)
+    monkeypatch.setattr(client_requests_module, "encode_body", counted)
     for number, (client_id, client) in enumerate(members.items(), 1):
         await answer(
             client,
@@ -499,7 +501,7 @@ async def test_the_offsets_of_many_members_are_written_as_they_come(
     assert bytes(got.body) == encode_body(GetConsumerStatusBody(consumer_table=tables))
 
 
-async def test_one_member_is_asked_for_its_offsets(server: Server, broker: Client, member: Client) -> None:
+async def test_one_member_is_queried_for_its_offsets(server: Server, broker: Client, member: Client) -> None:
     other = server.broker()
     await join(other, "two")
     await hand_on(broker, STATUS, {"topic": "T", "group": "G", "clientAddr": "two"})
@@ -510,30 +512,30 @@ async def test_one_member_is_asked_for_its_offsets(server: Server, broker: Clien
     assert await table_of(broker) == {}
 
 
-async def refuse(client: Client, question: Frame) -> None:
-    await answer(client, question, code=ResponseCode.REQUEST_CODE_NOT_SUPPORTED)
+async def refuse(client: Client, request: Frame) -> None:
+    await answer(client, request, code=ResponseCode.REQUEST_CODE_NOT_SUPPORTED)
 
 
-async def say_nothing(_client: Client, _question: Frame) -> None:
+async def say_nothing(_client: Client, _request: Frame) -> None:
     await settle()
 
 
-async def talk_nonsense(client: Client, question: Frame) -> None:
-    await answer(client, question, b"[")
+async def talk_nonsense(client: Client, request: Frame) -> None:
+    await answer(client, request, b"[")
 
 
-async def name_an_offset_that_is_none(client: Client, question: Frame) -> None:
+async def name_an_offset_that_is_none(client: Client, request: Frame) -> None:
     body = status_body(1).replace(b"}:1", b"}:" + b"9" * 39)
     assert len(body) > len(status_body(1))
-    await answer(client, question, body)
+    await answer(client, request, body)
 
 
-async def say_it_is_empty(client: Client, question: Frame) -> None:
-    await answer(client, question)
+async def say_it_is_empty(client: Client, request: Frame) -> None:
+    await answer(client, request)
 
 
 @pytest.mark.parametrize("reaction", [refuse, say_nothing, talk_nonsense, name_an_offset_that_is_none, say_it_is_empty])
-async def test_who_tells_no_offsets_is_left_out(
+async def test_a_member_without_offsets_is_omitted(
     server: Server, broker: Client, member: Client, reaction: Callable[[Client, Frame], Any]
 ) -> None:
     other = server.broker()
@@ -547,7 +549,7 @@ async def test_who_tells_no_offsets_is_left_out(
     assert await table_of(broker) == {"two": {QUEUES[0]: 2}}
 
 
-async def test_nobody_to_ask_for_offsets(server: Server, broker: Client) -> None:
+async def test_a_group_without_members_has_no_offsets(server: Server, broker: Client) -> None:
     got = await broker.request(STATUS, {"topic": "T", "group": "G"})
     expected = "No Any Consumer online in the consumer group: [G]"
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)

@@ -24,13 +24,13 @@ async def test_a_queue_that_is_named_twice_is_locked_once(monkeypatch: pytest.Mo
     assert (locks._count, locks._groups) == (0, {})
 
 
-async def test_groups_do_not_hinder_each_other() -> None:
+async def test_groups_do_not_block_each_other() -> None:
     locks = OrderLocks()
     locks.lock("G", "one", [A])
     assert locks.lock("H", "two", [A]) == [A]
 
 
-async def test_nothing_is_kept_of_a_group_without_locks() -> None:
+async def test_a_group_without_locks_is_forgotten() -> None:
     locks = OrderLocks()
     locks.lock("G", "one", [])
     locks.unlock("H", "one", [A])
@@ -52,7 +52,7 @@ async def test_only_the_holder_unlocks() -> None:
     assert locks.lock("G", "two", [A, B]) == [A]
 
 
-async def test_nothing_is_kept_of_locks_whose_time_is_over(nursery: trio.Nursery) -> None:
+async def test_expired_locks_are_forgotten(nursery: trio.Nursery) -> None:
     locks = OrderLocks()
     nursery.start_soon(locks.run, BackgroundBudget())
     await settle()
@@ -72,7 +72,7 @@ async def test_nothing_is_kept_of_locks_whose_time_is_over(nursery: trio.Nursery
     assert locks._groups == {}
 
 
-async def test_only_so_many_queues_are_locked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_locked_queues_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(order_locks, "MOST_LOCKS", 4)
     locks = OrderLocks()
     queues = [MessageQueue(topic="T", broker_name="b", queue_id=each) for each in range(6)]
@@ -91,13 +91,13 @@ async def test_only_so_many_queues_are_locked(monkeypatch: pytest.MonkeyPatch) -
     assert locks._groups.keys() == {"G"}
 
 
-def test_a_body_that_names_too_many_queues_is_refused_before_it_is_read() -> None:
+def test_a_body_that_names_too_many_queues_is_refused_unread() -> None:
     check_size(memoryview(bytes(MOST_BYTES)))
     with pytest.raises(LimitExceeded, match="lockBytes=4194304"):
         check_size(memoryview(bytes(MOST_BYTES + 1)))
 
 
-async def test_locks_end_beside_requests(nursery: trio.Nursery) -> None:
+async def test_expired_locks_are_removed_in_steps(nursery: trio.Nursery) -> None:
     locks, loop = OrderLocks(), BusyLoop(tick=0.000_1)
     nursery.start_soon(locks.run, loop.budget)
     await settle()

@@ -13,11 +13,11 @@ async def producers_of(client: Client) -> Any:
     return json.loads(bytes(answer.body))["data"]
 
 
-async def test_nobody(broker: Client) -> None:
+async def test_without_producers_the_table_is_empty(broker: Client) -> None:
     assert await producers_of(broker) == {}
 
 
-async def test_producers_by_group(server: Server, broker: Client) -> None:
+async def test_producers_are_listed_by_group(server: Server, broker: Client) -> None:
     other = server.broker()
     await broker.heartbeat("first", producers=["P", "Q"])
     await other.heartbeat("second", producers=["Q"])
@@ -32,6 +32,6 @@ async def test_producers_by_group(server: Server, broker: Client) -> None:
     assert one == {"clientId": "first", "language": "JAVA", "lastUpdateTimestamp": NOW}
 
 
-async def test_more_than_one_step_takes(broker: Client) -> None:
+async def test_many_producers_are_listed_in_steps(broker: Client) -> None:
     await broker.heartbeat("one", producers=[f"P{number}" for number in range(130)])
     assert len(await producers_of(broker)) == 130

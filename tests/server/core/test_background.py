@@ -1,4 +1,4 @@
-"""The budget of background work: its part of the loop while requests come, all of it while none do."""
+"""The budget of background work: its share of the loop while requests come, all of it otherwise."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def test_one_piece_is_called_and_its_error_raised() -> None:
     assert await budget.call(lambda: 8) == 8
 
 
-async def test_while_no_request_comes_it_takes_all_of_the_time() -> None:
+async def test_while_no_request_comes_background_work_takes_all_of_the_time() -> None:
     loop = BusyLoop()
     began = loop.time
     await loop.budget.carry_out(loop.pieces(10_000, PIECE))
@@ -36,7 +36,7 @@ async def test_while_no_request_comes_it_takes_all_of_the_time() -> None:
     assert loop.time - began == pytest.approx(10_000 * PIECE)
 
 
-async def test_while_requests_come_it_takes_its_share() -> None:
+async def test_while_requests_come_background_work_takes_its_share() -> None:
     loop = BusyLoop()
     loop.keep_busy()
     began = loop.time
@@ -116,7 +116,7 @@ async def test_other_tasks_run_between_two_slices_of_a_quiet_loop() -> None:
     assert turns >= 1000 * PIECE / QUIET_SLICE_SECONDS - 1
 
 
-async def test_work_that_is_cancelled_lets_others_go_on() -> None:
+async def test_cancelled_work_does_not_stop_other_work() -> None:
     loop = BusyLoop()
     loop.keep_busy()
     closed = False
@@ -141,7 +141,7 @@ async def test_work_that_is_cancelled_lets_others_go_on() -> None:
     assert await loop.budget.carry_out(loop.pieces(1, PIECE)) == 1
 
 
-async def test_an_iterator_is_taken_as_steps() -> None:
+async def test_an_iterator_is_read_in_steps() -> None:
     found: list[int] = []
 
     def each() -> Generator[None, None, None]:

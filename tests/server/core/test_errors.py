@@ -18,7 +18,7 @@ CLASSES = [
 
 
 @pytest.mark.parametrize("error", CLASSES, ids=lambda each: each.__name__)
-def test_every_error_of_the_server_has_a_code_of_its_own(error: type[ServerError]) -> None:
+def test_every_error_of_the_server_has_its_code(error: type[ServerError]) -> None:
     assert error in RESPONSE_CODES
 
 
@@ -46,7 +46,7 @@ def test_the_nearest_class_decides(error: Exception, code: ResponseCode) -> None
     assert response_code(error) is code
 
 
-def test_remarks_are_apaches() -> None:
+def test_remarks_equal_apaches() -> None:
     faq = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
     assert str(errors.RequestUnsupported(99)) == " request type 99 not supported"
     assert str(errors.TopicNotFound("T")) == f"topic[T] not exist, apply first please!{faq}"

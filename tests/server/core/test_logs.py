@@ -1,4 +1,4 @@
-"""The log on stderr: lines for people, and JSON of which every line can be read."""
+"""The log on stderr: lines for people, or JSON of which every line is an object."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def parsed(text: str) -> list[dict[str, Any]]:
-    """Every line, each of which must be a JSON object with what all have."""
+    """Every line, each of which must be a JSON object with the common fields."""
     lines: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines()]
     for line in lines:
         assert list(line)[:4] == ["time", "level", "event", "logger"]
@@ -41,7 +41,7 @@ def rendered(*arguments: Any, **options: Any) -> dict[str, Any]:
     return line
 
 
-def test_a_record_with_fields() -> None:
+def test_a_record_has_fields() -> None:
     extra = {"peer": "127.0.0.1:1", "code": 10, "odd": {1, 2}.__class__}
     line = rendered(logging.WARNING, "f", 1, "closing %s\n\u2028: %d", ("x", 5), None, extra=extra)
     del line["time"]
@@ -65,7 +65,7 @@ def test_the_event_is_the_text_and_the_values_are_fields() -> None:
     assert written(text, (values,), None).endswith("ERROR T, 00000007: why, 5 % after 1.2 s")
 
 
-def test_a_line_for_whoever_started_it_has_an_event_of_its_own() -> None:
+def test_a_startup_line_has_its_event() -> None:
     extra = {"event": "wrong use"}
     line = rendered(logging.ERROR, "f", 1, "%(reason)s", ({"reason": "x=1: unknown"},), None, extra=extra)
     assert (line["event"], line["reason"]) == ("wrong use", "x=1: unknown")
@@ -84,7 +84,7 @@ def log_calls() -> Iterator[tuple[str, ast.Call]]:
 
 
 def test_every_call_names_its_values() -> None:
-    """Else JSON has no fields: the text of a call is constant, and its one other argument a dictionary."""
+    """Otherwise JSON has no fields: the text of a call is constant, and its one other argument a dictionary."""
     for place, call in log_calls():
         arguments = call.args[1:] if ast.unparse(call.func) == "log.log" else call.args
         if not isinstance(arguments[0], ast.Constant):
@@ -109,13 +109,13 @@ FORGED = "x\n2026-11-22 04:00:00,000 ERROR forged\x1b[31m\x9b\u2028\u202e\ud800"
 ESCAPED = r"x\n2026-11-22 04:00:00,000 ERROR forged\x1b[31m\x9b\u2028\u202e\ud800"
 
 
-def test_what_clients_choose_makes_no_lines_for_people() -> None:
+def test_texts_of_clients_make_no_lines_for_people() -> None:
     line = written("broker %s, näher 生产\ttab", (FORGED,), None)
     assert line.endswith(f" ERROR broker {ESCAPED}, näher 生产\\ttab")
     line.encode()
 
 
-def test_a_traceback_for_people_has_lines_but_none_like_a_record() -> None:
+def test_a_traceback_for_people_has_no_line_like_a_record() -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is what the test is about
         raise ValueError(FORGED)
     first, *lines = written("bug of %s", (FORGED,), (caught.type, caught.value, caught.tb)).splitlines()
@@ -125,8 +125,8 @@ def test_a_traceback_for_people_has_lines_but_none_like_a_record() -> None:
     assert all(line.startswith("  ") for line in lines)
 
 
-def test_what_clients_choose_is_cut() -> None:
-    """Names in headers have up to a megabyte, and some are in a line for each request."""
+def test_texts_of_clients_are_cut() -> None:
+    """Names in headers have up to a megabyte, and a line may be logged for each request."""
     cut = "x" * (4096 - len("group ")) + f" … ({2**20 - 4096 + len('group ')} more characters)"
     assert written("group %s", ("x" * 2**20,), None).startswith("2")
     assert len(written("group %s", ("x" * 2**20,), None)) < 4200
@@ -154,7 +154,7 @@ def test_a_record_with_an_exception_has_no_values_of_variables() -> None:
 
 
 @pytest.mark.slow
-def test_a_session_of_which_every_line_is_json(tmp_path: Path) -> None:
+def test_every_line_of_a_session_is_json(tmp_path: Path) -> None:
     with process(
         tmp_path / "store", "--log-format", "json", "--set", "highSpeedMode=true", "--http", "0.0.0.0:0"
     ) as server:
@@ -180,7 +180,7 @@ def test_a_session_of_which_every_line_is_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_prevents_the_start_is_json_too(tmp_path: Path) -> None:
+def test_a_failing_start_is_logged_as_json(tmp_path: Path) -> None:
     (tmp_path / "holiday.txt").touch()
     code, errors = Process(tmp_path, "--log-format", "json").result()
     assert code == 2
@@ -193,7 +193,7 @@ def test_what_prevents_the_start_is_json_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_only_what_is_as_bad_as_wanted_is_logged(tmp_path: Path) -> None:
+def test_only_records_of_the_wanted_level_are_logged(tmp_path: Path) -> None:
     with process(tmp_path / "store", "--log-level", "warning", "--http", "0.0.0.0:0") as server:
         _, errors = server.end()
     (line,) = errors.splitlines()
@@ -216,7 +216,7 @@ raise LookupError("two\\nlines")
 """
 
 
-def test_what_nobody_caught_is_json() -> None:
+def test_uncaught_errors_are_logged_as_json() -> None:
     done = subprocess.run([sys.executable, "-c", UNCAUGHT], cwd=ROOT, capture_output=True, text=True, check=False)
     warning, thread, unraisable, uncaught = parsed(done.stderr)
     assert done.returncode == 1
@@ -235,7 +235,7 @@ def test_what_nobody_caught_is_json() -> None:
 
 @pytest.fixture
 def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have what start_logging sets for the whole process set back."""
+    """Restore what start_logging sets for the whole process."""
     for owner, name in ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook")):
         monkeypatch.setattr(owner, name, getattr(owner, name))
 
@@ -261,7 +261,7 @@ def test_hooks_are_set_for_json_only(form: str, untouched: None) -> None:
 
 
 @pytest.mark.parametrize(("level", "shown"), [(logging.ERROR, ""), (logging.WARNING, "warning: ")])
-def test_complaints(
+def test_malformed_options_are_refused(
     level: int, shown: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     log_startup_error(logs.CONSOLE, "50 % of it", level=level)
@@ -272,7 +272,7 @@ def test_complaints(
     assert [(each.levelno, each.message) for each in caplog.records] == [(level, "50 % of it")]
 
 
-def test_json_is_loaded_for_who_wants_it_only() -> None:
+def test_json_is_imported_only_if_wanted() -> None:
     code = "import sys; import rocketwire.server.run; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert {"structlog", "h11", "prometheus_client"}.isdisjoint(done.stdout.split())

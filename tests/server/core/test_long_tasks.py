@@ -1,4 +1,4 @@
-"""Long requests in steps: others have their turn, and what takes long goes to a thread."""
+"""Long requests in steps: other requests are served between, and slow calls run in a thread."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ T = TypeVar("T")
 
 
 async def carry_out(works: LongTaskScheduler, work: Operation[T], found: list[T]) -> None:
-    """Carry out work that pauses."""
+    """Run work that pauses."""
     paused = works.start(work)
     assert isinstance(paused, PausedTask)
     found.append(await works.finish(work, paused))
 
 
-async def test_a_step_ends_when_its_time_is_over_and_others_have_their_turn() -> None:
+async def test_a_step_ends_when_its_time_is_over_and_other_requests_follow() -> None:
     ticks = count()
     works = LongTaskScheduler(now=lambda: next(ticks) * 0.0015)
     order: list[str] = []
@@ -81,7 +81,7 @@ async def test_after_a_long_first_step_others_do_not_begin_at_once() -> None:
     assert works.start(taking(0.0001)) == 0.0001
 
 
-async def test_calls_in_threads_come_one_after_the_other() -> None:
+async def test_calls_in_threads_run_one_after_the_other() -> None:
     now_there = most = 0
 
     async def in_thread(sync_fn: Callable[..., Any], *args: Any) -> Any:
@@ -94,7 +94,7 @@ async def test_calls_in_threads_come_one_after_the_other() -> None:
 
     works = LongTaskScheduler(in_thread)
 
-    def asking(number: int) -> Operation[int]:
+    def call_in_thread(number: int) -> Operation[int]:
         value: int = yield InThread(lambda: number + 1)
         return value
 
@@ -102,12 +102,12 @@ async def test_calls_in_threads_come_one_after_the_other() -> None:
 
     async with trio.open_nursery() as nursery:
         for number in range(3):
-            nursery.start_soon(carry_out, works, asking(number), found)
+            nursery.start_soon(carry_out, works, call_in_thread(number), found)
     assert (sorted(found), most) == ([1, 2, 3], 1)
 
 
 @pytest.mark.parametrize("run_sync", [None, run_inline])
-async def test_what_a_call_raises_is_raised_where_it_was_yielded(
+async def test_an_error_of_a_call_is_raised_where_it_was_yielded(
     run_sync: RunSync | None,
 ) -> None:
     works = LongTaskScheduler(run_sync)
@@ -140,7 +140,7 @@ async def test_a_large_body_is_read_in_a_thread() -> None:
     work = parse_body(LockBatchRequestBody, memoryview(buffer))
     paused = works.start(work)
     assert isinstance(paused, PausedTask)
-    buffer[:] = bytes(len(buffer))  # the next read comes into it
+    buffer[:] = bytes(len(buffer))  # the next read reuses this memory
     assert await works.finish(work, paused) == decode_body(LockBatchRequestBody, large)
 
 
@@ -154,7 +154,7 @@ async def test_a_long_list_is_written_in_a_thread() -> None:
     assert await works.finish(work, paused) == encode_body(long)
 
 
-async def test_an_answer_that_no_frame_holds_is_not_written() -> None:
+async def test_an_answer_that_no_frame_can_hold_is_not_encoded() -> None:
     check_answer(MAX_ANSWER_BYTES)
     with pytest.raises(LimitExceeded, match=rf"answerBytes={MAX_ANSWER_BYTES}$"):
         check_answer(MAX_ANSWER_BYTES + 1)
@@ -162,7 +162,7 @@ async def test_an_answer_that_no_frame_holds_is_not_written() -> None:
         done(encode_answer(object(), 1, MAX_ANSWER_BYTES + 1))  # nothing that could be written
 
 
-async def test_an_answer_that_is_longer_than_it_seemed_is_not_sent() -> None:
+async def test_an_answer_that_proves_too_long_is_not_sent() -> None:
     with pytest.raises(LimitExceeded, match="answerBytes"):
         done(
             encode_answer(
@@ -173,10 +173,10 @@ async def test_an_answer_that_is_longer_than_it_seemed_is_not_sent() -> None:
         )
 
 
-def test_rows_come_in_parts() -> None:
+def test_rows_are_written_in_parts() -> None:
     assert [len(part) for part in in_batches(range(2 * ROWS_PER_STEP + 1))] == [ROWS_PER_STEP, ROWS_PER_STEP, 1]
     assert list(in_batches([])) == []
 
 
-def test_how_long_texts_are() -> None:
+def test_the_length_of_texts_is_estimated() -> None:
     assert json_size_of_texts(["", "ab"]) == len('"","ab",')

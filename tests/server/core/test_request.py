@@ -24,7 +24,7 @@ from tests.server.harness import (
 FIELDS = QueryConsumerOffsetResponseHeader(offset=5)
 
 
-def test_what_is_held_of_a_request_is_what_its_answer_needs() -> None:
+def test_a_held_request_keeps_what_its_answer_needs() -> None:
     header = Header(code=11, opaque=7, flag=2, language="GO", version=407, remark="r", ext={"a": "b"})
     peer = FakePeer()
     request: Request[Any] = Request(
@@ -51,7 +51,7 @@ def test_what_is_held_of_a_request_is_what_its_answer_needs() -> None:
         (RequestCode.PULL_MESSAGE, pull_ext("T", 1, sys_flag=PullSysFlag.SUSPEND | PullSysFlag.SUBSCRIPTION)),
     ],
 )
-async def test_no_request_is_held_with_its_body(
+async def test_no_held_request_keeps_its_body(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, code: RequestCode, ext: dict[str, str]
 ) -> None:
     """A body may have 16 MiB, and a request may be held for 10 s and more."""
@@ -88,6 +88,6 @@ async def test_no_request_is_held_with_its_body(
         (Reply(fields=FIELDS, ext={"a": "b"}), {"offset": "5", "a": "b"}),
     ],
 )
-def test_the_header_of_an_answer(reply: Reply, ext: dict[str, str] | None) -> None:
+def test_an_answer_has_its_header(reply: Reply, ext: dict[str, str] | None) -> None:
     expected = Header(code=0, opaque=7, flag=FLAG_RESPONSE, version=VERSION_4_9_7, ext=ext)
     assert reply.header(7) == expected

@@ -19,7 +19,7 @@ HOUR = 3_600_000
 
 
 class NoFiles(FileSystem):
-    """A file system that keeps one file, in memory, and can be told to fail."""
+    """A file system that keeps one file in memory, and may be made to fail."""
 
     def __init__(self) -> None:
         self.data: bytes | None = None
@@ -58,7 +58,7 @@ def test_it_is_ahead_by_the_sum_of_its_moves(files: NoFiles) -> None:
     assert (clock(), clock.advanced) == (NOW + HOUR + 5, HOUR + 5)
 
 
-def test_whoever_subscribed_hears_of_a_move_after_it(files: NoFiles) -> None:
+def test_subscribers_are_notified_after_each_move(files: NoFiles) -> None:
     clock = clock_of(files)
     heard: list[int] = []
     clock.moved.subscribe(lambda: heard.append(clock()))
@@ -67,7 +67,7 @@ def test_whoever_subscribed_hears_of_a_move_after_it(files: NoFiles) -> None:
 
 
 @pytest.mark.parametrize("step", [-1, -HOUR, MOST_AHEAD - 4, 1 << 80])
-def test_it_goes_neither_back_nor_too_far(files: NoFiles, step: int) -> None:
+def test_it_moves_neither_back_nor_too_far(files: NoFiles, step: int) -> None:
     clock = clock_of(files)
     clock.advance(5)
     with pytest.raises(NotMovable, match=r"expected 0 ms or more|at most"):
@@ -76,7 +76,7 @@ def test_it_goes_neither_back_nor_too_far(files: NoFiles, step: int) -> None:
     clock.advance(MOST_AHEAD - 5)
 
 
-def test_a_new_one_goes_on_where_the_file_says(tmp_path: Path) -> None:
+def test_a_new_clock_continues_at_the_offset_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "config" / "clock.json"
     MovableClock(Clock(), path).advance(HOUR)
     again = MovableClock(Clock(NOW + 7), path)
@@ -87,14 +87,14 @@ def test_a_new_one_goes_on_where_the_file_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"steps": [[1]]}', b'{"steps": "\xff"}'])
-def test_a_file_that_is_none_of_its_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "clock.json"
     path.write_bytes(content)
     with pytest.raises(ConfigInvalid, match=r"clock\.json is not readable"):
         MovableClock(Clock(), path)
 
 
-def test_what_cannot_be_saved_does_not_move_it(files: NoFiles) -> None:
+def test_a_move_that_cannot_be_saved_has_no_effect(files: NoFiles) -> None:
     clock = clock_of(files)
     files.fails = True
     with pytest.raises(OSError):  # noqa: PT011 - the file system's own
@@ -115,13 +115,13 @@ def test_a_clients_time_is_that_of_the_clock_at_the_same_moment(
         real.now += 1
     if moments:
         moment, then = data.draw(st.sampled_from(moments[-256:]))
-        moment, then = moment + 1, then + 1  # within the ms of the move it may be before or after it
+        moment, then = moment + 1, then + 1  # within the ms of the move either is correct
         assert clock.due_time().from_client_time(moment) == then
         assert clock_of(files, real).due_time().from_client_time(moment) == then
     assert clock.due_time().from_client_time(real.now) == clock()
 
 
-def test_before_its_first_move_a_clients_time_is_its_own(files: NoFiles) -> None:
+def test_before_its_first_move_a_clients_time_is_the_system_time(files: NoFiles) -> None:
     clock = clock_of(files)
     clock.advance(HOUR)
     assert clock.due_time().from_client_time(NOW) == NOW
@@ -149,7 +149,7 @@ async def test_sleep_ends_with_a_move_or_when_it_is_over(files: NoFiles) -> None
         assert woken == ["short", "long"]
 
 
-async def test_time_elapses_with_the_moves_since_it_was_made(files: NoFiles) -> None:
+async def test_elapsed_time_includes_the_moves_since_its_start(files: NoFiles) -> None:
     clock_of(files).advance(HOUR)
     clock = clock_of(files)
     time = clock.due_time()

@@ -1,4 +1,4 @@
-"""A process that was suspended takes nobody for silent: tests of `ExpiryRounds`."""
+"""After a suspension of the process no peer counts as silent: tests of `ExpiryRounds`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def pass_time(seconds: int) -> None:
     await settle()
 
 
-async def test_rounds_that_come_in_time_have_a_limit(nursery: trio.Nursery) -> None:
+async def test_punctual_rounds_have_a_limit(nursery: trio.Nursery) -> None:
     rounds = ExpiryRounds()
     assert rounds.limit(120) == trio.current_time() - 120
     for late in (0.0, 10.0):
@@ -36,7 +36,7 @@ async def test_rounds_that_come_in_time_have_a_limit(nursery: trio.Nursery) -> N
         assert rounds.limit(120) == trio.current_time() - 120
 
 
-async def test_after_a_standstill_there_is_none_until_silence_may_be_as_long(nursery: trio.Nursery) -> None:
+async def test_after_a_standstill_there_is_no_limit_until_a_full_time_passed(nursery: trio.Nursery) -> None:
     rounds = ExpiryRounds()
     nursery.start_soon(rounds.pause, 10)
     await settle()

@@ -11,7 +11,7 @@ import pytest
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
-from tests.server.clients.test_online_handlers import TOLD, join, pushed
+from tests.server.clients.test_online_handlers import RESET_OF_CLIENT, join, pushed
 from tests.server.grpc.consuming.test_receiving import SOON, messages
 from tests.server.grpc.sdk import Sdk, consumer_settings, create_group, receive_request
 from tests.server.harness import Client, Server, serving, serving_topic
@@ -214,7 +214,7 @@ async def test_a_mixed_group_is_told_and_reset(filled: Client, server: Server) -
     await join(puller, "puller")
     await pop(filled)
     assert await reset(filled) == 0
-    (told,) = await pushed(puller, TOLD)
+    (told,) = await pushed(puller, RESET_OF_CLIENT)
     assert told.header.ext == {"topic": "T", "group": "G", "timestamp": "0", "isForce": "false"}
     assert await consumed(filled) == "0"
 
