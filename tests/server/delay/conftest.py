@@ -10,7 +10,7 @@ from tests.server.delay.support import Delays
 
 @pytest.fixture
 def delays(tmp_path: Path) -> Iterator[Delays]:
-    """The delivery of delayed messages, over an empty store."""
+    """A store without messages, and its delivery of delayed messages."""
     made = Delays(tmp_path)
     yield made
     made.stop()

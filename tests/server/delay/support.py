@@ -1,4 +1,4 @@
-"""A store with delayed messages, and what delivers them, without a server around it."""
+"""A store with delayed messages, and their delivery, without a server around it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEVELS = (1_000, 5_000, 60_000)
 
 
 class Delays(StoreRoom):
-    """An open store, and the delivery that runs when it is told to."""
+    """An open store, and a delivery that runs when the test calls it."""
 
     def __init__(
         self,
@@ -61,23 +61,23 @@ class Delays(StoreRoom):
         assert self.store.append(drafts), self.store.append_error
 
     def pass_time(self, ms: int) -> None:
-        """Turn the clock on and deliver what is due then."""
+        """Advance the clock and deliver what is due then."""
         self.clock.now += ms
         self.deliver()
 
     def deliver(self) -> None:
-        """Deliver what is due, all of it."""
+        """Deliver all that is due."""
         self.settle()
         while not self.delivery.deliver():
             pass
 
     def settle(self) -> None:
-        """Find out what was delivered before the start."""
+        """Find out which messages were delivered before the start."""
         for _ in self.delivery._settling:
             pass
 
     def persist(self) -> None:
-        """Write the offsets down, as it is done every ten seconds."""
+        """Save the offsets, as a broker does every ten seconds."""
         self.delivery._progress.save()
         self.table.persist()
 

@@ -57,7 +57,7 @@ def test_each_level_is_delivered_in_its_order(delays: Delays) -> None:
         assert of_level == sorted(of_level, key=lambda body: int(body[2:]))
 
 
-def test_the_delivered_message_is_the_one_that_was_sent(delays: Delays) -> None:
+def test_the_delivered_message_equals_the_one_that_was_sent(delays: Delays) -> None:
     text = properties_text(KEYS="k", UNIQ_KEY="U", DELAY="2", WAIT="true", TAGS="A", own="x")
     delays.send(b"body", 2, properties=text, flag=7, sys_flag=0, queue_id=0, reconsume_times=3, born_timestamp=NOW - 9)
     delays.pass_time(5000)
@@ -79,8 +79,8 @@ def iter_entries(delays: Delays, topic: str, queue_id: int) -> Iterator[tuple[in
     return ENTRY_STRUCT.iter_unpack(entries)
 
 
-def test_how_long_it_may_rest(delays: Delays) -> None:
-    assert delays.delivery.deliver() == 0  # the next level is yet to be looked at
+def test_the_pause_lasts_until_the_next_message_is_due(delays: Delays) -> None:
+    assert delays.delivery.deliver() == 0  # the next level is not examined yet
     delays.deliver()
     assert delays.delivery.deliver() == 500
     delays.send(b"a", 1)
@@ -92,7 +92,7 @@ def test_how_long_it_may_rest(delays: Delays) -> None:
     assert delays.delivery.deliver() == 10
 
 
-def test_many_that_are_due_at_once_are_delivered_in_groups(delays: Delays) -> None:
+def test_many_due_messages_are_delivered_in_groups(delays: Delays) -> None:
     for number in range(300):
         delays.send(b"%d" % number, 1)
         delays.send(b"b%d" % number, 2)
@@ -103,7 +103,7 @@ def test_many_that_are_due_at_once_are_delivered_in_groups(delays: Delays) -> No
     assert len(delays.delivered()) == 600
     steps = [after - before for before, after in zip([0, *sizes], sizes, strict=False)]
     assert max(steps) <= 128
-    # Levels take turns.
+    # Levels alternate.
     assert [body for body in delays.delivered()[:200] if body.startswith(b"b")]
 
 
@@ -119,7 +119,7 @@ def test_large_messages_make_small_groups(tmp_path: Path) -> None:
     delays.stop()
 
 
-def test_offsets_are_kept_over_a_stop(delays: Delays) -> None:
+def test_offsets_survive_a_stop(delays: Delays) -> None:
     for number in range(3):
         delays.send(b"%d" % number, 1)
         delays.clock.now += 500
@@ -134,8 +134,8 @@ def test_offsets_are_kept_over_a_stop(delays: Delays) -> None:
 
 
 @pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
-def test_a_store_of_apaches_is_gone_on_with(tmp_path: Path, version: str) -> None:
-    """What it delivered stays delivered; what waits comes as its own deliveries look."""
+def test_the_delivery_of_apaches_store_continues(tmp_path: Path, version: str) -> None:
+    """Delivered messages stay delivered; waiting ones are delivered as Apache's own deliveries look."""
     golden = Golden(version, tmp_path / "golden")
     settings = golden.settings(golden.copy(tmp_path))
     lines = [line for line in golden.lines("expected.jsonl") if line["type"] == "message"]
@@ -176,7 +176,7 @@ def starts_of(chunk: memoryview) -> Iterator[int]:
         at += int.from_bytes(chunk[at : at + 4])
 
 
-def test_a_store_without_delayed_messages_gets_no_file(tmp_path: Path) -> None:
+def test_a_store_without_delayed_messages_gets_no_offsets_file(tmp_path: Path) -> None:
     delays = Delays(tmp_path)
     delays.pass_time(10_000)
     delays.persist()
@@ -185,7 +185,7 @@ def test_a_store_without_delayed_messages_gets_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("written", "expected"), [(-5, [b"0", b"1"]), (1, [b"1"]), (2, []), (9, [])])
-def test_an_offset_outside_the_queue_is_put_right(
+def test_an_offset_outside_the_queue_is_corrected(
     delays: Delays, written: int, expected: list[bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
     delays.send(b"0", 1)
@@ -202,7 +202,7 @@ def test_an_offset_outside_the_queue_is_put_right(
     assert delays.delivered() == [*expected, b"later"]
 
 
-def test_levels_that_are_gone_wait_until_they_are_back(delays: Delays) -> None:
+def test_messages_of_removed_levels_wait_until_the_levels_are_back(delays: Delays) -> None:
     delays.send(b"a", 3)
     delays.stop()
     delays.reopen(LEVELS[:2])
@@ -217,7 +217,7 @@ def test_levels_that_are_gone_wait_until_they_are_back(delays: Delays) -> None:
     assert delays.delivered() == [b"b", b"a"]
 
 
-def test_a_shorter_level_delivers_what_waited_longer(delays: Delays) -> None:
+def test_a_shorter_level_delivers_messages_that_waited_longer(delays: Delays) -> None:
     delays.send(b"a", 3)
     delays.stop()
     delays.reopen((1000, 5000, 7000))
@@ -225,7 +225,7 @@ def test_a_shorter_level_delivers_what_waited_longer(delays: Delays) -> None:
     assert delays.delivered() == [b"a"]
 
 
-def test_a_clock_that_is_set_back_or_forward(delays: Delays) -> None:
+def test_a_clock_that_is_set_back_or_forward_delivers_at_the_right_time(delays: Delays) -> None:
     delays.send(b"a", 2)
     delays.pass_time(1000)
     assert delays.delivered() == []
@@ -236,7 +236,7 @@ def test_a_clock_that_is_set_back_or_forward(delays: Delays) -> None:
     assert delays.delivered() == [b"a", b"b"]
 
 
-def test_entries_with_an_extension_tell_the_time_by_their_record(delays: Delays) -> None:
+def test_entries_with_an_extension_get_their_time_from_the_record(delays: Delays) -> None:
     delays.send(b"a", 1)
     place, size, _ = next(iter_entries(delays, SCHEDULE, 0))
     delays.clock.now += 999
@@ -245,7 +245,7 @@ def test_entries_with_an_extension_tell_the_time_by_their_record(delays: Delays)
 
 
 def waiting(number: int, **properties: str) -> Any:
-    """A draft of the schedule topic's as no broker of today writes it."""
+    """A draft of the schedule topic in a form that no broker of today writes."""
     return draft(number, topic=SCHEDULE, queue_id=0, properties=properties_text(**properties).encode())
 
 
@@ -260,7 +260,7 @@ def waiting(number: int, **properties: str) -> Any:
         ({"DELAY": "1", "REAL_TOPIC": "a/b", "REAL_QID": "0"}, "'a/b' cannot be"),
     ],
 )
-def test_what_cannot_be_delivered_is_passed_over(
+def test_messages_that_cannot_be_delivered_are_skipped(
     delays: Delays, caplog: pytest.LogCaptureFixture, bad: dict[str, str], reason: str
 ) -> None:
     delays.send(b"before", 1)
@@ -272,9 +272,7 @@ def test_what_cannot_be_delivered_is_passed_over(
     assert f"delay level 1: the message at offset 1 is not delivered: {reason}" in caplog.text
 
 
-def test_many_that_cannot_be_delivered_do_not_have_a_line_each(
-    delays: Delays, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_many_skipped_messages_share_a_log_line(delays: Delays, caplog: pytest.LogCaptureFixture) -> None:
     for number in range(100):
         assert delays.store.append([waiting(number, DELAY="1")])
     delays.pass_time(1000)
@@ -286,7 +284,7 @@ def test_many_that_cannot_be_delivered_do_not_have_a_line_each(
     assert line.startswith("99 more, the last: delay level 1: the message at offset 99 is not delivered")
 
 
-def test_a_damaged_record_is_passed_over(
+def test_a_damaged_record_is_skipped(
     delays: Delays, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     delays.send(b"a", 1)
@@ -305,7 +303,7 @@ def test_a_damaged_record_is_passed_over(
     assert "message record of" in caplog.text
 
 
-def test_properties_that_are_no_text_stay_as_they_are(delays: Delays) -> None:
+def test_properties_that_are_no_text_are_unchanged(delays: Delays) -> None:
     text = properties_text(DELAY="1", REAL_TOPIC="T", REAL_QID="0", own="").encode()
     text += b"\xff" * (MAX_PROPERTIES_LENGTH - len(text))
     assert delays.store.append([draft(1, topic=SCHEDULE, properties=text)])
@@ -314,8 +312,8 @@ def test_properties_that_are_no_text_stay_as_they_are(delays: Delays) -> None:
     assert decode_record(view).properties == text
 
 
-def test_a_message_that_fits_no_file_is_passed_over(delays: Delays, caplog: pytest.LogCaptureFixture) -> None:
-    """A copy may be larger than what waits: here its topic is, which nothing but a 5.x broker writes."""
+def test_a_message_that_fits_no_file_is_skipped(delays: Delays, caplog: pytest.LogCaptureFixture) -> None:
+    """A copy may be larger than the waiting message: here its topic is, which only a 5.x broker writes."""
     long = "t" * 127
     text = properties_text(DELAY="1", REAL_TOPIC=long, REAL_QID="0")
     body = bytes((1 << 16) - 8 - 91 - len(SCHEDULE) - len(text))
@@ -326,7 +324,7 @@ def test_a_message_that_fits_no_file_is_passed_over(delays: Delays, caplog: pyte
     assert "does not fit into a commit log file" in caplog.text
 
 
-def test_messages_whose_log_file_was_removed_are_passed_over(delays: Delays) -> None:
+def test_messages_whose_log_file_was_removed_are_skipped(delays: Delays) -> None:
     for number in range(4):
         delays.send(b"%d" % number * 30_000, 1)
     remove_log_file(delays.store)
@@ -354,7 +352,7 @@ def test_a_full_disk_loses_nothing(delays: Delays, caplog: pytest.LogCaptureFixt
     assert (delays.delivery.delivered, delays.delivery.dropped) == (2, 1)
 
 
-def test_offsets_wait_for_the_disk(delays: Delays) -> None:
+def test_offsets_are_saved_after_the_messages_are_on_the_disk(delays: Delays) -> None:
     delays.send(b"a", 1)
     delays.send(b"b", 2)
     delays.store.flush_to(delays.store.max_physical_offset)
@@ -383,7 +381,7 @@ async def test_a_delayed_message_reaches_a_waiting_consumer(broker: Client, serv
     assert (message.body, message.store_timestamp) == (b"late", NOW + 1000)
 
 
-async def test_sends_are_answered_while_much_is_due(broker: Client, server: Server) -> None:
+async def test_sends_are_answered_while_many_messages_are_due(broker: Client, server: Server) -> None:
     for _ in range(10):
         group = b"".join(broker.frame(RequestCode.SEND_MESSAGE_V2, delayed_ext()) for _ in range(200))
         await broker.write(group)
@@ -402,7 +400,7 @@ def delayed_ext() -> dict[str, str]:
     return send_ext("T", properties=properties_text(DELAY="1"))
 
 
-async def test_offsets_are_written_every_ten_seconds_and_at_the_stop(tmp_path: Path) -> None:
+async def test_offsets_are_saved_every_ten_seconds_and_at_the_stop(tmp_path: Path) -> None:
     clock = Clock()
     path = tmp_path / "config" / "delayOffset.json"
     async with serving_topic(tmp_path, clock=clock) as (server, client):
@@ -441,7 +439,7 @@ async def test_a_fault_does_not_end_the_service(
 
 
 async def test_requests_are_served_while_overdue_messages_are_delivered(tmp_path: Path) -> None:
-    """Of the time, which passes with each look at it, an overdue backlog takes its share; what is on time waits not."""
+    """Overdue messages take their share of the time, which passes with each reading; messages on time do not wait."""
     delays = Delays(tmp_path, commit_log_file_size=1 << 22, consume_queue_file_size=20 * 4096)
     for number in range(3000):
         delays.send(b"%d" % number, 1)

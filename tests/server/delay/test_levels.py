@@ -1,4 +1,4 @@
-"""How delayed messages wait: as the golden store of a 4.9.7 broker has them."""
+"""How delayed messages wait: as in the golden store of a 4.9.7 broker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEDULE = "SCHEDULE_TOPIC_XXXX"
 @pytest.mark.parametrize(
     ("text", "level"), [(None, 0), ("0", 0), ("-3", 0), ("1", 1), ("+2", 2), ("18", 18), ("19", 18), ("2147483647", 18)]
 )
-def test_a_level_above_the_last_is_the_last(text: str | None, level: int) -> None:
+def test_a_level_above_the_last_means_the_last(text: str | None, level: int) -> None:
     assert delay_level({} if text is None else {"DELAY": text}, 18) == level
 
 
@@ -28,7 +28,7 @@ def test_a_level_that_is_no_number_is_refused(text: str) -> None:
 
 
 def test_messages_wait_as_apaches_do() -> None:
-    """But for the order of their properties: they keep the one in which they came."""
+    """Except for the order of their properties, which stays that of the send."""
     waiting = [(message, row) for message, row in golden_messages() if row["topic"] == SCHEDULE]
     assert len(waiting) == 10
     for message, row in waiting:
@@ -40,13 +40,13 @@ def test_messages_wait_as_apaches_do() -> None:
         assert len(draft.properties) == len(row["propertiesAsStored"].encode())
 
 
-def test_what_waits_a_second_time_has_its_new_place() -> None:
+def test_a_message_that_waits_a_second_time_has_its_new_queue() -> None:
     text = b"REAL_TOPIC\x01T\x02REAL_QID\x017\x02DELAY\x014\x02TAGS\x01A"
     draft = scheduled_draft(Draft("%RETRY%G", 0, b"", text, 0, 0, 0, bytes(8)), 4)
     assert draft.properties == b"REAL_TOPIC\x01%RETRY%G\x02REAL_QID\x010\x02DELAY\x014\x02TAGS\x01A"
 
 
-def test_levels_longer_than_the_log_is_kept_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_levels_longer_than_the_retention_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     warn_of_lost_levels((1000, 72 * 3_600_000), 72)
     assert not caplog.records
     warn_of_lost_levels((1000, 73 * 3_600_000, 1), 72)

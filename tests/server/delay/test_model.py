@@ -1,7 +1,7 @@
 """Delayed messages over stops of every kind, in any order: each that the log still has is delivered exactly once.
 
-What happens: sends, time, groups of deliveries, flushes, offsets that are written down; stops that are clean, of the
-process, and of the machine with any of its dirty pages lost; and offsets as Apache's broker leaves them when killed.
+The steps: sends, time, groups of deliveries, flushes, saved offsets; stops that are clean, of the process, and of the
+machine with any of its dirty pages lost; and offsets as Apache's broker leaves them when killed.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class DelayModel(RuleBasedStateMachine):
 
     @rule()
     def send_plain(self) -> None:
-        """Other messages between, some of which look like copies in part."""
+        """Other messages between, some of which resemble copies."""
         self.numbers += 1
         text = properties_text(UNIQ_KEY=f"U{self.numbers}", REAL_TOPIC="T", REAL_QID="0")
         self.delays.send(b"REAL_TOPIC\x01", 0, topic="Other", properties=text)
@@ -79,7 +79,7 @@ class DelayModel(RuleBasedStateMachine):
         self.clock.now -= 10_000
 
     def place_is_known(self) -> bool:
-        """Whether the file says where in the log copies are to be looked for, so that no time is needed."""
+        """Whether the file has the physical offset from which copies are searched, so that no time is needed."""
         path = self.root / "store" / "config" / "delayOffset.json"
         return path.exists() and b"logOffset" in path.read_bytes()
 
@@ -91,7 +91,7 @@ class DelayModel(RuleBasedStateMachine):
 
     @rule(levels=st.lists(st.integers(1, 3), min_size=1, max_size=6), ms=st.integers(0, 6000), groups=st.integers(1, 8))
     def carry_on(self, levels: list[int], ms: int, groups: int) -> None:
-        """What most of a broker's life is."""
+        """The most frequent steps of a broker."""
         self.send(levels)
         self.pass_time(ms)
         self.deliver(groups)
@@ -100,7 +100,7 @@ class DelayModel(RuleBasedStateMachine):
         ms=st.integers(0, 6000), kill=st.sampled_from(["kill", "kill_apache", "crash"]), pages=st.integers(0, 1 << 40)
     )
     def die_at_work(self, ms: int, kill: str, pages: int) -> None:
-        """A stop soon after a delivery is the one that counts."""
+        """A stop soon after a delivery, which is the critical one."""
         self.pass_time(ms)
         self.deliver(4)
         if kill == "crash":
@@ -137,7 +137,7 @@ class DelayModel(RuleBasedStateMachine):
     @precondition(lambda self: not self.twins and not self.set_back)
     @rule()
     def kill_apache(self) -> None:
-        """Its file says nothing of the log; what it wrote last need not be what was last."""
+        """Its file has no physical offset; the offsets that it saved last need not be the latest."""
         self.delays.kill()
         path = self.root / "store" / "config" / "delayOffset.json"
         if path.exists():

@@ -1,4 +1,4 @@
-"""What is known after a crash of what was delivered before."""
+"""What a start after a crash finds out about the deliveries before it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ FILE = Path("store") / "config" / "delayOffset.json"
 
 
 def as_apache_leaves_it(folder: Path) -> None:
-    """Take out of the file what Apache's broker does not write."""
+    """Remove from the file what Apache's broker does not write."""
     document = loads((folder / FILE).read_bytes())
     document.pop("logOffset", None)
     (folder / FILE).write_bytes(dumps_pretty(document))
 
 
 @pytest.mark.parametrize("apache", [False, True])
-def test_what_was_delivered_since_the_offsets_were_written_is_not_delivered_again(
+def test_messages_delivered_after_the_last_save_are_not_delivered_again(
     tmp_path: Path, delays: Delays, apache: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -48,7 +48,7 @@ def test_what_was_delivered_since_the_offsets_were_written_is_not_delivered_agai
     assert sorted(map(int, delays.delivered())) == list(range(40))
 
 
-def test_a_lost_file_makes_nothing_come_twice(tmp_path: Path, delays: Delays) -> None:
+def test_a_lost_file_causes_no_second_delivery(tmp_path: Path, delays: Delays) -> None:
     for number in range(200):
         delays.send(b"%d" % number, 1)
     delays.pass_time(1000)
@@ -59,7 +59,7 @@ def test_a_lost_file_makes_nothing_come_twice(tmp_path: Path, delays: Delays) ->
     assert len(delays.delivered()) == 200
 
 
-def test_messages_that_were_passed_over_have_no_copy(delays: Delays) -> None:
+def test_skipped_messages_have_no_copy(delays: Delays) -> None:
     for number in range(6):
         delays.send(b"%d" % number, 1)
         bad = draft(number, topic=SCHEDULE, queue_id=0, properties=properties_text(DELAY="1").encode())
@@ -73,8 +73,8 @@ def test_messages_that_were_passed_over_have_no_copy(delays: Delays) -> None:
     assert delays.delivery.dropped == 1  # the last one, behind all copies
 
 
-def test_twins_are_counted(delays: Delays) -> None:
-    """Messages without a key of their own that nothing tells from another: how many copies there are is what counts."""
+def test_equal_messages_are_counted(delays: Delays) -> None:
+    """Messages without a key that are equal: the number of their copies counts."""
     twin = properties_text(DELAY="1")
     delays.send(b"twin", 1, properties=twin)
     delays.pass_time(1000)
@@ -93,10 +93,10 @@ def test_twins_are_counted(delays: Delays) -> None:
     assert delays.delivered() == [b"twin"] * 5
 
 
-def test_what_apache_delivered_again_after_a_kill_of_ours_loses_nothing(
+def test_messages_that_apache_delivered_again_after_our_kill_are_not_lost(
     delays: Delays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed before it wrote its file, it leaves ours, with a place behind which some copies stand twice."""
+    """Killed before it wrote its file, it leaves ours, with a physical offset behind which some copies stand twice."""
     delays.send(b"first", 1)
     delays.pass_time(1000)
     for number in range(6):
@@ -119,7 +119,7 @@ def test_what_apache_delivered_again_after_a_kill_of_ours_loses_nothing(
     assert delays.delivered() == [b"first", b"0", b"1", b"2", b"0", b"1", b"2", b"3", b"4", b"5"]
 
 
-def test_nothing_is_read_when_nothing_can_have_been_delivered(delays: Delays) -> None:
+def test_nothing_is_read_if_nothing_can_have_been_delivered(delays: Delays) -> None:
     for number in range(20):
         delays.send(b"%d" % number, 0)
     delays.kill()
@@ -132,7 +132,7 @@ def test_nothing_is_read_when_nothing_can_have_been_delivered(delays: Delays) ->
     assert ProgressRecovery(delays.store, [0, 0, 0], 0).step()
 
 
-def test_a_clean_stop_of_apache_is_believed(tmp_path: Path, delays: Delays) -> None:
+def test_offsets_of_a_clean_stop_of_apache_are_used(tmp_path: Path, delays: Delays) -> None:
     delays.send(b"a", 1)
     delays.send(b"b", 3)
     delays.pass_time(1000)
@@ -142,7 +142,7 @@ def test_a_clean_stop_of_apache_is_believed(tmp_path: Path, delays: Delays) -> N
     assert not ProgressRecovery(delays.store, [0, 0, 0], delays.table.log_offset).step()
 
 
-def test_a_place_behind_the_log_is_not_believed(delays: Delays) -> None:
+def test_an_offset_behind_the_end_of_the_log_is_ignored(delays: Delays) -> None:
     delays.send(b"a", 1)
     delays.send(b"b", 3)
     delays.pass_time(1000)
@@ -155,7 +155,7 @@ def test_a_place_behind_the_log_is_not_believed(delays: Delays) -> None:
     assert delays.delivered() == [b"a"]
 
 
-def test_records_that_only_look_like_copies(delays: Delays) -> None:
+def test_records_that_resemble_copies_are_ignored(delays: Delays) -> None:
     delays.send(b"a", 1)
     delays.clock.now += 1000
     copy = {"UNIQ_KEY": "Ua", "DELAY": "1", "CLUSTER": "C", "REAL_TOPIC": "T", "REAL_QID": "0"}
@@ -189,7 +189,7 @@ def test_a_level_is_read_ahead_in_parts(delays: Delays, monkeypatch: pytest.Monk
     assert len(delays.delivered()) == 100
 
 
-def test_entries_of_removed_messages_are_passed(delays: Delays) -> None:
+def test_entries_of_removed_messages_are_skipped(delays: Delays) -> None:
     for number in range(4):
         delays.send(b"%d" % number * 30_000, 1)
     delays.pass_time(1000)
@@ -201,7 +201,7 @@ def test_entries_of_removed_messages_are_passed(delays: Delays) -> None:
     assert delays.delivered() == before
 
 
-def test_entries_whose_records_are_gone_or_damaged_are_passed(delays: Delays, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_with_missing_or_damaged_records_are_skipped(delays: Delays, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         delays.send(b"%d" % number, 1)
     delays.pass_time(1000)
@@ -225,7 +225,7 @@ def test_entries_whose_records_are_gone_or_damaged_are_passed(delays: Delays, mo
     assert delays.delivered() == before
 
 
-def test_a_stop_before_the_search_is_over_does_not_forget_it(delays: Delays) -> None:
+def test_a_stop_during_the_search_does_not_lose_its_begin(delays: Delays) -> None:
     delays.send(b"a", 1)
     delays.send(b"b", 2)
     delays.pass_time(1000)
@@ -238,7 +238,7 @@ def test_a_stop_before_the_search_is_over_does_not_forget_it(delays: Delays) -> 
 
 
 @pytest.mark.parametrize("stop", [False, True])
-def test_a_fault_in_the_search_begins_it_again(
+def test_a_fault_in_the_search_restarts_it(
     delays: Delays, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stop: bool
 ) -> None:
     for number in range(5):
@@ -268,8 +268,8 @@ def test_a_fault_in_the_search_begins_it_again(
     assert delays.delivered() == [*(b"%d" % number for number in range(5)), b"late"]
 
 
-def test_the_place_follows_the_log(tmp_path: Path) -> None:
-    """Else a start after a crash would read all that was stored since the last delivery."""
+def test_the_search_begins_near_the_end_of_the_log(tmp_path: Path) -> None:
+    """Otherwise a start after a crash would read all that was stored since the last delivery."""
     delays = Delays(tmp_path, commit_log_file_size=64 << 20)
     delays.send(b"a", 1)
     delays.pass_time(1000)
@@ -288,8 +288,8 @@ def test_the_place_follows_the_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("between", [True, False])
-def test_levels_that_are_gone_and_back_are_settled_too(delays: Delays, between: bool) -> None:
-    """The start after a kill may not have the level of which a message was delivered."""
+def test_removed_and_restored_levels_are_searched_too(delays: Delays, between: bool) -> None:
+    """The start after a kill may lack the level of a delivered message."""
     delays.send(b"long", 3)
     if between:
         delays.send(b"short", 1)
@@ -306,8 +306,8 @@ def test_levels_that_are_gone_and_back_are_settled_too(delays: Delays, between: 
     assert delays.delivered() == before
 
 
-def test_any_number_may_have_been_passed_over(tmp_path: Path) -> None:
-    """What cannot be delivered does not use up the entries among which a copy is looked for."""
+def test_any_number_of_messages_may_have_been_skipped(tmp_path: Path) -> None:
+    """Skipped messages do not use up the entries among which a copy is searched."""
     settings: dict[str, Any] = {"commit_log_file_size": 1 << 20, "consume_queue_file_size": 20 * 4096}
     delays = Delays(tmp_path, **settings)
     for number in range(1500):
@@ -325,7 +325,7 @@ def test_any_number_may_have_been_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", ["", "x", "0", "9" * 5000])
-def test_a_copy_of_no_level_is_nobodys(delays: Delays, level: str) -> None:
+def test_a_copy_of_no_level_hides_no_waiting_message(delays: Delays, level: str) -> None:
     delays.send(b"waits", 1)
     delays.persist()
     text = properties_text(REAL_TOPIC="T", REAL_QID="0", DELAY=level)

@@ -49,13 +49,13 @@ async def test_a_one_way_request_is_never_answered(broker: Client, code: int, se
     assert await broker.arrived() == []
 
 
-async def test_an_answer_nobody_waits_for_is_dropped(broker: Client) -> None:
+async def test_a_response_without_a_pending_request_is_dropped(broker: Client) -> None:
     await broker.write(broker.frame(RequestCode.GET_MAX_OFFSET, flag=FLAG_RESPONSE))
     assert await broker.arrived() == []
     assert (await broker.send("T")).header.code == 0
 
 
-async def test_a_handlers_bug_is_answered_and_takes_nothing_else(
+async def test_a_handlers_bug_is_answered_and_affects_no_other_request(
     broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: object) -> int:
@@ -78,7 +78,7 @@ async def test_an_error_of_the_store_is_answered(broker: Client, monkeypatch: py
     assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, "store here is closed")
 
 
-async def test_an_error_is_answered_with_empty_fields_where_success_has_some(broker: Client) -> None:
+async def test_an_error_has_empty_fields_where_success_has_fields(broker: Client) -> None:
     assert (await broker.request(RequestCode.GET_MAX_OFFSET)).header.ext == {}
     assert (await broker.request(RequestCode.HEART_BEAT)).header.ext is None
     assert (await broker.request(9999)).header.ext is None
@@ -115,15 +115,15 @@ def dispatching(handler: Any = lambda *_: Reply(), *, header: Any = None, **opti
 
 
 class Gate:
-    """Refuses queue 2, and notes what it is asked."""
+    """Refuses queue 2, and records the requests."""
 
     def __init__(self, *, active: bool = True) -> None:
         self.active = active
-        self.asked: list[tuple[Any, int, str, int]] = []
+        self.requests: list[tuple[Any, int, str, int]] = []
 
     def admit(self, peer: Any, header: Header, body: memoryview, _proof: Any = None) -> None:
         ext = header.ext or {}
-        self.asked.append((peer, header.code, ext["topic"], len(body)))
+        self.requests.append((peer, header.code, ext["topic"], len(body)))
         if ext["queueId"] == "2":
             raise NotPermitted("not you")
 
@@ -141,12 +141,12 @@ async def test_a_guard_decides_before_the_handler() -> None:
     frames = [raw(30, ext={"topic": "T", "queueId": str(each)}) for each in (1, 2)]
     assert dispatcher.serve(session, frames) == 2
     assert served == [1]
-    assert gate.asked == [(session, 30, "T", 0)] * 2
+    assert gate.requests == [(session, 30, "T", 0)] * 2
     assert [reply.code for _, reply in session.replies] == [0, ResponseCode.NO_PERMISSION]
     assert (session.replies[1][1].remark, session.replies[1][1].ext) == ("not you", None)
 
 
-async def test_a_guard_is_asked_of_codes_that_nobody_serves() -> None:
+async def test_a_guard_checks_unknown_codes_too() -> None:
     metrics = Metrics()
     dispatcher = FrameDispatcher([], metrics=metrics, guards=[Gate()])
     session: Any = FakeSession()
@@ -156,7 +156,7 @@ async def test_a_guard_is_asked_of_codes_that_nobody_serves() -> None:
     assert metrics.requests == {UNSERVED: 2}
 
 
-async def test_what_a_guard_cannot_decide_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_request_that_a_guard_cannot_decide_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     dispatcher = dispatching(guards=[Gate()])
     session: Any = FakeSession()
     dispatcher.serve(session, [raw(30)])
@@ -164,7 +164,7 @@ async def test_what_a_guard_cannot_decide_is_refused(caplog: pytest.LogCaptureFi
     assert "request 30" in caplog.text
 
 
-async def test_a_guard_that_cannot_look_into_the_store_refuses(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_guard_that_cannot_read_the_store_refuses(caplog: pytest.LogCaptureFixture) -> None:
     class Looking(Gate):
         def admit(self, peer: Any, header: Header, body: memoryview, _proof: Any = None) -> None:
             raise StoreClosed("here")
@@ -183,22 +183,22 @@ async def test_answers_of_clients_pass_the_guards() -> None:
     answers: list[int] = []
     session.match_answer = lambda header, _body: answers.append(header.opaque)
     dispatcher.serve(session, [raw(0, opaque=7, flag=FLAG_RESPONSE)])
-    assert (answers, gate.asked, session.replies) == ([7], [], [])
+    assert (answers, gate.requests, session.replies) == ([7], [], [])
 
 
-async def test_a_guard_is_asked_while_it_is_active() -> None:
+async def test_a_guard_is_called_while_it_is_active() -> None:
     gate = Gate(active=False)
     dispatcher = dispatching(header=GetMaxOffsetRequestHeader, guards=[Gate(active=False), gate])
     session: Any = FakeSession()
     frames = [raw(30, ext={"topic": "T", "queueId": "2"})]
     dispatcher.serve(session, frames)
-    assert (dispatcher.guarded, gate.asked) == (False, [])
+    assert (dispatcher.guarded, gate.requests) == (False, [])
     gate.active = True
     dispatcher.serve(session, frames)
-    assert (dispatcher.guarded, len(gate.asked)) == (True, 1)
+    assert (dispatcher.guarded, len(gate.requests)) == (True, 1)
     gate.active = False
     dispatcher.serve(session, frames)
-    assert (dispatcher.guarded, len(gate.asked)) == (False, 1)
+    assert (dispatcher.guarded, len(gate.requests)) == (False, 1)
     assert [reply.code for _, reply in session.replies] == [0, ResponseCode.NO_PERMISSION, 0]
 
 
@@ -209,14 +209,14 @@ async def test_the_other_frames_of_a_session_that_pauses_wait() -> None:
     assert dispatcher.serve(session, [raw(30), raw(30, opaque=2)]) == 1
 
 
-async def test_a_handler_that_answers_later_is_not_answered_for() -> None:
+async def test_a_request_that_is_answered_later_has_no_answer_yet() -> None:
     dispatcher = dispatching(lambda *_: None)
     session: Any = FakeSession()
     dispatcher.serve(session, [raw(30), raw(30, flag=FLAG_ONEWAY)])
     assert session.replies == []
 
 
-async def test_a_header_that_is_none_ends_serving() -> None:
+async def test_an_unreadable_header_ends_serving() -> None:
     dispatcher = FrameDispatcher([], metrics=Metrics())
     session: Any = FakeSession()
     bad = RawFrame(JSON, memoryview(b"GET /"), memoryview(b""))
@@ -234,7 +234,7 @@ async def test_a_header_that_is_none_ends_serving() -> None:
     ],
     ids=["too long", "no text"],
 )
-async def test_an_answer_that_no_frame_holds_is_an_error_without_a_body(
+async def test_an_answer_that_no_frame_can_hold_becomes_an_error_without_a_body(
     broker: Client, monkeypatch: pytest.MonkeyPatch, serialize_type: int, reply: Reply, problem: str
 ) -> None:
     monkeypatch.setattr(RequestExecution, "_reply", lambda *_: reply)
@@ -248,7 +248,7 @@ async def test_an_answer_that_no_frame_holds_is_an_error_without_a_body(
     assert (await broker.send("T")).header.code == 0
 
 
-async def test_others_have_their_turn_when_serving_takes_long() -> None:
+async def test_other_connections_are_served_when_serving_takes_long() -> None:
     class Turns(FakeSession):
         def request_yield(self) -> None:
             self.pauses = True

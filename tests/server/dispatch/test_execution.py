@@ -1,4 +1,4 @@
-"""The answer to a request that an error ended."""
+"""The answer to a request that ended with an error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def refused() -> Reply:
     try:
         fail()
     except GroupNotFound as error:
-        # The error's traceback has this frame, and this frame the reply.
+        # The error's traceback references this frame, and this frame the reply.
         reply = refusal_reply(caller, Header(code=RequestCode.ACK_MESSAGE, opaque=1), error)
     return reply
 

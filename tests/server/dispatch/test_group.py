@@ -1,4 +1,4 @@
-"""Requests that append: what is one group, in which order all are answered, and what a broken group leaves."""
+"""Requests that append: which form one group, the order of all answers, and the state after a failed group."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.header import Header, encode_header
 from tests.server.harness import BINARY, JSON, FakePeer
 
-APPENDS, ASKS = RequestCode.SEND_MESSAGE, RequestCode.GET_MAX_OFFSET
+APPENDS, QUERIES = RequestCode.SEND_MESSAGE, RequestCode.GET_MAX_OFFSET
 
 
 class Memory:
-    """Storing that keeps the bodies of each group, and reports when it is told to.
+    """Storing that keeps the bodies of each group, and reports when the test says so.
 
     Attributes:
         groups: The bodies of each group.
@@ -49,11 +49,11 @@ class Memory:
         return [NOT_STORED if at in refused else AppendResult(at, 1, at) for at in range(len(drafts))], dict(refused)
 
     def report(self, appended: Any, refusals: Any, outcome: Any, *, wait: bool, peer: Any) -> None:
-        tell = partial(outcome, appended)
+        report = partial(outcome, appended)
         if wait and self.syncs:
-            self.disk.append(lambda code: tell(code, refusals))
+            self.disk.append(lambda code: report(code, refusals))
         else:
-            tell(ResponseCode.SUCCESS, refusals)
+            report(ResponseCode.SUCCESS, refusals)
 
 
 class Line(FakePeer):
@@ -88,7 +88,7 @@ def draft(body: bytes) -> Draft:
 
 
 class Service:
-    """A handler that appends what a request's body asks for: bodies, parted by commas.
+    """A handler that appends the bodies that a request's body lists, parted by commas.
 
     Attributes:
         decided: What is decided: the numbers in the bodies.
@@ -128,23 +128,23 @@ def dispatcher(memory: Memory, service: Service) -> FrameDispatcher:
     storing: Any = memory
     routes = (
         Route(code=APPENDS, handler=Service.append, appends=True, summary=""),
-        Route(code=ASKS, handler=lambda *_: Reply(code=len(memory.groups)), summary=""),
+        Route(code=QUERIES, handler=lambda *_: Reply(code=len(memory.groups)), summary=""),
     )
     return FrameDispatcher([Family(routes=routes, services=service)], metrics=Metrics(), storing=storing)
 
 
 def frames(*bodies: bytes, flag: int = 0, serialize_type: int = JSON) -> list[RawFrame]:
-    """A frame for each body, with its place for opaque; one that asks for an empty one."""
+    """A frame for each body, with its index as opaque; an empty body makes a query."""
     found = []
     for at, body in enumerate(bodies):
-        header = Header(code=APPENDS if body else ASKS, opaque=at, flag=flag)
+        header = Header(code=APPENDS if body else QUERIES, opaque=at, flag=flag)
         found.append(RawFrame(serialize_type, memoryview(encode_header(header, serialize_type)), memoryview(body)))
     return found
 
 
-def serve(dispatcher: FrameDispatcher, asked: list[RawFrame], line: Line | None = None) -> Line:
+def serve(dispatcher: FrameDispatcher, requests: list[RawFrame], line: Line | None = None) -> Line:
     session: Any = line or Line()
-    dispatcher.serve(session, asked)
+    dispatcher.serve(session, requests)
     found: Line = session
     return found
 
@@ -157,13 +157,13 @@ def test_consecutive_requests_are_one_group_answered_with_one_write(
     assert line.answers == [(0, 0), (1, 0), (2, 0)]
 
 
-def test_a_request_that_may_depend_on_the_group_parts_it(dispatcher: FrameDispatcher, memory: Memory) -> None:
+def test_a_request_that_may_depend_on_the_group_ends_it(dispatcher: FrameDispatcher, memory: Memory) -> None:
     line = serve(dispatcher, frames(b"a", b"", b"b", b"c", b""))
     assert memory.groups == [[b"a"], [b"b", b"c"]]
     assert line.answers == [(0, 0), (1, 1), (2, 0), (3, 0), (4, 2)]
 
 
-def test_requests_that_append_nothing_do_not_part_it(dispatcher: FrameDispatcher, memory: Memory) -> None:
+def test_requests_that_append_nothing_do_not_end_the_group(dispatcher: FrameDispatcher, memory: Memory) -> None:
     line = serve(dispatcher, frames(b"a", b"quota", b"nothing", b"broken", b"b"))
     assert memory.groups == [[b"a", b"b"]]
     codes = {0: 0, 1: ResponseCode.FLOW_CONTROL, 2: 0, 3: ResponseCode.SYSTEM_ERROR, 4: 0}
@@ -180,28 +180,28 @@ def test_one_way_requests_are_not_answered(dispatcher: FrameDispatcher, memory: 
 
 def test_answers_keep_their_order_whatever_their_form(dispatcher: FrameDispatcher, memory: Memory) -> None:
     memory.refuses = b"refused"
-    asked = frames(b"a", b"refused", b"c", b"x,refused", b"e")
-    asked[2] = frames(b"", b"", b"c", serialize_type=BINARY)[2]._replace(
+    requests = frames(b"a", b"refused", b"c", b"x,refused", b"e")
+    requests[2] = frames(b"", b"", b"c", serialize_type=BINARY)[2]._replace(
         header=memoryview(encode_header(Header(code=APPENDS, opaque=2), BINARY))
     )
-    line = serve(dispatcher, asked)
+    line = serve(dispatcher, requests)
     illegal = ResponseCode.MESSAGE_ILLEGAL
     assert line.answers == [(0, 0), (1, illegal), (2, 0), (3, illegal), (4, 0)]
 
 
 @pytest.mark.parametrize("code", [ResponseCode.SUCCESS, ResponseCode.FLUSH_DISK_TIMEOUT])
-def test_those_that_wait_for_the_disk_wait_once_and_others_do_not(
+def test_messages_that_wait_for_the_disk_wait_once_and_others_do_not(
     dispatcher: FrameDispatcher, memory: Memory, code: ResponseCode
 ) -> None:
     memory.syncs = True
     line = serve(dispatcher, frames(b"a", b"hurried", b"b"))
     assert (memory.groups, line.answers) == ([[b"a", b"hurried", b"b"]], [(1, 0)])
-    (tell,) = memory.disk
-    tell(code)
+    (report,) = memory.disk
+    report(code)
     assert line.answers == [(1, 0), (0, code), (2, code)]
 
 
-def test_a_second_decision_is_made_when_the_first_is_stored(
+def test_a_second_decision_is_made_after_the_first_is_stored(
     dispatcher: FrameDispatcher, memory: Memory, service: Service
 ) -> None:
     line = serve(dispatcher, frames(b"1", b"2", b"1", b"3"))
@@ -220,13 +220,13 @@ def test_a_decision_that_is_refused_may_be_made_again(
     assert service.decided == {2}
 
 
-def test_others_have_their_turn_after_a_long_group(dispatcher: FrameDispatcher, memory: Memory) -> None:
+def test_other_connections_are_served_after_a_long_group(dispatcher: FrameDispatcher, memory: Memory) -> None:
     session: Any = Line()
     assert dispatcher.serve(session, frames(b"long", b"a", b"long", b"b")) == 3
     assert memory.groups == [[b"long", b"a", b"long"]]
 
 
-def test_what_comes_before_a_bad_header_is_stored(dispatcher: FrameDispatcher, memory: Memory) -> None:
+def test_requests_before_a_bad_header_are_stored(dispatcher: FrameDispatcher, memory: Memory) -> None:
     line = Line()
     bad = RawFrame(JSON, memoryview(b"GET /"), memoryview(b""))
     with pytest.raises(HeaderInvalid):
@@ -243,7 +243,7 @@ def test_a_bug_of_the_store_is_answered(
     assert serve(dispatcher, frames(b"b")).answers == [(0, 0)]
 
 
-def test_a_bug_after_storing_takes_no_answer(
+def test_a_bug_after_storing_removes_no_answer(
     dispatcher: FrameDispatcher, service: Service, memory: Memory, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Unhashable(set[int]):
@@ -260,10 +260,10 @@ def test_a_bug_after_storing_takes_no_answer(
 @pytest.mark.parametrize(
     ("error", "stored"), [(ZeroDivisionError, [[b"a"], [b"kept"]]), (KeyboardInterrupt, [[b"kept"]])]
 )
-def test_what_breaks_serving_leaves_nothing_for_the_next_read(
+def test_an_error_in_serving_leaves_nothing_for_the_next_read(
     dispatcher: FrameDispatcher, memory: Memory, error: type[BaseException], stored: list[list[bytes]]
 ) -> None:
-    """A bug of dispatch itself ends the connection, but what came before it is stored."""
+    """A bug of dispatch ends the connection, but the requests before it are stored."""
     times = iter([0.0])
 
     def breaking() -> float:

@@ -79,14 +79,14 @@ async def test_a_connection_is_lost(tmp_path: Path) -> None:
             assert await stored(broker) == number
 
 
-async def test_a_request_comes_twice(tmp_path: Path) -> None:
+async def test_a_request_is_handled_twice(tmp_path: Path) -> None:
     for number, part in ((2, "request"), (1, "answer")):
         async with faulty(tmp_path / part, f"duplicate:{part},code=310") as (_, broker, sdk):
             assert code_of(await sdk.call("SendMessage", send_request())) is Code.OK
             assert await stored(broker) == number
 
 
-async def test_a_damaged_answer_is_a_stream_that_is_reset(tmp_path: Path) -> None:
+async def test_a_damaged_answer_resets_the_stream(tmp_path: Path) -> None:
     async with faulty(tmp_path, "corrupt,code=310,count=1") as (_, broker, sdk):
         stream = await sdk.begin("SendMessage", send_request())
         assert (await sdk.over(stream)).reset == 2
@@ -94,7 +94,7 @@ async def test_a_damaged_answer_is_a_stream_that_is_reset(tmp_path: Path) -> Non
         assert code_of(await sdk.call("SendMessage", send_request())) is Code.OK
 
 
-async def test_a_damaged_answer_to_settings_resets_their_stream(tmp_path: Path) -> None:
+async def test_a_damaged_answer_to_settings_resets_the_telemetry_stream(tmp_path: Path) -> None:
     async with faulty(tmp_path, "corrupt,code=34,count=1") as (_, _broker, sdk):
         found = await sdk.over(await sdk.telemetry(producer_settings()))
         assert found.reset == INTERNAL_ERROR

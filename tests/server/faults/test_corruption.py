@@ -13,7 +13,7 @@ from rocketwire.wire.header import Header
 
 
 @given(st.binary(min_size=1), st.sampled_from(CorruptedPart), st.randoms(use_true_random=False))
-def test_one_byte_of_the_part_is_another(body: bytes, spot: CorruptedPart, random: Random) -> None:
+def test_one_byte_of_the_part_changes(body: bytes, spot: CorruptedPart, random: Random) -> None:
     frame = encode_frame(Header(code=1, opaque=2), body)
     result = corrupt_frame(frame, spot, random.randrange)
     (at,) = [at for at, (old, new) in enumerate(zip(frame, result, strict=True)) if old != new]
@@ -26,6 +26,6 @@ def test_one_byte_of_the_part_is_another(body: bytes, spot: CorruptedPart, rando
     assert low <= at < high
 
 
-def test_where_there_is_no_body_none_is_spoiled() -> None:
+def test_an_empty_body_is_not_changed() -> None:
     frame = encode_frame(Header(code=1, opaque=2), b"")
     assert corrupt_frame(frame, CorruptedPart.BODY, lambda _: 0) == frame

@@ -1,4 +1,4 @@
-"""What is delayed, without a server: order, bounds, connections that close."""
+"""Delayed requests and answers, without a server: order, bounds, connections that close."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def running() -> AsyncIterator[DelayQueue]:
         nursery.cancel_scope.cancel()
 
 
-async def test_each_is_carried_out_at_its_time_in_the_order_in_which_it_is_due() -> None:
+async def test_each_is_performed_at_its_time_in_order() -> None:
     async with running() as waits:
         done: list[str] = []
         for name, seconds in (("c", 3), ("a", 1), ("b", 1), ("later", 9)):
@@ -39,7 +39,7 @@ async def test_each_is_carried_out_at_its_time_in_the_order_in_which_it_is_due()
         assert (len(waits), waits.size) == (1, 10)
 
 
-async def test_those_of_a_connection_that_closes_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_those_of_a_closed_connection_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delay_queue, "_SLACK", 2)
     async with running() as waits:
         done: list[int] = []
@@ -49,12 +49,14 @@ async def test_those_of_a_connection_that_closes_are_forgotten(monkeypatch: pyte
         waits.peer_closed(leaves)
         assert (len(waits), waits.size) == (0, 0)
         waits.hold(stays, 1, 5, lambda: done.append(1))
-        assert len(waits._heap) == 1  # what was forgotten takes no room for long
+        assert len(waits._heap) == 1  # forgotten ones take no memory for long
         await pass_time(2)
         assert done == [1]
 
 
-async def test_no_more_bytes_than_so_many(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_bytes_of_delayed_requests_are_bounded(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(delay_queue, "MOST_HELD_BYTES", 100)
     async with running() as waits:
         assert waits.hold(session(), 1, 100, nothing)
@@ -67,7 +69,7 @@ async def test_no_more_bytes_than_so_many(monkeypatch: pytest.MonkeyPatch, caplo
         assert waits.hold(session(), 1, 1, nothing)
 
 
-async def test_what_keeps_nothing_is_taken_however_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_without_bytes_are_always_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delay_queue, "MOST_HELD", 0)
     async with running() as waits:
         done: list[str] = []
@@ -77,7 +79,7 @@ async def test_what_keeps_nothing_is_taken_however_many_wait(monkeypatch: pytest
         assert done == ["none"]
 
 
-async def test_a_bug_is_its_connections_own() -> None:
+async def test_a_bug_ends_its_connection_only() -> None:
     failures: list[Exception] = []
 
     class Session:
@@ -98,9 +100,9 @@ async def test_a_bug_is_its_connections_own() -> None:
 
 
 def session() -> Any:
-    """A connection that nothing is asked of."""
+    """A connection that is never used."""
     return object()
 
 
 def nothing() -> None:
-    """What is carried out where it does not matter."""
+    """An action for tests in which it does not matter."""

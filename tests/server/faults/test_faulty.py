@@ -1,4 +1,4 @@
-"""Whole servers under fault rules: every action, on codes with a short way and on others, in both serialisations."""
+"""Whole servers under fault rules: every action, on codes of the kernel and on others, in both serialisations."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MAX_OFFSET = RequestCode.GET_MAX_OFFSET
 
 
 class Case(NamedTuple):
-    """A request with or without a short way, in one of the serialisations, on a topic of its own."""
+    """A request with or without a short way, in one of the serialisations, on its topic."""
 
     code: int
     kind: int
@@ -63,12 +63,12 @@ class Case(NamedTuple):
         """The request."""
         if self.code == V2:
             return client.frame(V2, send_ext(self.topic), b"body", serialize_type=self.kind, **options)
-        asked = {"topic": self.topic, "queueId": "0"}
-        return client.frame(MAX_OFFSET, asked, serialize_type=self.kind, **options)
+        fields = {"topic": self.topic, "queueId": "0"}
+        return client.frame(MAX_OFFSET, fields, serialize_type=self.kind, **options)
 
 
 CASES = tuple(Case(code, kind) for code in (V2, MAX_OFFSET) for kind in (JSON, BINARY))
-SEND, QUESTION = CASES[0], CASES[2]
+SEND, QUERY = CASES[0], CASES[2]
 ALL = "code=310|30"
 
 
@@ -84,16 +84,16 @@ async def faulty(tmp_path: Path, *rules: str, **changes: Any) -> AsyncIterator[t
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[FaultInjection]:
-    """What was made to carry out faults."""
+    """The objects that carry out the faults of new servers."""
     return instances(monkeypatch, FaultInjection)
 
 
 async def stored(client: Client, case: Case = SEND) -> int:
-    """How many messages the case's topic holds, asked by a code that no rule of these tests is for."""
+    """The number of messages in the case's topic, by a code that no rule of these tests matches."""
     return len(records((await client.pull(case.topic)).body))
 
 
-async def test_answer(tmp_path: Path) -> None:
+async def test_a_request_is_answered_with_a_code(tmp_path: Path) -> None:
     async with faulty(tmp_path, f'answer:215:"slow, please",{ALL}') as (_, client):
         for case in CASES:
             await client.write(case.frame(client, opaque=77))
@@ -105,13 +105,13 @@ async def test_answer(tmp_path: Path) -> None:
             assert await stored(client, case) == 0
 
 
-async def test_answer_without_a_remark_says_why(tmp_path: Path) -> None:
+async def test_an_answer_without_a_remark_gets_one(tmp_path: Path) -> None:
     async with faulty(tmp_path, "answer:SYSTEM_BUSY,code=34") as (_, client):
         assert code_and_remark(await client.heartbeat("id")) == (2, "a fault rule of this endpoint says so")
 
 
 @pytest.mark.parametrize("part", ["request", "answer"])
-async def test_delay(tmp_path: Path, part: str) -> None:
+async def test_an_answer_is_delayed(tmp_path: Path, part: str) -> None:
     """Others are answered meanwhile; a delayed request is not handled yet."""
     async with faulty(tmp_path, f"delay:500:{part},{ALL}") as (server, client):
         for case in CASES:
@@ -125,17 +125,17 @@ async def test_delay(tmp_path: Path, part: str) -> None:
             assert await stored(client, case) == case.stores
 
 
-async def test_delays_of_a_range(tmp_path: Path, made: list[FaultInjection]) -> None:
+async def test_a_delay_is_in_its_range(tmp_path: Path, made: list[FaultInjection]) -> None:
     async with faulty(tmp_path, "delay:100-300,code=30") as (server, client):
         made[0].choose = lambda bound: bound // 2
-        await client.write(QUESTION.frame(client))
+        await client.write(QUERY.frame(client))
         await server.pass_time(0.199)
         assert await client.arrived() == []
         await server.pass_time(0.002)
         assert len(await client.arrived()) == 1
 
 
-async def test_drop_of_the_request(tmp_path: Path) -> None:
+async def test_a_request_is_dropped(tmp_path: Path) -> None:
     async with faulty(tmp_path, f"drop,{ALL}") as (_, client):
         for case in CASES:
             await client.write(case.frame(client))
@@ -143,19 +143,19 @@ async def test_drop_of_the_request(tmp_path: Path) -> None:
             assert await stored(client, case) == 0
 
 
-async def test_drop_of_the_answer(tmp_path: Path) -> None:
+async def test_an_answer_is_dropped(tmp_path: Path) -> None:
     rules = [f"drop:answer,code={case.code},topic={case.topic},count=1" for case in CASES]
     async with faulty(tmp_path, *rules) as (_, client):
         for case in CASES:
             await client.write(case.frame(client, opaque=9))
             assert await client.arrived() == []
             assert await stored(client, case) == case.stores
-            await client.write(case.frame(client, opaque=9))  # nothing is left of the first with that opaque
+            await client.write(case.frame(client, opaque=9))  # the first request with that opaque is forgotten
             assert (await client.receive()).header.opaque == 9
 
 
 @pytest.mark.parametrize("part", ["request", "answer"])
-async def test_disconnect(driver: str, tmp_path: Path, part: str) -> None:
+async def test_the_connection_is_closed(driver: str, tmp_path: Path, part: str) -> None:
     rules = [f"disconnect:{part},code={case.code},topic={case.topic},count=1" for case in CASES]
     async with faulty(tmp_path, *rules) as (server, other):
         for case in CASES:
@@ -166,12 +166,12 @@ async def test_disconnect(driver: str, tmp_path: Path, part: str) -> None:
             answers = await client.arrived()
             assert [answer.header.opaque for answer in answers] == [1]
             assert await client.ended()
-            # What is behind it is not even handled.
+            # The requests behind it are not handled.
             assert await stored(other, case) == (case.stores if part == "answer" else 0)
         assert driver in {"hub", "task"}
 
 
-async def test_duplicate_of_the_request(tmp_path: Path) -> None:
+async def test_a_request_is_handled_twice(tmp_path: Path) -> None:
     async with faulty(tmp_path, f"duplicate,{ALL}") as (_, client):
         for case in CASES:
             await client.write(case.frame(client, opaque=4))
@@ -180,7 +180,7 @@ async def test_duplicate_of_the_request(tmp_path: Path) -> None:
             assert await stored(client, case) == 2 * case.stores
 
 
-async def test_duplicate_of_the_answer(tmp_path: Path) -> None:
+async def test_an_answer_is_sent_twice(tmp_path: Path) -> None:
     async with faulty(tmp_path, f"duplicate:answer,{ALL}") as (_, client):
         for case in CASES:
             await client.write(case.frame(client, opaque=4))
@@ -191,17 +191,17 @@ async def test_duplicate_of_the_answer(tmp_path: Path) -> None:
 
 
 async def raw_answer(client: Client) -> bytes:
-    """What came, as bytes."""
+    """The bytes that the client received."""
     await settle()
     return client.sock.recv(1 << 20)
 
 
 def changed(one: bytes | memoryview, other: bytes | memoryview) -> list[int]:
-    """Where two texts differ."""
+    """The places where two texts differ."""
     return [at for at, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
 
 
-async def test_corrupt(tmp_path: Path) -> None:
+async def test_a_frame_is_corrupted(tmp_path: Path) -> None:
     rules = [f"corrupt:{spot},code=30,topic={case.topic},count=1" for case in CASES for spot in ("header", "length")]
     async with faulty(tmp_path, *rules) as (_, client):
         for case in (each for each in CASES if each.code == MAX_OFFSET):
@@ -216,7 +216,7 @@ async def test_corrupt(tmp_path: Path) -> None:
             assert at < 4
 
 
-async def test_corrupt_body(tmp_path: Path) -> None:
+async def test_a_body_is_corrupted(tmp_path: Path) -> None:
     async with faulty(tmp_path, "corrupt:body,code=11,count=2") as (_, client):
         await client.send(SEND.topic, b"abc")
         broken = []
@@ -232,7 +232,7 @@ async def test_corrupt_body(tmp_path: Path) -> None:
 # --- answers that come later ---
 
 
-async def test_held_pulls(tmp_path: Path) -> None:
+async def test_rules_apply_to_held_pulls(tmp_path: Path) -> None:
     answers = {"drop:answer": 0, "duplicate:answer": 2, "duplicate:request": 2, "delay:1000:answer": 0}
     rules = [f"{action},code=11,group=G,count=2" for action in answers]
     async with faulty(tmp_path, *rules) as (server, client):
@@ -255,13 +255,13 @@ async def test_another_request_with_the_opaque_of_a_matched_one_is_answered(tmp_
             SEND.topic, sys_flag=PullSysFlag.SUSPEND | PullSysFlag.SUBSCRIPTION, suspend_timeout_millis=15_000
         )
         await client.write(client.frame(RequestCode.PULL_MESSAGE, held_pull, opaque=7))
-        await client.write(QUESTION.frame(client, opaque=7))
+        await client.write(QUERY.frame(client, opaque=7))
         assert [answer.header.opaque for answer in await client.arrived()] == [7]
         await server.broker().send(SEND.topic, b"abc")
         assert await client.arrived() == []
 
 
-async def test_a_held_pull_whose_answer_disconnects(tmp_path: Path) -> None:
+async def test_a_held_pull_whose_answer_disconnects_affects_no_other(tmp_path: Path) -> None:
     async with faulty(tmp_path, "disconnect:answer,code=11,count=1") as (server, client):
         other = server.broker()
         await client.hold(SEND.topic)
@@ -271,7 +271,7 @@ async def test_a_held_pull_whose_answer_disconnects(tmp_path: Path) -> None:
         assert len(await other.arrived()) == 1
 
 
-async def test_sends_that_wait_for_the_disk(tmp_path: Path) -> None:
+async def test_rules_apply_to_sends_that_wait_for_the_disk(tmp_path: Path) -> None:
     actions = {"drop:answer": 0, "duplicate:answer": 2, "delay:1000:answer": 0, "disconnect:answer": 0}
     rules = [f"{action},code=310,count=1" for action in actions]
     async with faulty(tmp_path, *rules, flush_disk_type="SYNC_FLUSH") as (server, client):
@@ -288,7 +288,7 @@ async def test_sends_that_wait_for_the_disk(tmp_path: Path) -> None:
 
 async def test_a_disconnect_does_not_wait_for_the_disk(tmp_path: Path) -> None:
     async with faulty(tmp_path, "disconnect,code=30", flush_disk_type="SYNC_FLUSH") as (server, client):
-        await client.write(SEND.frame(client) + QUESTION.frame(client))
+        await client.write(SEND.frame(client) + QUERY.frame(client))
         assert await client.arrived() == []
         assert await client.ended()
         assert await stored(server.broker()) == 1
@@ -297,7 +297,7 @@ async def test_a_disconnect_does_not_wait_for_the_disk(tmp_path: Path) -> None:
 # --- one-way requests ---
 
 
-async def test_one_way_requests(tmp_path: Path) -> None:
+async def test_rules_apply_to_one_way_requests(tmp_path: Path) -> None:
     handled = {
         "answer:2": 0,
         "drop": 0,
@@ -326,7 +326,7 @@ async def test_one_way_requests(tmp_path: Path) -> None:
             before = await stored(other)
 
 
-async def test_long_bodies_are_not_read_for_groups(tmp_path: Path) -> None:
+async def test_long_bodies_are_not_parsed_for_groups(tmp_path: Path) -> None:
     async with faulty(tmp_path, "answer:14,group=G", max_heartbeat_bytes=4096) as (_, client):
         assert (await client.heartbeat("id", producers=["G"])).header.code == 14
         assert (await client.heartbeat("id" * 2048, producers=["G"])).header.code == 2
@@ -335,8 +335,8 @@ async def test_long_bodies_are_not_read_for_groups(tmp_path: Path) -> None:
 # --- turns ---
 
 
-@pytest.mark.parametrize("rule", ["drop,topic=NOBODY,code=310", "drop"])
-def test_others_have_their_turn_while_a_rule_is_in_force(rule: str) -> None:
+@pytest.mark.parametrize("rule", ["drop,topic=OTHER,code=310", "drop"])
+def test_other_connections_are_served_while_a_rule_is_in_force(rule: str) -> None:
     seconds = count(0.0, 0.001)
     behind: Any = SimpleNamespace(now=lambda: next(seconds), settle=None, serve=lambda *_: 1)
     session: Any = SimpleNamespace(pauses=False, closed=False, in_flight=account())
@@ -366,20 +366,20 @@ async def test_delayed_requests_of_a_connection_that_closes_are_not_handled(
         assert await stored(server.broker()) == 0
 
 
-async def test_a_stop_with_delayed_requests(
+async def test_a_stop_drops_delayed_requests(
     tmp_path: Path, made: list[FaultInjection], caplog: pytest.LogCaptureFixture
 ) -> None:
     async with faulty(tmp_path, "delay:5000,code=310", "delay:5000:answer,code=30") as (_, client):
-        await client.write(SEND.frame(client) + QUESTION.frame(client))
+        await client.write(SEND.frame(client) + QUERY.frame(client))
         await settle()
         assert len(made[0].delayed) == 2
     assert [each.getMessage() for each in caplog.records if each.levelno > logging.WARNING] == []
 
 
-async def test_beyond_so_many_nothing_is_delayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_delayed_requests_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delay_queue, "MOST_HELD", 2)
     async with faulty(tmp_path, "delay:5000,code=30") as (server, client):
-        await client.write(QUESTION.frame(client) * 3)
+        await client.write(QUERY.frame(client) * 3)
         assert len(await client.arrived()) == 1
         await server.pass_time(6)
         assert len(await client.arrived()) == 2
@@ -416,7 +416,7 @@ async def join(client: Client, client_id: str) -> None:
     ("action", "pushes"),
     [("drop", 0), ("duplicate", 2), ("delay:500", 0), ("delay:500,group=H", 1), ("drop,topic=T", 1)],
 )
-async def test_requests_of_the_servers_own(tmp_path: Path, action: str, pushes: int) -> None:
+async def test_rules_apply_to_requests_of_the_server(tmp_path: Path, action: str, pushes: int) -> None:
     async with faulty(tmp_path, f"{action},code=NOTIFY_CONSUMER_IDS_CHANGED") as (server, client):
         await join(client, "a")
         assert [each.header.code for each in await client.arrived()] == [0]
@@ -426,7 +426,7 @@ async def test_requests_of_the_servers_own(tmp_path: Path, action: str, pushes: 
         assert len(client.pushes) == (1 if action == "delay:500" else pushes)
 
 
-async def test_a_question_of_the_servers_own_that_disconnects(tmp_path: Path) -> None:
+async def test_a_request_of_the_server_may_close_the_connection(tmp_path: Path) -> None:
     async with faulty(tmp_path, "disconnect,code=40,count=1") as (server, client):
         await join(client, "a")
         assert [each.header.code for each in await client.arrived()] == [0]
@@ -436,7 +436,7 @@ async def test_a_question_of_the_servers_own_that_disconnects(tmp_path: Path) ->
         assert len(await other.arrived()) == 1
 
 
-async def test_a_broken_request_of_the_servers_own(tmp_path: Path) -> None:
+async def test_a_request_of_the_server_may_be_corrupted(tmp_path: Path) -> None:
     async with faulty(tmp_path, "corrupt:length,code=40") as (_, client):
         await join(client, "a")
         data = await raw_answer(client)
@@ -447,25 +447,27 @@ async def test_a_broken_request_of_the_servers_own(tmp_path: Path) -> None:
 # --- listeners, and the way back to normal ---
 
 
-async def test_the_name_servers_listener(tmp_path: Path) -> None:
+async def test_rules_apply_to_the_name_servers_listener(tmp_path: Path) -> None:
     async with faulty(tmp_path, "answer:2:x,listener=namesrv,topic=T310-0", "answer:1:y,listener=broker,code=30") as (
         server,
         client,
     ):
         name_server = server.name_server()
-        asked = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": SEND.topic})
-        assert code_and_remark(asked) == (2, "x")
+        answer = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": SEND.topic})
+        assert code_and_remark(answer) == (2, "x")
         assert (await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "TBW102"})).header.code == 0
         assert code_and_remark(await client.request(MAX_OFFSET, {"topic": SEND.topic, "queueId": "0"})) == (1, "y")
 
 
-async def test_the_groups_of_heartbeats(tmp_path: Path) -> None:
+async def test_rules_match_the_groups_of_heartbeats(tmp_path: Path) -> None:
     async with faulty(tmp_path, "answer:2:x,code=34,group=G") as (_, client):
         assert (await client.heartbeat("a", consumer("G", subscription(SEND.topic)))).header.code == 2
         assert (await client.heartbeat("a", consumer("H", subscription(SEND.topic)))).header.code == 0
 
 
-async def test_when_no_rule_is_left_all_is_as_ever(driver: str, tmp_path: Path, made: list[FaultInjection]) -> None:
+async def test_without_rules_requests_are_served_as_usual(
+    driver: str, tmp_path: Path, made: list[FaultInjection]
+) -> None:
     async with faulty(tmp_path, "drop,code=310,count=1") as (_, client):
         await client.write(SEND.frame(client) * 3)
         assert len(await client.arrived()) == 2

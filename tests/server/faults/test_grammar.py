@@ -1,4 +1,4 @@
-"""Fault rules as text: what is read, what is written, what is refused and how."""
+"""Fault rules as text: reading, writing and refusals."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ RULES = st.builds(
 
 
 @given(RULES)
-def test_what_is_written_reads_back_as_the_same_rule(rule: Rule) -> None:
+def test_a_written_rule_is_read_as_the_same_rule(rule: Rule) -> None:
     text = rule_text(rule)
     assert text.isprintable()
     assert parse_rule(text) == rule
@@ -90,7 +90,7 @@ def test_what_is_written_reads_back_as_the_same_rule(rule: Rule) -> None:
         ("drop,code=40", Rule(action=Drop(), codes=(40,))),
     ],
 )
-def test_rules(text: str, rule: Rule) -> None:
+def test_valid_rules_are_read(text: str, rule: Rule) -> None:
     assert parse_rule(text) == rule
 
 
@@ -132,7 +132,7 @@ def test_rules(text: str, rule: Rule) -> None:
         ("answer:2,code=40", "NOTIFY_CONSUMER_IDS_CHANGED: the server itself sends it to clients; expected delay"),
     ],
 )
-def test_what_is_no_rule(text: str, problem: str) -> None:
+def test_malformed_rules_are_refused(text: str, problem: str) -> None:
     with pytest.raises(RuleInvalid) as caught:
         parse_rule(text)
     assert str(caught.value).startswith(problem)

@@ -46,7 +46,7 @@ async def allowed(tmp_path: Path, **changes: Any) -> AsyncIterator[tuple[Server,
         yield server, client
 
 
-async def test_rules_come_and_go(driver: str, tmp_path: Path) -> None:
+async def test_rules_are_added_and_removed(driver: str, tmp_path: Path) -> None:
     async with allowed(tmp_path) as (server, client):
         assert (await request(server, "GET")).body == b"no faults\n"
         assert (await client.send("T")).header.code == 0
@@ -69,7 +69,7 @@ async def test_rules_come_and_go(driver: str, tmp_path: Path) -> None:
         assert driver in {"hub", "task"}
 
 
-async def test_rules_as_json(tmp_path: Path) -> None:
+async def test_rules_are_read_and_written_as_json(tmp_path: Path) -> None:
     async with allowed(tmp_path) as (server, _):
         one = await request(server, "POST", body=b'{"rule": "drop"}', headers=AS_JSON | FROM_JSON)
         assert (one.status, [each["id"] for each in json.loads(one.body)["faults"]]) == (201, [1])
@@ -90,7 +90,7 @@ async def test_rules_as_json(tmp_path: Path) -> None:
         (b"drop\n" * (MOST_RULES + 1), {}, "at most 1000 fault rules may be active"),
     ],
 )
-async def test_what_is_refused_changes_nothing(
+async def test_a_refused_request_changes_nothing(
     tmp_path: Path, body: bytes, headers: dict[str, str], problem: str
 ) -> None:
     async with allowed(tmp_path) as (server, _):
@@ -101,7 +101,7 @@ async def test_what_is_refused_changes_nothing(
 
 
 @pytest.mark.parametrize("text", ["7", "x", ""])
-async def test_ids_that_are_none(tmp_path: Path, text: str) -> None:
+async def test_malformed_ids_are_refused(tmp_path: Path, text: str) -> None:
     async with allowed(tmp_path) as (server, _):
         await request(server, "POST", body=b"drop,code=39")
         answer = await request(server, "DELETE", f"/faults?id={text}")
@@ -109,7 +109,7 @@ async def test_ids_that_are_none(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["ID=1", "number=1", "id=1&x="])
-async def test_other_parameters_remove_nothing(tmp_path: Path, query: str) -> None:
+async def test_unknown_parameters_remove_nothing(tmp_path: Path, query: str) -> None:
     async with allowed(tmp_path) as (server, _):
         await request(server, "POST", body=b"drop,code=39")
         answer = await request(server, "DELETE", f"/faults?{query}")
@@ -118,7 +118,7 @@ async def test_other_parameters_remove_nothing(tmp_path: Path, query: str) -> No
         assert (await request(server, "GET")).body.startswith(b"1 struck=0 drop")
 
 
-async def test_where_no_faults_are_allowed(tmp_path: Path) -> None:
+async def test_without_permission_there_is_no_path(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         for method in ("GET", "POST", "DELETE"):
             answer = await request(server, method, body=b"drop" if method == "POST" else b"")
@@ -127,7 +127,7 @@ async def test_where_no_faults_are_allowed(tmp_path: Path) -> None:
         assert (await server.broker().heartbeat("id")).header.code == 0
 
 
-async def test_rules_of_the_start_may_be_changed_too(tmp_path: Path) -> None:
+async def test_rules_from_the_start_may_be_changed(tmp_path: Path) -> None:
     from rocketwire.server.faults.grammar import parse_rule
 
     async with serving(tmp_path, http=HTTP, faults=FaultKeys(rules=(parse_rule("answer:1,code=34"),))) as server:

@@ -48,28 +48,28 @@ def test_the_first_rule_that_matches_wins() -> None:
     assert [each.matches for each in found] == [1, 2, 0]
 
 
-def test_all_conditions_must_be_met() -> None:
+def test_all_conditions_must_match() -> None:
     found = rules("drop,code=11,topic=T,group=G,listener=broker")
-    asked = {"topic": "T", "consumerGroup": "G"}
-    assert matched(found, 11, asked) == "drop"
-    assert matched(found, 12, asked) is None
-    assert matched(found, 11, {**asked, "topic": "U"}) is None
-    assert matched(found, 11, {**asked, "consumerGroup": "H"}) is None
-    assert matched(found, 11, asked, listener=NAME_SERVER) is None
+    fields = {"topic": "T", "consumerGroup": "G"}
+    assert matched(found, 11, fields) == "drop"
+    assert matched(found, 12, fields) is None
+    assert matched(found, 11, {**fields, "topic": "U"}) is None
+    assert matched(found, 11, {**fields, "consumerGroup": "H"}) is None
+    assert matched(found, 11, fields, listener=NAME_SERVER) is None
 
 
-def test_the_rate_is_kept_by_chance_and_others_get_their_turn() -> None:
+def test_the_rate_is_random_and_other_rules_may_match() -> None:
     found = rules("drop,rate=0.1", "delay:1,rate=0.5", choose=Random(7).randrange)
     results = [matched(found, 10) for _ in range(10_000)]
     assert 900 < results.count("drop") < 1100
-    assert 4300 < results.count("delay") < 4700  # half of what is left
+    assert 4300 < results.count("delay") < 4700  # half of the rest
 
 
-def test_a_rate_of_nothing_matches_nothing() -> None:
+def test_a_rate_of_zero_matches_nothing() -> None:
     assert matched(rules("drop,rate=0", choose=lambda _: 0), 10) is None
 
 
-def test_a_rule_that_has_matched_as_often_as_it_may(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_rule_that_has_matched_its_count_ends(caplog: pytest.LogCaptureFixture) -> None:
     found = rules("drop,count=2", "delay:1,count=1")
     assert [matched(found, 10) for _ in range(4)] == ["drop", "drop", "delay", None]
     assert not found.active
@@ -77,7 +77,7 @@ def test_a_rule_that_has_matched_as_often_as_it_may(caplog: pytest.LogCaptureFix
     assert "fault 1 has struck 2 times and is spent" in caplog.text
 
 
-def test_rules_come_and_go(caplog: pytest.LogCaptureFixture) -> None:
+def test_rules_are_added_and_removed(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     found = rules("drop,code=10")
     found.add_all([parse_rule("delay:1")])
@@ -95,7 +95,7 @@ def test_rules_come_and_go(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-def test_ids_are_not_used_again() -> None:
+def test_ids_are_not_reused() -> None:
     found = rules("drop")
     found.remove(1)
     assert [each.number for each in found.add_all([parse_rule("drop")])] == [2]
@@ -109,16 +109,16 @@ def test_matches_are_counted_by_action() -> None:
     assert metrics.faults == {"drop": 2, "delay": 1}
 
 
-def test_the_servers_own_requests_are_matched_by_name_only() -> None:
+def test_the_servers_requests_are_matched_by_name_only() -> None:
     found = rules("disconnect,code=40|309", "drop")
     assert matched(found, 40, own=True) == "disconnect"
     assert matched(found, 39, own=True) is None
     assert matched(found, 309, own=True) is None  # where it comes in, it is
     assert matched(found, 309) == "disconnect"
-    assert matched(found, 40) == "drop"  # from a client, it is one nobody serves
+    assert matched(found, 40) == "drop"  # a client's request of such a code is unknown
 
 
-def test_no_more_than_so_many_and_all_or_none() -> None:
+def test_the_number_of_rules_is_bounded_and_all_or_none_are_added() -> None:
     found = rules(*["drop"] * (MOST_RULES - 1))
     with pytest.raises(TooManyRules, match="at most 1000 fault rules may be active: remove some"):
         found.add_all([parse_rule("drop")] * 2)

@@ -1,4 +1,4 @@
-"""Where a server's start meets faults."""
+"""Faults at the start of a server."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from rocketwire.server.faults.setup import allowed_faults, banner_lines
 RULES = tuple(map(parse_rule, ("drop,code=310", "delay:5")))
 
 
-def test_without_a_word_of_faults_nothing_is_in_front() -> None:
+def test_without_faults_allowed_nothing_is_installed() -> None:
     assert allowed_faults(FaultKeys(), lambda _: 0, Metrics()) is None
     assert list(banner_lines(FaultKeys())) == []
 
 
-def test_the_rules_code_is_not_even_imported() -> None:
+def test_without_faults_allowed_their_code_is_not_imported() -> None:
     code = "import sys, rocketwire.server.run; sys.exit('rocketwire.server.faults.faulty' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[3])
 
 
-def test_rules_of_the_start_are_in_force() -> None:
+def test_rules_from_the_start_are_in_force() -> None:
     faults = allowed_faults(FaultKeys(rules=RULES), lambda _: 0, Metrics())
     assert faults is not None
     assert [each.rule for each in faults.rules] == list(RULES)

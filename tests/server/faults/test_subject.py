@@ -1,4 +1,4 @@
-"""Where requests name their topic and groups."""
+"""The fields in which requests name their topic and groups."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def header(code: int, **ext: str) -> Header:
         (RequestCode.GET_ROUTEINFO_BY_TOPIC, "topic"),
     ],
 )
-def test_topics(code: int, name: str) -> None:
+def test_topics_are_found(code: int, name: str) -> None:
     assert RequestSubject(header(code, **{name: "T"}), b"").has_topic("T")
     assert not RequestSubject(header(code, **{name: "U"}), b"").has_topic("T")
     assert not RequestSubject(Header(code=code, opaque=1), b"").has_topic("T")
@@ -50,21 +50,21 @@ def test_topics(code: int, name: str) -> None:
         (RequestCode.DELETE_SUBSCRIPTIONGROUP, "groupName"),
     ],
 )
-def test_groups(code: int, name: str) -> None:
+def test_groups_are_found(code: int, name: str) -> None:
     assert RequestSubject(header(code, **{name: "G"}), b"").has_group("G")
     assert not RequestSubject(header(code, **{name: "H"}), b"").has_group("G")
 
 
-def test_groups_of_heartbeats() -> None:
+def test_groups_of_heartbeats_are_found() -> None:
     body = heartbeat("id", consumer("C"), producers=["P"])
-    asked = header(RequestCode.HEART_BEAT)
-    assert RequestSubject(asked, body).has_group("C")
-    assert RequestSubject(asked, body).has_group("P")
-    assert not RequestSubject(asked, body).has_group("id")
-    assert not RequestSubject(asked, b"none").has_group("C")
+    heartbeat_header = header(RequestCode.HEART_BEAT)
+    assert RequestSubject(heartbeat_header, body).has_group("C")
+    assert RequestSubject(heartbeat_header, body).has_group("P")
+    assert not RequestSubject(heartbeat_header, body).has_group("id")
+    assert not RequestSubject(heartbeat_header, b"none").has_group("C")
 
 
-def test_a_body_is_read_once_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_is_parsed_once_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[object] = []
 
     def noting(kind: Any, body: Buffer, **options: int) -> Any:
@@ -79,7 +79,7 @@ def test_a_body_is_read_once_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("code", [RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ])
-def test_groups_of_locks(code: int) -> None:
+def test_groups_of_locks_are_found(code: int) -> None:
     body = encode_body(LockBatchRequestBody(consumer_group="G", client_id="id", mq_set=()))
     assert RequestSubject(header(code), body).has_group("G")
     assert not RequestSubject(header(code), body).has_group("H")

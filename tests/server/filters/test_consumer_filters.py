@@ -61,7 +61,7 @@ def sql(expression: str, version: int = 1, topic: str = "T") -> SubscriptionData
     return subscription(topic, expression, version, expression_type="SQL92")
 
 
-def test_a_subscription_is_compiled_and_kept(kept: Kept) -> None:
+def test_a_subscription_is_compiled_and_saved(kept: Kept) -> None:
     assert kept.filters.get("T", "G") is None
     kept.filters.register("G", [subscription("%RETRY%G"), sql("a = 1", version=7)])
     assert kept.wants(a="1")
@@ -88,7 +88,7 @@ def test_a_subscription_is_compiled_and_kept(kept: Kept) -> None:
     }
 
 
-def test_a_heartbeat_that_says_the_same_changes_nothing(kept: Kept) -> None:
+def test_an_equal_heartbeat_changes_nothing(kept: Kept) -> None:
     kept.filters.register("G", [sql("a = 1")])
     before = kept.filters.get("T", "G")
     kept.table.persist()
@@ -98,19 +98,19 @@ def test_a_heartbeat_that_says_the_same_changes_nothing(kept: Kept) -> None:
     assert kept.table.encode() is None
 
 
-def test_whoever_keeps_what_a_filter_says_is_told_of_changes(kept: Kept) -> None:
-    told: list[None] = []
-    kept.filters.changed.subscribe(lambda: told.append(None))
+def test_subscribers_are_notified_of_changed_filters(kept: Kept) -> None:
+    notified: list[None] = []
+    kept.filters.changed.subscribe(lambda: notified.append(None))
     for count, subscriptions in enumerate(
         ([sql("a > 5")], [sql("a > 5", 2)], [sql("a > 6", 3)], [], [sql("a > 6", 3)], [sql("a >", 4)]), start=1
     ):
         kept.filters.register("G", subscriptions)
-        assert len(told) == count
+        assert len(notified) == count
         kept.filters.register("G", subscriptions)
-        assert len(told) == count
+        assert len(notified) == count
 
 
-def test_a_newer_version_of_the_same_is_noted(kept: Kept) -> None:
+def test_a_newer_version_of_the_same_expression_is_noted(kept: Kept) -> None:
     kept.filters.register("G", [sql("a = 1")])
     kept.clock.now += 1000
     kept.filters.register("G", [sql("a = 1", version=2)])
@@ -125,21 +125,21 @@ def test_a_newer_expression_replaces_the_older_one(kept: Kept) -> None:
     assert (kept.only().client_version, kept.only().born_time) == (2, NOW + 1000)
 
 
-def test_an_older_expression_is_passed_over(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_older_expression_is_ignored(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
     kept.filters.register("G", [sql("a = 2", version=2)])
     kept.filters.register("G", [sql("a = 1", version=1)])
     assert kept.wants(a="2")
     assert "group G, topic T: an older filter is passed over" in caplog.text
 
 
-def test_a_bad_expression_is_not_taken(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bad_expression_is_refused(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
     kept.filters.register("G", [sql("a >")])
     assert kept.filters.get("T", "G") is None
     assert "group G, topic T: filter not taken" in caplog.text
     assert caplog.records[-1].levelno == logging.ERROR
 
 
-def test_a_bad_expression_takes_the_older_one_away(kept: Kept) -> None:
+def test_a_bad_expression_removes_the_older_one(kept: Kept) -> None:
     kept.filters.register("G", [sql("a = 1")])
     kept.filters.register("G", [sql("a >", version=2)])
     assert kept.filters.get("T", "G") is None
@@ -148,12 +148,12 @@ def test_a_bad_expression_takes_the_older_one_away(kept: Kept) -> None:
 
 
 @pytest.mark.parametrize("kind", ["TAG", "CLASS", "sql92"])
-def test_other_types_are_not_taken(kept: Kept, kind: str) -> None:
+def test_other_types_are_ignored(kept: Kept, kind: str) -> None:
     kept.filters.register("G", [subscription("T", "a = 1", expression_type=kind)])
     assert list(kept.table) == []
 
 
-def test_an_empty_expression_is_not_taken(kept: Kept) -> None:
+def test_an_empty_expression_is_ignored(kept: Kept) -> None:
     kept.filters.register("G", [sql("")])
     assert list(kept.table) == []
 
@@ -170,9 +170,9 @@ def test_a_topic_that_is_subscribed_no_more_is_dead(kept: Kept) -> None:
     ]
 
 
-def test_a_group_without_consumers_is_dead_until_it_comes_again(kept: Kept) -> None:
+def test_a_group_without_consumers_is_dead_until_it_returns(kept: Kept) -> None:
     kept.filters.register("G", [sql("a = 1")])
-    kept.filters.unregister("nobody")
+    kept.filters.unregister("unknown")
     kept.clock.now += 1000
     kept.filters.unregister("G")
     assert (kept.only().dead, kept.only().dead_time) == (True, NOW + 1000)
@@ -184,7 +184,7 @@ def test_a_group_without_consumers_is_dead_until_it_comes_again(kept: Kept) -> N
     assert (kept.only().dead, kept.only().dead_time) == (False, 0)
 
 
-def test_the_dead_come_alive_with_a_newer_version_too(kept: Kept) -> None:
+def test_a_newer_version_revives_a_dead_filter(kept: Kept) -> None:
     kept.filters.register("G", [sql("a = 1")])
     kept.clock.now += 1000
     kept.filters.unregister("G")
@@ -193,7 +193,7 @@ def test_the_dead_come_alive_with_a_newer_version_too(kept: Kept) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-async def test_who_dies_and_comes_again_while_the_clock_is_behind_stays(kept: Kept, version: int) -> None:
+async def test_a_filter_that_dies_and_returns_while_the_clock_is_behind_stays(kept: Kept, version: int) -> None:
     kept.filters.register("G", [sql("a = 1")])
     kept.clock.now -= DAY
     kept.filters.unregister("G")
@@ -205,7 +205,7 @@ async def test_who_dies_and_comes_again_while_the_clock_is_behind_stays(kept: Ke
     assert kept.wants(a="1")
 
 
-async def test_the_dead_go_after_a_day(kept: Kept) -> None:
+async def test_dead_filters_are_removed_after_a_day(kept: Kept) -> None:
     kept.filters.register("G", [sql("a = 1")])
     kept.filters.register("H", [sql("a = 1")])
     kept.clock.now += 1000
@@ -232,14 +232,14 @@ def test_after_a_start_all_are_dead_and_compiled_when_needed(kept: Kept) -> None
     assert not kept.only().dead
 
 
-def test_nobody_dies_before_he_was_born(kept: Kept) -> None:
+def test_no_filter_dies_before_it_was_created(kept: Kept) -> None:
     kept.filters.register("G", [sql("a = 1")])
     kept.clock.now += 5
     kept.restart()
     assert kept.only().dead_time == NOW
 
 
-def test_the_time_of_death_is_kept_over_a_start(kept: Kept) -> None:
+def test_the_time_of_death_survives_a_start(kept: Kept) -> None:
     kept.filters.register("G", [sql("a = 1")])
     kept.clock.now += 5
     kept.filters.unregister("G")
@@ -248,7 +248,7 @@ def test_the_time_of_death_is_kept_over_a_start(kept: Kept) -> None:
     assert kept.only().dead_time == NOW + 5
 
 
-def test_one_heartbeat_has_so_much_compiled_and_no_more(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_heartbeat_compiles_a_bounded_number_of_expressions(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
     names = ", ".join(f"'{number}'" for number in range(1000))
     topics = [f"T{number}" for number in range(5)]
     said = [sql(f"{topic} IN ({names})", topic=topic) for topic in topics]
@@ -281,7 +281,7 @@ def test_a_bad_expression_is_parsed_once(kept: Kept, monkeypatch: pytest.MonkeyP
     assert parsed == ["parsed_once >"]
 
 
-def test_filters_that_go_leave_no_compiled_one(kept: Kept) -> None:
+def test_removed_filters_leave_no_compiled_expression(kept: Kept) -> None:
     for number in range(3):
         kept.filters.register(f"G{number}", [sql("a = 1")])
         kept.filters.register(f"G{number}", [sql("a >", version=2)])
@@ -289,13 +289,13 @@ def test_filters_that_go_leave_no_compiled_one(kept: Kept) -> None:
     assert kept.filters._compiled == {}
 
 
-def test_a_file_with_an_expression_that_is_none(kept: Kept) -> None:
+def test_a_file_with_a_bad_expression_is_loaded(kept: Kept) -> None:
     kept.table.put(ConsumerFilter(topic="T", consumer_group="G", expression="a >", expression_type="SQL92"))
     kept.restart()
     assert kept.filters.get("T", "G") is None
 
 
-def test_only_so_much_is_kept(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_filters_is_bounded(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consumer_filters, "MOST_KEPT", 2 * (256 + 1 + 1 + 5))
     kept.filters.register("G", [sql("a = 1"), sql("a = 2", topic="U")])
     with pytest.raises(LimitExceeded, match=r"filters=526$"):

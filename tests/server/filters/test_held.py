@@ -11,7 +11,7 @@ from rocketwire.server.filters.held import FilterMemory
 from rocketwire.server.filters.sql import _compile
 
 
-def test_a_filter_counts_once_while_any_keeps_it() -> None:
+def test_a_filter_counts_once_for_all_its_users() -> None:
     filters = FilterMemory()
     wanted = tag._read("a||b", None)
     again = tag._read("a||b", None)
@@ -29,7 +29,7 @@ def test_a_filter_counts_once_while_any_keeps_it() -> None:
     assert (filters.size, filters._users) == (0, {})
 
 
-def test_what_takes_everything_takes_no_memory() -> None:
+def test_a_filter_that_passes_everything_takes_no_memory() -> None:
     filters = FilterMemory()
     filters.take(EVERYTHING)
     assert (filters.size, filters.size_with(EVERYTHING)) == (0, 0)
@@ -41,7 +41,7 @@ def tags(number: int, count: int) -> MessageFilter:
 
 
 def names(number: int, count: int) -> MessageFilter:
-    """The comparisons that take most for each of their characters."""
+    """The comparisons that take the most memory for each of their characters."""
     return selection._by_sql(_compile(" OR ".join(f"x{number * count + each:x}=1" for each in range(count))))
 
 
@@ -50,13 +50,13 @@ def names(number: int, count: int) -> MessageFilter:
     [*((tags, count) for count in (1, 6, 20, 78, 308, 4000)), *((names, count) for count in (1, 10, 100))],
 )
 def test_a_filter_takes_no_more_memory_than_is_counted(make: Callable[[int, int], MessageFilter], count: int) -> None:
-    make(0, count)  # what is loaded and cached at first
-    # Python's own tables, as that of interned texts, may grow by megabytes meanwhile: not so in all rounds.
+    make(0, count)  # loads and caches what the first use needs
+    # Python's tables, such as that of interned texts, may grow by megabytes meanwhile, but not in all rounds.
     assert any(taken < counted for taken, counted in (measured(make, count, first) for first in (1, 5, 9)))
 
 
 def measured(make: Callable[[int, int], MessageFilter], count: int, first: int) -> tuple[int, int]:
-    """What four filters take, and what is counted."""
+    """The memory of four filters, and the counted bytes."""
     gc.collect()
     tracemalloc.start()
     kept = [make(number, count) for number in range(first, first + 4)]

@@ -24,12 +24,12 @@ def filters(tmp_path: Path) -> ConsumerFilters:
     return ConsumerFilters(ConsumerFilterTable.open(tmp_path / "consumerFilter.json"), Clock())
 
 
-def test_pulls_that_want_everything_ask_nothing(filters: ConsumerFilters) -> None:
+def test_pulls_without_a_filter_check_nothing(filters: ConsumerFilters) -> None:
     assert filter_of_request(KEYS, "*", "TAG", most_bytes=MOST) is EVERYTHING
     assert filter_of_group(KEYS, filters, "G", subscription("T"), 1) is EVERYTHING
 
 
-def test_tags_are_asked_of_the_queue_alone(filters: ConsumerFilters) -> None:
+def test_tags_are_checked_by_the_queue_alone(filters: ConsumerFilters) -> None:
     for wanted in (
         filter_of_request(KEYS, "A", "TAG", most_bytes=MOST),
         filter_of_group(KEYS, filters, "G", subscription("T", "A"), 1),
@@ -38,7 +38,7 @@ def test_tags_are_asked_of_the_queue_alone(filters: ConsumerFilters) -> None:
         assert wanted.by_properties is None
 
 
-def test_sql_is_asked_of_the_record_alone(filters: ConsumerFilters) -> None:
+def test_sql_is_checked_by_the_record_alone(filters: ConsumerFilters) -> None:
     subscribed = subscription("T", "a = 1", expression_type="SQL92")
     filters.register("G", [subscribed])
     for wanted in (
@@ -51,7 +51,7 @@ def test_sql_is_asked_of_the_record_alone(filters: ConsumerFilters) -> None:
         assert wanted.most_text > 1_000_000
 
 
-def test_a_filter_by_class_lets_everything_pass(filters: ConsumerFilters) -> None:
+def test_a_filter_by_class_passes_everything(filters: ConsumerFilters) -> None:
     by_class = {"class_filter_mode": True}
     assert filter_of_group(KEYS, filters, "G", subscription("T", "A", **by_class), 1) is EVERYTHING
     subscribed = subscription("T", "a = 1", expression_type="SQL92", **by_class)
@@ -61,7 +61,7 @@ def test_a_filter_by_class_lets_everything_pass(filters: ConsumerFilters) -> Non
     assert filter_of_group(KEYS, filters, "G", subscribed, 1) is EVERYTHING
 
 
-def test_the_more_an_expression_asks_the_less_text_it_is_asked_about() -> None:
+def test_the_costlier_an_expression_the_less_text_it_may_be_applied_to() -> None:
     few, many = (
         filter_of_request(KEYS, " OR ".join(["a = 1"] * count), "SQL92", most_bytes=MOST).most_text
         for count in (10, MOST_COMPARISONS)
@@ -73,17 +73,17 @@ def test_the_more_an_expression_asks_the_less_text_it_is_asked_about() -> None:
     ("expression", "kind"),
     [("a = 1", "SQL92"), ("A || B", "TAG"), ("||", "TAG"), ("*", None), (None, ""), ("a b", "SQL92")],
 )
-def test_good_subscriptions(expression: str | None, kind: str | None) -> None:
+def test_valid_subscriptions_are_read(expression: str | None, kind: str | None) -> None:
     check_expression(KEYS, expression, kind)
 
 
 @pytest.mark.parametrize(("expression", "kind"), [("a >", "SQL92"), (None, "SQL92"), ("a", "CLASS")])
-def test_bad_subscriptions(expression: str | None, kind: str | None) -> None:
+def test_malformed_subscriptions_are_refused(expression: str | None, kind: str | None) -> None:
     with pytest.raises(FilterExpressionInvalid):
         check_expression(KEYS, expression, kind)
 
 
-def test_only_tags_when_filters_are_switched_off() -> None:
+def test_only_tags_are_allowed_when_filters_are_switched_off() -> None:
     keys = FilterKeys(enable_property_filter=False)
     check_expression(keys, "A", "TAG")
     with pytest.raises(FilterTypeUnsupported, match=r"filter message by SQL92$"):
@@ -91,7 +91,7 @@ def test_only_tags_when_filters_are_switched_off() -> None:
 
 
 @pytest.mark.parametrize("expression_type", ["TAG", "SQL92"])
-def test_a_pull_brings_no_longer_subscription_than_a_heartbeat_may(expression_type: str) -> None:
+def test_a_pulls_subscription_may_be_as_long_as_a_heartbeats(expression_type: str) -> None:
     filter_of_request(KEYS, "a" * 2000, expression_type, most_bytes=2000)
     with pytest.raises(LimitExceeded, match=r"maxHeartbeatBytes=2000$"):
         filter_of_request(KEYS, "a" * 2001, expression_type, most_bytes=2000)

@@ -12,7 +12,7 @@ from tests.server.harness import subscription
 
 
 @pytest.mark.parametrize("expression", ["*", "", None])
-def test_everything_passes(expression: str | None) -> None:
+def test_a_star_passes_everything(expression: str | None) -> None:
     assert subscription_filter(expression) == EVERYTHING
 
 
@@ -24,7 +24,7 @@ def test_the_named_tags_pass(expression: str) -> None:
     assert [wanted.by_code(string_hash(tag)) for tag in ("A", "B", "C", "")] == [True, True, False, False]
 
 
-def test_tags_of_one_hash_code_are_for_the_client_to_tell_apart() -> None:
+def test_tags_with_equal_hash_codes_pass_for_the_client_to_compare() -> None:
     assert string_hash("AaAa") == string_hash("BBBB") == string_hash("AaBB")
     wanted = subscription_filter("AaAa")
     assert wanted.by_code is not None
@@ -32,7 +32,7 @@ def test_tags_of_one_hash_code_are_for_the_client_to_tell_apart() -> None:
 
 
 @pytest.mark.parametrize(("expression", "kind"), [("||", "TAG"), ("||||", None), ("", ""), (None, "")])
-def test_what_is_refused(expression: str | None, kind: str | None) -> None:
+def test_malformed_expressions_are_refused(expression: str | None, kind: str | None) -> None:
     with pytest.raises(FilterExpressionInvalid, match=r"^parse the consumer's subscription failed$"):
         subscription_filter(expression, kind)
 
@@ -43,7 +43,7 @@ def codes(wanted: MessageFilter, *tags: str) -> list[bool]:
 
 
 @pytest.mark.parametrize("expression", [" ", "|| ||", "\x01\t"])
-def test_without_a_tag_nothing_passes(expression: str) -> None:
+def test_a_message_without_a_tag_does_not_pass(expression: str) -> None:
     assert codes(subscription_filter(expression), "A", "", expression) == [False, False, False]
 
 
@@ -55,11 +55,11 @@ def test_an_empty_type_names_no_tags() -> None:
 @pytest.mark.parametrize(
     ("expression", "tag"), [("\u3000t", "\u3000t"), ("a\u00a0||b", "a\u00a0"), ("t\x01", "t"), ("\0 t\x1f||b", "t")]
 )
-def test_blanks_are_what_java_trims(expression: str, tag: str) -> None:
+def test_blanks_are_trimmed_as_by_java(expression: str, tag: str) -> None:
     assert codes(subscription_filter(expression), tag, expression) == [True, tag == expression]
 
 
-def test_a_heartbeats_subscription_goes_by_its_codes() -> None:
+def test_a_heartbeats_codes_decide() -> None:
     assert data_filter(subscription("T")) == EVERYTHING
     assert data_filter(replace(subscription("T", "A"), class_filter_mode=True)) == EVERYTHING
     assert codes(data_filter(replace(subscription("T", "A"), code_set=frozenset())), "A", "") == [False, False]
@@ -76,10 +76,10 @@ def test_the_type_says_whether_an_expression_names_tags(kind: str | None, of_tag
     assert is_tag_type(kind) is of_tags
 
 
-def test_pulls_that_name_the_same_tags_have_the_same_filter() -> None:
-    """So that those who wait with it are looked at together."""
+def test_pulls_with_equal_tags_share_a_filter() -> None:
+    """So that held pulls with it are checked together."""
     assert subscription_filter("A || B") == subscription_filter("A || B")
     assert subscription_filter("A || B") != subscription_filter("A || C")
     long = "||".join(f"tag-{number}" for number in range(200))
-    assert subscription_filter(long) != subscription_filter(long)  # as much is not kept
+    assert subscription_filter(long) != subscription_filter(long)  # as much is not cached
     assert codes(subscription_filter(long), "tag-199", "A") == [True, False]

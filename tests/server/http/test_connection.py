@@ -1,4 +1,4 @@
-"""HTTP over real sockets: what is served, what is refused, what takes too long."""
+"""HTTP over real sockets: answers, refusals and time limits."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Http:
         return Answer(int(first.split()[1]), headers, body)
 
     async def closed(self) -> bool:
-        """Whether the server has nothing more to say."""
+        """Whether the server closed the connection without another byte."""
         return self._data + await self.stream.receive_some() == b""
 
 
@@ -125,14 +125,14 @@ async def test_an_answer_has_its_type_length_and_date() -> None:
         assert NOW // 1000 == 1_700_000_000
 
 
-async def test_a_connection_is_kept_and_pipelined_requests_are_answered_in_turn() -> None:
+async def test_a_connection_is_kept_and_pipelined_requests_are_answered_in_order() -> None:
     async with http() as client:
         await client.stream.send_all(GET * 3)
         assert [(await client.answer()).status for _ in range(3)] == [200] * 3
         assert (await client.request(GET)).status == 200
 
 
-async def test_a_request_in_single_bytes() -> None:
+async def test_a_request_in_single_bytes_is_answered() -> None:
     async with http() as client:
         for byte in GET:
             await client.stream.send_all(bytes([byte]))
@@ -144,14 +144,14 @@ async def test_a_request_in_single_bytes() -> None:
     "request_bytes",
     [b"GET /hello HTTP/1.0\r\n\r\n", b"GET /hello HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"],
 )
-async def test_a_client_that_wants_the_connection_closed(request_bytes: bytes) -> None:
+async def test_the_connection_is_closed_if_the_client_wants_that(request_bytes: bytes) -> None:
     async with http() as client:
         answer = await client.request(request_bytes)
         assert (answer.status, answer.headers["connection"]) == (200, "close")
         assert await client.closed()
 
 
-async def test_head_is_get_without_the_body() -> None:
+async def test_head_is_answered_as_get_without_the_body() -> None:
     async with http() as client:
         answer = await client.request(GET.replace(b"GET", b"HEAD"), head=True)
         assert (answer.status, answer.headers["content-length"]) == (200, "13")
@@ -171,14 +171,14 @@ async def test_the_query_and_the_path_are_decoded() -> None:
 @pytest.mark.parametrize(
     "coded", [b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n"]
 )
-async def test_a_body(coded: bytes) -> None:
+async def test_a_body_is_read(coded: bytes) -> None:
     async with http() as client:
         answer = await client.request(b"POST /hello HTTP/1.1\r\nHost: h\r\n" + coded)
         assert answer.body == b"hello {} b'abc'\n"
         assert (await client.request(GET)).status == 200
 
 
-async def test_a_client_that_waits_for_leave_to_send_its_body() -> None:
+async def test_a_client_that_expects_100_continue_gets_it() -> None:
     async with http() as client:
         head = b"POST /hello HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n"
         assert (await client.request(head)).status == 100
@@ -190,7 +190,7 @@ async def test_a_client_that_waits_for_leave_to_send_its_body() -> None:
     ("method", "path", "allowed"),
     [("PUT", "/hello", "GET, POST, HEAD"), ("GET", "/gone", "DELETE"), ("OPTIONS", "/json", "GET, HEAD")],
 )
-async def test_a_method_that_a_path_has_not(method: str, path: str, allowed: str) -> None:
+async def test_an_unsupported_method_is_refused(method: str, path: str, allowed: str) -> None:
     async with http() as client:
         answer = await client.request(f"{method} {path} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
         assert (answer.status, answer.headers["allow"]) == (405, allowed)
@@ -198,14 +198,14 @@ async def test_a_method_that_a_path_has_not(method: str, path: str, allowed: str
 
 
 @pytest.mark.parametrize("target", ["/", "/hell", "/hello/", "//hello", "*", "h:443", "/%00", "/hello%", "/../hello"])
-async def test_a_path_that_there_is_not(target: str) -> None:
+async def test_an_unknown_path_is_not_found(target: str) -> None:
     async with http() as client:
         answer = await client.request(f"GET {target} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
         assert answer.status == 404
         assert answer.body.startswith(b"not found; there are /bad header /bug")
 
 
-async def test_a_tunnel_is_not_dug() -> None:
+async def test_connect_is_refused() -> None:
     async with http() as client:
         assert (await client.request(b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n")).status == 404
 
@@ -242,7 +242,7 @@ async def test_a_page_that_hides_its_origin_changes_nothing(sent_from: str, stat
         ("[::1]", 200),
     ],
 )
-async def test_no_web_site_reads_an_answer_by_its_own_name(host: str, status: int) -> None:
+async def test_no_web_site_reads_an_answer_under_its_own_name(host: str, status: int) -> None:
     async with (
         http_server(hosts=frozenset({"allowed.example"})) as port,
         await trio.open_tcp_stream("127.0.0.1", port) as stream,
@@ -252,7 +252,7 @@ async def test_no_web_site_reads_an_answer_by_its_own_name(host: str, status: in
             assert answer.status == status
 
 
-async def test_all_names_are_allowed_on_request() -> None:
+async def test_all_host_names_are_allowed_if_configured() -> None:
     async with (
         http_server(hosts=frozenset({"*"})) as port,
         await trio.open_tcp_stream("127.0.0.1", port) as stream,
@@ -260,7 +260,7 @@ async def test_all_names_are_allowed_on_request() -> None:
         assert (await Http(stream).request(b"GET /hello HTTP/1.1\r\nHost: any.example\r\n\r\n")).status == 200
 
 
-async def test_a_bug_in_a_handler_is_told_to_the_log_only(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_bug_in_a_handler_is_shown_in_the_log_only(caplog: pytest.LogCaptureFixture) -> None:
     async with http() as client:
         answer = await client.request(b"GET /bug HTTP/1.1\r\nHost: h\r\n\r\n")
         assert (answer.status, answer.body) == (500, b"a bug; the server's log says more\n")
@@ -268,7 +268,7 @@ async def test_a_bug_in_a_handler_is_told_to_the_log_only(caplog: pytest.LogCapt
         assert (await client.request(GET)).status == 200
 
 
-async def test_a_header_that_cannot_be_sent_ends_that_connection_only(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_header_that_cannot_be_sent_ends_its_connection_only(caplog: pytest.LogCaptureFixture) -> None:
     async with http_server() as port:
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
             await stream.send_all(b"GET /bad%20header HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -278,7 +278,7 @@ async def test_a_header_that_cannot_be_sent_ends_that_connection_only(caplog: py
             assert (await Http(stream).request(GET)).status == 200
 
 
-async def test_json() -> None:
+async def test_json_is_written() -> None:
     async with http() as client:
         answer = await client.request(b"GET /json HTTP/1.1\r\nHost: h\r\n\r\n")
         assert (answer.status, answer.headers["content-type"]) == (503, "application/json")
@@ -288,7 +288,7 @@ async def test_json() -> None:
 # --- too large ---
 
 
-async def test_a_head_that_is_too_large() -> None:
+async def test_a_head_that_is_too_large_is_refused() -> None:
     async with http() as client:
         answer = await client.request(b"GET /hello HTTP/1.1\r\nX: " + b"x" * (2 * LARGEST_HEAD))
         assert (answer.status, answer.headers["connection"]) == (431, "close")
@@ -302,14 +302,14 @@ async def test_a_head_that_is_too_large() -> None:
         b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % (1 << 30) + bytes(LARGEST_BODY + 1),
     ],
 )
-async def test_a_body_that_is_too_large(coded: bytes) -> None:
+async def test_a_body_that_is_too_large_is_refused(coded: bytes) -> None:
     async with http() as client:
         answer = await client.request(b"POST /hello HTTP/1.1\r\nHost: h\r\n" + coded)
         assert (answer.status, answer.body) == (413, b"a body may have 65536 bytes\n")
         assert await client.closed()
 
 
-async def test_the_largest_body() -> None:
+async def test_the_largest_body_is_read() -> None:
     async with http() as client:
         head = b"POST /hello HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % LARGEST_BODY
         assert (await client.request(head + b"x" * LARGEST_BODY)).status == 200
@@ -324,7 +324,7 @@ async def test_an_answer_is_not_lost_though_more_comes_than_is_read() -> None:
 
 
 @pytest.mark.parametrize("more", [0, 1])
-async def test_the_largest_head(more: int) -> None:
+async def test_the_largest_head_is_read(more: int) -> None:
     async with http() as client:
         start = GET[:-2] + b"X: "
         answer = await client.request(start + b"x" * (LARGEST_HEAD - len(start) - 4 + more) + b"\r\n\r\n")
@@ -352,7 +352,7 @@ async def test_a_silent_connection_is_closed() -> None:
         assert await client.closed()
 
 
-async def test_a_request_that_does_not_end() -> None:
+async def test_a_request_that_does_not_end_is_refused() -> None:
     async with http() as client:
         await client.stream.send_all(GET[:-2])
         for _ in range(10):
@@ -365,7 +365,7 @@ async def test_a_request_that_does_not_end() -> None:
         assert await client.closed()
 
 
-async def test_a_handler_that_takes_too_long() -> None:
+async def test_a_handler_that_takes_too_long_is_ended() -> None:
     async with http() as client:
         await client.stream.send_all(b"GET /slow HTTP/1.1\r\nHost: h\r\n\r\n")
         await settle()
@@ -374,7 +374,7 @@ async def test_a_handler_that_takes_too_long() -> None:
         assert (await client.request(GET)).status == 200
 
 
-async def test_a_client_that_does_not_read() -> None:
+async def test_a_client_that_does_not_read_is_closed() -> None:
     async with http() as client:
         await client.stream.send_all(b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n")
         await settle()
@@ -387,7 +387,7 @@ async def test_a_client_that_does_not_read() -> None:
         assert received < 32 << 20
 
 
-async def test_answers_that_nobody_reads_have_some_bytes_in_all() -> None:
+async def test_the_bytes_of_unread_answers_are_bounded() -> None:
     async with (
         http_server() as port,
         await trio.open_tcp_stream("127.0.0.1", port) as first,
@@ -423,7 +423,7 @@ async def test_answers_that_nobody_reads_have_some_bytes_in_all() -> None:
         b"GET /\xff HTTP/1.1\r\nHost: h\r\n\r\n",
     ],
 )
-async def test_what_is_no_request_is_told_so_and_ends(garbage: bytes) -> None:
+async def test_malformed_requests_are_answered_and_closed(garbage: bytes) -> None:
     async with http() as client:
         answer = await client.request(garbage + b"\r\n\r\n")
         assert answer.status in {400, 501}
@@ -441,7 +441,7 @@ async def test_what_is_no_request_is_told_so_and_ends(garbage: bytes) -> None:
         (b"Content-Length: 1\r\n\r\n", 408),
     ],
 )
-async def test_what_is_wrong_behind_the_head_of_a_head_is_told_without_a_body(
+async def test_a_malformed_body_of_a_head_request_is_answered_without_a_body(
     rest: bytes, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with http() as client:
@@ -458,7 +458,7 @@ async def test_what_is_wrong_behind_the_head_of_a_head_is_told_without_a_body(
 @pytest.mark.parametrize(
     "data", [b"", b"GET", GET[:-1], b"POST /hello HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab"]
 )
-async def test_a_client_that_leaves(data: bytes) -> None:
+async def test_a_client_that_leaves_affects_no_other(data: bytes) -> None:
     async with http_server() as port:
         stream = await trio.open_tcp_stream("127.0.0.1", port)
         await stream.send_all(data)

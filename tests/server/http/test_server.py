@@ -14,12 +14,12 @@ from tests.server.http.test_connection import GET, Http, http_server
 from tests.store.support import descriptors
 
 
-async def test_ipv6() -> None:
+async def test_it_listens_on_ipv6() -> None:
     async with http_server("::1") as port, await trio.open_tcp_stream("::1", port) as stream:
         assert (await Http(stream).request(GET)).status == 200
 
 
-async def test_one_connection_too_many_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_connection_too_many_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "MOST_CONNECTIONS", 2)
     async with http_server() as port:
         busy = [Http(await trio.open_tcp_stream("127.0.0.1", port)) for _ in range(2)]
@@ -51,7 +51,9 @@ async def until_closed(client: Http, then: trio.CancelScope) -> None:
     [b"", GET[:-2], GET.replace(b"/hello", b"/large"), GET.replace(b"1.1", b"1.0")],
     ids=["silent", "slow", "does not read", "lingers"],
 )
-async def test_who_is_waited_for_for_longest_makes_way(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_connection_that_is_idle_for_longest_is_closed_for_a_new_one(
+    data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(server, "MOST_CONNECTIONS", 3)
     async with http_server() as port:
         kept, *waiting = [Http(await trio.open_tcp_stream("127.0.0.1", port)) for _ in range(3)]
@@ -75,7 +77,7 @@ async def test_who_is_waited_for_for_longest_makes_way(data: bytes, monkeypatch:
             await each.stream.aclose()
 
 
-async def test_accepting_goes_on_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_accepting_continues_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     full = OSError(errno.EMFILE, "Too many open files")
     errors = [ConnectionAbortedError(), full, full, full]
     accept = socket.socket.accept
@@ -87,15 +89,15 @@ async def test_accepting_goes_on_after_an_error(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(socket.socket, "accept", failing)
     async with http_server() as port, await trio.open_tcp_stream("127.0.0.1", port) as stream:
-        for left in (3, 1):  # the second time a spare descriptor is given up, and that does not help
+        for left in (3, 1):  # the second time the spare descriptor is closed, in this test without effect
             await settle()
             assert len(errors) == left
             mock_clock().jump(0.1)
-        assert (await Http(stream).request(GET)).status == 200  # that it helps is enough
+        assert (await Http(stream).request(GET)).status == 200  # this time it has an effect
     assert errors == []
 
 
-async def test_a_stop_leaves_no_descriptor() -> None:
+async def test_a_stop_closes_all_descriptors() -> None:
     before = descriptors()
     async with http_server() as port, await trio.open_tcp_stream("127.0.0.1", port) as stream:
         assert (await Http(stream).request(GET)).status == 200

@@ -39,7 +39,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 BUSY = "[REJECTREQUEST]system busy, start flow control for a while, "
 
 
-async def test_each_refusal_is_counted_and_a_line_in_ten_seconds_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_each_refusal_is_counted_and_one_line_in_ten_seconds_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     metrics = Metrics()
     limits = Limits(LiveGroup(LimitKeys()), metrics)
     for _ in range(3):
@@ -57,11 +57,11 @@ async def test_each_refusal_is_counted_and_a_line_in_ten_seconds_is_logged(caplo
 
 @pytest.mark.usefixtures("driver")
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY])
-async def test_a_pull_too_many_is_answered_at_once(tmp_path: Path, serialize_type: int) -> None:
+async def test_one_held_pull_too_many_is_answered_at_once(tmp_path: Path, serialize_type: int) -> None:
     async with serving(tmp_path, max_requests_per_connection=2) as server:
         one, other = server.broker(), server.broker()
         await one.create_topic("T", 4)
-        for queue in range(4):  # a queue that has had messages is the kernel's
+        for queue in range(4):  # the kernel serves a queue that has had messages
             await one.send("T", queue_id=queue)
         for queue in range(3):
             await one.hold("T", 1, queue_id=queue, serialize_type=serialize_type)
@@ -80,7 +80,7 @@ def offset_ext(group: str, topic: str, queue_id: int, offset: int = 0) -> dict[s
 
 
 @pytest.mark.usefixtures("driver")
-async def test_topics_groups_and_offsets_that_clients_make_are_bounded(tmp_path: Path) -> None:
+async def test_topics_groups_and_offsets_of_clients_are_bounded(tmp_path: Path) -> None:
     update = RequestCode.UPDATE_CONSUMER_OFFSET
     async with serving(tmp_path, max_topics=14, max_groups=12, max_offsets=3) as server:
         client = server.broker()
@@ -100,7 +100,7 @@ async def test_topics_groups_and_offsets_that_clients_make_are_bounded(tmp_path:
         assert codes == [0] * first + [2] * (30 - first)
         assert (await client.pull("T0", consumer_group="P0")).header.code == 0
 
-        for each in (("P0", "T0", 0), ("P0", "T0", 1), ("nobody", "nothing", 0), ("P0", "T0", 1)):
+        for each in (("P0", "T0", 0), ("P0", "T0", 1), ("unknown", "nothing", 0), ("P0", "T0", 1)):
             assert (await client.request(update, offset_ext(*each, offset=1))).header.code == 0
         for each in (("P0", "T0", 2), ("other", "T0", 0)):
             assert code_and_remark(await client.request(update, offset_ext(*each))) == (2, BUSY + "maxOffsets=3")
@@ -145,15 +145,15 @@ async def test_refused_sends_replies_and_pulls_are_counted_and_logged(
 
 
 @pytest.mark.usefixtures("driver")
-async def test_a_group_that_is_there_gets_its_topics_beyond_the_limit(tmp_path: Path) -> None:
+async def test_an_existing_group_gets_its_topics_beyond_the_limit(tmp_path: Path) -> None:
     async with serving(tmp_path, max_topics=14, max_groups=12) as server:
         client = server.broker()
         codes = [(await client.send(f"T{number}")).header.code for number in range(30)]
         assert 0 < codes.index(2) < 14
         beat = heartbeat("c", consumer("G", subscription("T0")))
-        assert (await client.request(RequestCode.HEART_BEAT, body=beat)).header.code == 0  # makes the retry topic
+        assert (await client.request(RequestCode.HEART_BEAT, body=beat)).header.code == 0  # creates the retry topic
         offset = int(((await client.send("T0", b"bad")).header.ext or {})["msgId"][16:], 16)
-        for level in ("0", "-1"):  # to be tried again; a dead letter
+        for level in ("0", "-1"):  # for a redelivery; a dead letter
             back = {"group": "G", "offset": str(offset), "delayLevel": level}
             assert code_and_remark(await client.request(RequestCode.CONSUMER_SEND_MSG_BACK, back)) == (0, None)
         assert (await client.request(RequestCode.GET_MAX_OFFSET, {"topic": "%DLQ%G", "queueId": "0"})).header.ext == {
@@ -162,7 +162,7 @@ async def test_a_group_that_is_there_gets_its_topics_beyond_the_limit(tmp_path: 
         full = (2, BUSY + "maxTopics=14")
         create = RequestCode.UPDATE_AND_CREATE_TOPIC
         assert code_and_remark(await client.send("more")) == full
-        assert code_and_remark(await client.request(create, topic_ext("%RETRY%nobody"))) == full
+        assert code_and_remark(await client.request(create, topic_ext("%RETRY%unknown"))) == full
         assert (await client.request(RequestCode.DELETE_SUBSCRIPTIONGROUP, {"groupName": "G"})).header.code == 0
         assert code_and_remark(await client.send("more")) == full
         assert code_and_remark(await client.request(create, topic_ext("%RETRY%G2"))) == full
@@ -189,7 +189,7 @@ async def test_a_heartbeat_has_a_bounded_length_and_counts_in_the_account(
     made = instances(monkeypatch, InFlight)
     async with serving(tmp_path, max_heartbeat_bytes=7000) as server:
         client = server.broker()
-        # of up to ten groups or so: what honest clients tell, however many there are, is no reason to refuse one
+        # up to ten groups or so, which honest clients send: however many there are, none is refused
         body = heartbeat("c", *(consumer(f"G{number}", subscription("T")) for number in range(10)))
         assert (await client.request(RequestCode.HEART_BEAT, body=body)).header.code == 0
         (in_flight,) = made
@@ -208,7 +208,7 @@ async def test_a_heartbeat_has_a_bounded_length_and_counts_in_the_account(
 
 
 @pytest.mark.usefixtures("driver")
-async def test_sends_are_refused_while_too_much_waits_for_the_disk(
+async def test_sends_are_refused_while_too_many_bytes_wait_for_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(GroupCommit, "is_full", property(lambda commit: commit._kept > 2500))
@@ -231,7 +231,7 @@ async def test_sends_are_refused_while_too_much_waits_for_the_disk(
         assert end.header.ext == {"offset": str(8 - len(refused))}
 
 
-def test_each_name_that_refusals_are_counted_by_is_known() -> None:
+def test_each_reason_of_a_counted_refusal_is_known() -> None:
     sources = Path(module.__file__).parents[1].rglob("*.py")
     named = {name for each in sources for name in re.findall(r'LimitExceeded\("(\w+)"', each.read_text())}
     documented = set(re.findall(r"`(\w+)`", "".join((DOCS / page).read_text() for page in ("limits.md", "tls.md"))))

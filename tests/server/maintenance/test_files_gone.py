@@ -1,4 +1,4 @@
-"""Folders and files of the store that are moved away under a running server, and put back."""
+"""Folders and files of the store that are moved away while the server runs, and put back."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LINES: Final = (" ERROR ", " WARNING ", "Traceback")
 
 
 class Load:
-    """Sends to a topic and pulls all of it, again and again, in two threads; notes what is answered."""
+    """Sends to a topic and pulls all of it, repeatedly, in two threads; records the answers."""
 
     def __init__(self, broker: str, topic: str) -> None:
         self._broker = broker
@@ -80,7 +80,7 @@ class Load:
 
 
 def logged(errors: str) -> list[str]:
-    """What the log says at WARNING or above, without its times."""
+    """The log lines at WARNING or above, without their times."""
     return [line.split(" ", 3)[-1] for line in errors.splitlines() if any(word in line for word in _LINES)]
 
 
@@ -95,7 +95,7 @@ def log_file(store: Path) -> Path:
 
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
 @pytest.mark.parametrize("what", [".", "commitlog", "consumequeue", "consumequeue/T/0", "queue file", "log file"])
-def test_what_is_moved_away_is_told_and_waited_for(tmp_path: Path, what: str, flush: str) -> None:
+def test_missing_files_are_logged_and_waited_for(tmp_path: Path, what: str, flush: str) -> None:
     store, away = tmp_path / "store", tmp_path / "away"
     with process(store, *OPTIONS, "--set", f"flushDiskType={flush}") as server, Caller(server.broker) as client:
         client.create_topic("T")
@@ -114,8 +114,8 @@ def test_what_is_moved_away_is_told_and_waited_for(tmp_path: Path, what: str, fl
             assert eventually(lambda: sum(load.pulls.values()) > before + 20)
             away.rename(path)
             assert load.goes_on()
-            time.sleep(2)  # the files are looked at once a second, and told of then
-        # Some that were stored just before may be told otherwise: they wait for a flush that cannot be.
+            time.sleep(2)  # the files are checked once a second, and logged then
+        # Some that were stored just before may be refused otherwise: they wait for a flush that fails.
         late = {ResponseCode.FLUSH_DISK_TIMEOUT} if flush == "SYNC_FLUSH" else set()
         assert {code for code, _ in load.sends} - late == {0, refusal[0]}
         assert {remark for code, remark in load.sends if code == refusal[0]} == {refusal[1]}
@@ -164,13 +164,13 @@ def test_tables_are_written_again(tmp_path: Path, back: str) -> None:
             offset = {"consumerGroup": "G", "topic": "T", "queueId": "0", "commitOffset": "2"}
             assert client.request(15, offset).header.code == 0
             assert eventually((config / "consumerOffset.json").exists)
-            told_at = len(load.stored)
+            stored_before = len(load.stored)
             config.rename(away)
             answer = client.request(17, topic_ext("late", 3))
             if answer.header.code:
                 assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
                 assert answer.header.remark == f"{config} {GONE}"
-            assert eventually(lambda: len(load.stored) > told_at + 1000)
+            assert eventually(lambda: len(load.stored) > stored_before + 1000)
             assert not config.exists()
             assert client.request(15, {**offset, "commitOffset": "7"}).header.code == 0
             if back == "put back":
@@ -191,7 +191,7 @@ def test_tables_are_written_again(tmp_path: Path, back: str) -> None:
 
 
 def removed(store: Path) -> None:
-    while store.exists():  # the server may make a file in a folder that is just being removed
+    while store.exists():  # the server may create a file in a folder that is just being removed
         with contextlib.suppress(OSError):
             shutil.rmtree(store)
 
@@ -210,7 +210,7 @@ def copied_back(store: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [removed, made_again, copied_back])
-def test_what_is_not_the_same_again_takes_no_messages(tmp_path: Path, how: Callable[[Path], None]) -> None:
+def test_a_folder_that_comes_back_changed_takes_no_messages(tmp_path: Path, how: Callable[[Path], None]) -> None:
     store = tmp_path / "store"
     with process(store, *OPTIONS) as server, Caller(server.broker) as client:
         client.create_topic("T")
@@ -222,7 +222,7 @@ def test_what_is_not_the_same_again_takes_no_messages(tmp_path: Path, how: Calla
             assert eventually(lambda: sum(count for (code, _), count in load.sends.items() if code) > 300)
         if how is copied_back:
             assert any("it was replaced meanwhile; restart" in remark for _, remark in load.sends)
-        assert client.bodies("T")[: len(load.stored)] == load.stored  # what is mapped can be read
+        assert client.bodies("T")[: len(load.stored)] == load.stored  # mapped files can be read
         code, errors = server.end()
     assert code == 2
     assert "Traceback" not in errors
@@ -230,7 +230,7 @@ def test_what_is_not_the_same_again_takes_no_messages(tmp_path: Path, how: Calla
         assert not store.exists()
 
 
-def test_a_lock_that_is_removed_is_taken_again(tmp_path: Path) -> None:
+def test_a_removed_lock_is_taken_again(tmp_path: Path) -> None:
     store = tmp_path / "store"
     with process(store, *OPTIONS) as server, Caller(server.broker) as client:
         client.create_topic("T")

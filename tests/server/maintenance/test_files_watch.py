@@ -1,4 +1,4 @@
-"""The watch over the store's files: what it says, how often, and which tables it has written again."""
+"""The watch over the store's files: its log lines, their frequency, and the tables that it has written again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def inline(sync_fn: Callable[..., Any], *args: Any) -> Any:
 
 
 class FakeStore:
-    """A store of which a test says what is gone."""
+    """A store whose missing files the test chooses."""
 
     def __init__(self) -> None:
         self.files_refusal: StoreError | None = None
@@ -46,7 +46,7 @@ class FakeStore:
 
 
 class Table:
-    """A table whose file is in the way of a test."""
+    """A table whose file the test may hide."""
 
     def __init__(self, store: FakeStore, path: str) -> None:
         self.path = path
@@ -89,7 +89,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 GONE = "is gone: it was removed or moved away while the server has it open"
 
 
-async def test_a_refusal_is_told_once_and_its_end(
+async def test_a_refusal_and_its_end_are_logged_once(
     nursery: trio.Nursery, store: FakeStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -97,7 +97,7 @@ async def test_a_refusal_is_told_once_and_its_end(
     await seconds(3)
     assert said(caplog) == []
     store.refusal = StoreGone("/s")
-    store.missing_files["/s/commitlog/0"] = StoreGone("/s/commitlog/0")  # what says no more is not told
+    store.missing_files["/s/commitlog/0"] = StoreGone("/s/commitlog/0")  # an unchanged state is not logged
     store.missing = {"/s", "/s/commitlog/0"}
     await seconds(5)
     assert store.files_refusal is store.refusal
@@ -109,7 +109,7 @@ async def test_a_refusal_is_told_once_and_its_end(
     nursery.cancel_scope.cancel()
 
 
-async def test_what_was_over_before_the_look_is_told(
+async def test_a_refusal_that_ended_before_the_check_is_logged(
     nursery: trio.Nursery, store: FakeStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -126,7 +126,7 @@ async def test_what_was_over_before_the_look_is_told(
     nursery.cancel_scope.cancel()
 
 
-async def test_what_requests_meet_is_told_once(
+async def test_errors_of_requests_are_logged_once(
     nursery: trio.Nursery, store: FakeStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -147,7 +147,7 @@ async def test_what_requests_meet_is_told_once(
     nursery.cancel_scope.cancel()
 
 
-async def test_tables_are_written_when_their_files_are_gone(
+async def test_tables_are_written_when_their_files_are_missing(
     nursery: trio.Nursery, store: FakeStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -169,13 +169,13 @@ async def test_tables_are_written_when_their_files_are_gone(
     one.error = None
     await seconds(3)
     assert (one.rewritten, two.rewritten) == (2, 1)
-    two.lost_change = True  # the folder was away and came back between two looks
+    two.lost_change = True  # the folder was away and came back between two checks
     await seconds(3)
     assert (one.rewritten, two.rewritten) == (2, 2)
     nursery.cancel_scope.cancel()
 
 
-async def test_a_disk_that_does_not_say_is_asked_again(
+async def test_a_disk_without_an_answer_is_checked_again(
     nursery: trio.Nursery, store: FakeStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     await watched(nursery, store)

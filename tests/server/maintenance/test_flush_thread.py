@@ -30,7 +30,7 @@ def threads() -> int:
     return sum(each.name == "flush" for each in threading.enumerate())
 
 
-async def test_calls_run_in_one_thread_of_their_own(thread: FlushThread) -> None:
+async def test_calls_run_in_one_thread(thread: FlushThread) -> None:
     before = threads() - 1
     ran: list[int] = []
     for _ in range(100):
@@ -48,7 +48,7 @@ def open_files() -> list[int]:
     return [int(each.name) for each in Path("/dev/fd").iterdir()]
 
 
-def test_it_gives_back_what_it_took_when_there_can_be_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_releases_its_descriptors_when_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -61,7 +61,7 @@ def test_it_gives_back_what_it_took_when_there_can_be_no_thread(monkeypatch: pyt
 
 @pytest.fixture
 def no_descriptors() -> Iterator[Callable[[], None]]:
-    """Called, it leaves no descriptor to be had until the test's end."""
+    """Use up all descriptors until the test's end."""
     taken: list[int] = []
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 
@@ -77,7 +77,7 @@ def no_descriptors() -> Iterator[Callable[[], None]]:
         os.close(fd)
 
 
-async def test_once_it_is_there_it_needs_no_descriptor(
+async def test_after_its_start_it_needs_no_descriptor(
     thread: FlushThread, no_descriptors: Callable[[], None], nursery: trio.Nursery
 ) -> None:
     commit, answers = GroupCommit(), list[bool]()
@@ -93,13 +93,13 @@ async def test_once_it_is_there_it_needs_no_descriptor(
     nursery.cancel_scope.cancel()
 
 
-async def test_without_descriptors_there_is_none(no_descriptors: Callable[[], None]) -> None:
+async def test_without_descriptors_it_does_not_start(no_descriptors: Callable[[], None]) -> None:
     no_descriptors()
     with pytest.raises(OSError, match="Too many open files"):
         FlushThread()
 
 
-async def test_what_a_call_raises_is_raised_and_the_next_one_runs(thread: FlushThread) -> None:
+async def test_an_error_of_a_call_is_raised_and_the_next_call_runs(thread: FlushThread) -> None:
     def fail() -> None:
         raise FlushFailed("disk", "broken")
 
@@ -111,7 +111,7 @@ async def test_what_a_call_raises_is_raised_and_the_next_one_runs(thread: FlushT
         assert ran == [1]
 
 
-async def test_a_stop_tells_who_waits_for_the_flush_that_is_going_on_that_it_was_done(thread: FlushThread) -> None:
+async def test_a_stop_reports_success_to_sends_that_wait_for_the_running_flush(thread: FlushThread) -> None:
     commit, disk = GroupCommit(), SlowDisk()
     answers: list[bool] = []
     async with trio.open_nursery() as nursery:
@@ -124,7 +124,7 @@ async def test_a_stop_tells_who_waits_for_the_flush_that_is_going_on_that_it_was
     assert answers == [True]
 
 
-async def test_a_call_goes_on_to_its_end_when_it_is_cancelled(thread: FlushThread, nursery: trio.Nursery) -> None:
+async def test_a_cancelled_call_runs_to_its_end(thread: FlushThread, nursery: trio.Nursery) -> None:
     gate, ended = threading.Event(), threading.Event()
     scope = trio.CancelScope()
     over = trio.Event()
@@ -146,14 +146,14 @@ async def test_a_call_goes_on_to_its_end_when_it_is_cancelled(thread: FlushThrea
     gate.set()
     await over.wait()
     assert ended.is_set()
-    assert not scope.cancelled_caught  # it learnt the result: what it waits for next is cancelled
+    assert not scope.cancelled_caught  # it has the result: what it waits for next is cancelled
     ran: list[int] = []
     await thread(lambda: ran.append(1))
     assert ran == [1]
 
 
 class SlowDisk:
-    """A store whose flush takes until the gate is opened once more."""
+    """A store whose flush waits until the gate is opened once more."""
 
     def __init__(self) -> None:
         self.flushed_offset = 0
@@ -166,9 +166,7 @@ class SlowDisk:
         self.flushed_offset = offset
 
 
-async def test_the_next_group_fills_while_one_is_on_its_way_to_the_disk(
-    thread: FlushThread, nursery: trio.Nursery
-) -> None:
+async def test_the_next_group_fills_while_one_is_being_flushed(thread: FlushThread, nursery: trio.Nursery) -> None:
     commit, disk = GroupCommit(), SlowDisk()
     answers: list[int] = []
     groups: list[list[int]] = []
@@ -189,7 +187,7 @@ async def test_the_next_group_fills_while_one_is_on_its_way_to_the_disk(
     wait(10)
     while not disk.begun:
         await settle()
-    for offset in (20, 30, 40):  # the loop goes on meanwhile, and takes them
+    for offset in (20, 30, 40):  # the loop runs meanwhile, and handles them
         wait(offset)
         await settle()
     assert (disk.begun, groups, answers) == ([10], [], [])
@@ -203,7 +201,9 @@ async def test_the_next_group_fills_while_one_is_on_its_way_to_the_disk(
     nursery.cancel_scope.cancel()
 
 
-async def test_who_waits_for_a_disk_that_hangs_is_told_in_time_and_a_stop_waits_for_it(thread: FlushThread) -> None:
+async def test_sends_that_wait_for_a_hanging_disk_are_answered_in_time_and_a_stop_waits_for_the_disk(
+    thread: FlushThread,
+) -> None:
     commit, disk = GroupCommit(timeout=5), SlowDisk()
     answers: list[bool] = []
     async with trio.open_nursery() as nursery:

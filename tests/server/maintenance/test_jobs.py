@@ -15,7 +15,7 @@ from tests.server.harness import pass_time, run_inline
 
 
 class FakeStore:
-    """Notes what is asked of it, and fails while `error` is set."""
+    """Records the calls, and fails while `error` is set."""
 
     def __init__(self) -> None:
         self.flushed: list[int] = []
@@ -66,9 +66,7 @@ def live() -> LiveGroup[FlushKeys]:
     return LiveGroup(FlushKeys())
 
 
-async def test_files_that_are_gone_are_told_by_who_watches_them(
-    nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_missing_files_are_logged_by_their_watch(nursery: trio.Nursery, caplog: pytest.LogCaptureFixture) -> None:
     store: Any = FakeStore()
     store.error = StoreGone("/s/index")
     nursery.start_soon(maintenance.flush, store, live(), run_inline)
@@ -95,7 +93,7 @@ async def test_pages_are_flushed_every_half_second_and_after_a_fault(
     await pass_time(0.49)
     assert store.flushed == []
     await pass_time(0.02)
-    assert store.flushed == [510]  # ms since the start, by no wall clock
+    assert store.flushed == [510]  # ms since the start, by a monotonic clock
     store.error = fault
     await pass_time(0.5)
     assert f"flush: {fault}" in caplog.text
@@ -115,7 +113,7 @@ async def test_pages_are_flushed_as_often_as_the_configuration_says(nursery: tri
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=repr)
-async def test_the_index_follows_at_once_and_after_a_fault(
+async def test_the_index_is_built_at_once_and_after_a_fault(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
     store: Any = FakeStore()
@@ -127,14 +125,14 @@ async def test_the_index_follows_at_once_and_after_a_fault(
     before = store.indexed
     for _ in range(10):
         await pass_time(0.06)
-    assert caplog.text.count(f"index: {fault}") == 1  # not a line each time
+    assert caplog.text.count(f"index: {fault}") == 1  # one line in all
     store.error = None
     await pass_time(5.1)
     await pass_time(0.06)
     assert store.indexed > before
 
 
-async def test_what_is_left_to_index_is_done_in_steps_without_a_pause(nursery: trio.Nursery) -> None:
+async def test_a_short_rest_of_the_index_is_built_in_steps_without_a_pause(nursery: trio.Nursery) -> None:
     store: Any = FakeStore()
     store.more = 7
     nursery.start_soon(maintenance.index, store, run_inline, BackgroundBudget())
@@ -143,7 +141,7 @@ async def test_what_is_left_to_index_is_done_in_steps_without_a_pause(nursery: t
     assert store.indexed >= 7
 
 
-async def test_a_thread_indexes_what_is_much(nursery: trio.Nursery) -> None:
+async def test_a_thread_builds_a_long_rest_of_the_index(nursery: trio.Nursery) -> None:
     store: Any = FakeStore()
     store.much, store.more = [True, True, False, True], 4
     in_thread: list[Any] = []
@@ -159,7 +157,7 @@ async def test_a_thread_indexes_what_is_much(nursery: trio.Nursery) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=repr)
-async def test_a_table_is_written_at_intervals_when_it_changed_and_after_a_fault(
+async def test_a_changed_table_is_saved_at_intervals_and_after_a_fault(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
     table: Any = FakeTable()
@@ -179,7 +177,7 @@ async def test_a_table_is_written_at_intervals_when_it_changed_and_after_a_fault
 
 
 class Saved:
-    """A table that is saved in so many seconds."""
+    """A table that takes so many seconds to be saved."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -202,7 +200,7 @@ class Saved:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=repr)
-async def test_what_was_added_to_a_table_is_saved_soon_and_after_a_fault(
+async def test_additions_to_a_table_are_saved_soon_and_after_a_fault(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
     table: Any = Saved()
@@ -221,7 +219,7 @@ async def test_what_was_added_to_a_table_is_saved_soon_and_after_a_fault(
     assert [version for version, _ in table.saves] == [1, 2]
 
 
-async def test_a_table_that_takes_long_to_be_saved_is_saved_more_seldom(nursery: trio.Nursery) -> None:
+async def test_a_table_that_is_slow_to_save_is_saved_less_often(nursery: trio.Nursery) -> None:
     table: Any = Saved()
     table.took = 0.1
     nursery.start_soon(maintenance.save, table, "topics", table.run)

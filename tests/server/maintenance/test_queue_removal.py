@@ -45,7 +45,7 @@ def store(tmp_path: Path, disk: Disk) -> Iterator[MessageStore]:
     made.close()
 
 
-async def test_requests_are_served_between_two_queues_and_one_line_tells_of_all(
+async def test_requests_are_served_between_two_queues_and_one_line_sums_up(
     store: MessageStore, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "rocketwire.server.maintenance")
@@ -63,7 +63,7 @@ async def test_requests_are_served_between_two_queues_and_one_line_tells_of_all(
     assert [record.getMessage() for record in caplog.records] == ["3 queues removed, of topic A (1), B (1), C (1)"]
 
 
-async def test_a_queue_that_cannot_be_removed_is_told_of_and_passed_over(
+async def test_a_queue_that_cannot_be_removed_is_logged_and_skipped(
     store: MessageStore, disk: Disk, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
 ) -> None:
     removal = QueueRemoval(store.retention, BackgroundBudget())
@@ -82,7 +82,7 @@ async def test_a_queue_that_cannot_be_removed_is_told_of_and_passed_over(
     assert store.topics() == {"D"}
 
 
-async def test_queues_that_cannot_be_looked_at_end_only_that_job(
+async def test_queues_that_cannot_be_listed_end_only_that_job(
     store: MessageStore, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unused = store.retention.unused_queues({"B", "C", "D"})

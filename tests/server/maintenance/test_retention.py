@@ -1,4 +1,4 @@
-"""The rhythm of cleaning and of looking at the disk, over a real store on a disk that is as full as the test says."""
+"""The times of cleaning and of checking the disk, over a real store on a disk whose use the test sets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOURS = [hour_of_day(NOW + number * HOUR) for number in range(24)]
 
 
 class Disk(FileSystem):
-    """As full as it is told to be."""
+    """A disk whose use the test sets."""
 
     def __init__(self) -> None:
         self.used = 0.5
@@ -122,12 +122,12 @@ def test_the_rules_follow_the_configuration() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "24", "4;", "4,5", "-1", "four"])
-def test_hours_that_are_none_are_refused(text: str) -> None:
+def test_malformed_hours_are_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"deleteWhen=.*hours from 0 to 23"):
         ServerConfig().updated({"deleteWhen": text})
 
 
-async def test_nothing_goes_before_its_time(setup: Setup, start: Callable[[], None]) -> None:
+async def test_no_file_is_removed_before_its_time(setup: Setup, start: Callable[[], None]) -> None:
     setup.change(fileReservedTime=1)
     start()
     await setup.pass_time(75, step=5)
@@ -135,7 +135,7 @@ async def test_nothing_goes_before_its_time(setup: Setup, start: Callable[[], No
     assert setup.store.disk_refusal is None
 
 
-async def test_at_the_hour_what_is_expired_goes(setup: Setup, start: Callable[[], None]) -> None:
+async def test_expired_files_are_removed_at_the_hour(setup: Setup, start: Callable[[], None]) -> None:
     setup.change(fileReservedTime=70, deleteWhen=f"{HOURS[5]};{HOURS[0]}")
     start()
     await setup.pass_time(59.9)
@@ -151,7 +151,9 @@ async def test_at_the_hour_what_is_expired_goes(setup: Setup, start: Callable[[]
     assert setup.store.min_offset("T", 0) == 100 - (NOW - oldest) // HOUR
 
 
-async def test_files_that_are_needed_go_only_when_the_disk_is_too_full(setup: Setup, start: Callable[[], None]) -> None:
+async def test_unexpired_files_are_removed_only_when_the_disk_is_too_full(
+    setup: Setup, start: Callable[[], None]
+) -> None:
     setup.change(fileReservedTime=1, deleteWhen=";".join(map(str, range(24))))
     setup.held = True
     start()
@@ -162,7 +164,7 @@ async def test_files_that_are_needed_go_only_when_the_disk_is_too_full(setup: Se
     assert setup.log_files()
 
 
-async def test_ten_files_a_pass(setup: Setup, start: Callable[[], None]) -> None:
+async def test_a_pass_removes_ten_files(setup: Setup, start: Callable[[], None]) -> None:
     setup.change(fileReservedTime=0, deleteWhen=HOURS[0])
     files = setup.files
     start()
@@ -171,11 +173,11 @@ async def test_ten_files_a_pass(setup: Setup, start: Callable[[], None]) -> None
     assert len(setup.log_files()) == 10
     assert all(path in setup.disk.synced for path in {path.rpartition("/")[0] for path in setup.disk.removed})
     await setup.pass_time(10)
-    assert setup.files == 2  # the one being written and the one made ahead
+    assert setup.files == 2  # the one being written and the one prepared
     assert len(setup.log_files()) == files - 2
 
 
-async def test_when_asked_the_expired_go_at_any_hour_but_no_others(setup: Setup, start: Callable[[], None]) -> None:
+async def test_on_request_only_expired_files_are_removed_at_any_hour(setup: Setup, start: Callable[[], None]) -> None:
     start()
     setup.lifetime.remove_expired_soon()
     await setup.pass_time(61)
@@ -185,14 +187,16 @@ async def test_when_asked_the_expired_go_at_any_hour_but_no_others(setup: Setup,
     assert setup.files == 2
     setup.store.append([draft(number, body=bytes(3000)) for number in range(3)])
     assert setup.files == 5
-    await setup.pass_time(60, step=1)  # twenty passes were asked for, and are over
+    await setup.pass_time(60, step=1)  # twenty passes were requested, and have ended
     assert setup.files == 5
     setup.lifetime.remove_expired_soon()
     await setup.pass_time(5, step=1)
     assert setup.files == 2
 
 
-async def test_a_disk_that_fills_up(setup: Setup, start: Callable[[], None], caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_disk_that_fills_up_removes_files(
+    setup: Setup, start: Callable[[], None], caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
     start()
     setup.disk.used = 0.80
@@ -217,7 +221,9 @@ async def test_a_disk_that_fills_up(setup: Setup, start: Callable[[], None], cap
     assert caplog.text.count("the disk is 90 % full, sends are taken again") == 1
 
 
-async def test_over_three_quarters_the_expired_go_at_any_hour(setup: Setup, start: Callable[[], None]) -> None:
+async def test_over_three_quarters_expired_files_are_removed_at_any_hour(
+    setup: Setup, start: Callable[[], None]
+) -> None:
     setup.change(fileReservedTime=90)
     setup.disk.used = 0.76
     start()
@@ -234,7 +240,7 @@ async def test_a_full_disk_is_noticed_a_second_after_the_start(setup: Setup, sta
     assert setup.store.disk_refusal is not None
 
 
-async def test_a_disk_that_gives_no_answer_is_asked_again(
+async def test_a_disk_without_an_answer_is_checked_again(
     setup: Setup, start: Callable[[], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     setup.disk.fault = OSError(5, "Input/output error")
@@ -286,7 +292,7 @@ async def test_the_next_file_waits_until_a_removal_is_on_the_disk(
     assert setup.store.min_offset("T", 0) > 90
 
 
-async def test_a_removal_is_put_on_the_disk_before_the_next_file_goes(
+async def test_a_removal_is_synced_before_the_next_file_is_removed(
     setup: Setup, start: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when that failed in the pass before, or in several."""
@@ -312,7 +318,7 @@ async def test_a_removal_is_put_on_the_disk_before_the_next_file_goes(
     assert done[:4] == ["remove", "sync", "remove", "sync"]
 
 
-async def test_a_queue_file_that_cannot_be_removed_holds_up_no_other(
+async def test_a_queue_file_that_cannot_be_removed_does_not_block_others(
     setup: Setup, start: Callable[[], None], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     setup.change(fileReservedTime=0, deleteWhen=HOURS[0], deleteCommitLogFilesInterval=0)
@@ -337,7 +343,7 @@ async def test_a_queue_file_that_cannot_be_removed_holds_up_no_other(
     assert set(queues) == {"0", "1"}
 
 
-async def test_between_two_queues_is_a_pause(setup: Setup, start: Callable[[], None]) -> None:
+async def test_there_is_a_pause_between_two_queues(setup: Setup, start: Callable[[], None]) -> None:
     setup.change(fileReservedTime=0, deleteWhen=HOURS[0], deleteCommitLogFilesInterval=0)
     for number in range(40):
         setup.store.append([draft(number, queue_id=1, body=bytes(400))])
@@ -351,7 +357,7 @@ async def test_between_two_queues_is_a_pause(setup: Setup, start: Callable[[], N
     assert set(queues) == {"0", "1"}
 
 
-async def test_what_was_removed_before_the_start_is_followed_too(tmp_path: Path, nursery: trio.Nursery) -> None:
+async def test_removals_before_the_start_are_continued(tmp_path: Path, nursery: trio.Nursery) -> None:
     """A stop came between the log's removal and the queues'."""
     made = Setup(tmp_path)
     segment = made.store.retention.detach_log_file(0, 0, forcibly=True)
@@ -372,6 +378,6 @@ async def test_what_was_removed_before_the_start_is_followed_too(tmp_path: Path,
     store.close()
 
 
-def test_small_servers_of_tests_do_not_mind_the_machines_disk() -> None:
+def test_small_servers_of_tests_ignore_the_machines_disk() -> None:
     rules = retention_rules(small_config(Path()).retention)
     assert (rules.warning, rules.clean_forcibly) == (1.0, 1.0)

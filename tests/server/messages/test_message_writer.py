@@ -1,4 +1,4 @@
-"""Storing what was prepared, and reporting it."""
+"""Storing of prepared messages, and reports of the outcome."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_under_sync_flush_the_disk_decides(setup: Setup, durable: bool, code: Re
     assert setup.outcomes == [(2, code)]
 
 
-def test_nobody_waits_who_does_not_want_to(setup: Setup) -> None:
+def test_a_message_that_need_not_wait_for_the_disk_does_not(setup: Setup) -> None:
     storing = setup.made(flush=setup.flush)
     storing.append_and_report(prepared_drafts(setup), setup.outcome, wait=False)
     assert setup.outcomes == [(2, ResponseCode.SUCCESS)]
     assert setup.flush.waiting == []
 
 
-def test_what_a_closed_store_refuses_is_reported(setup: Setup) -> None:
+def test_a_refusal_of_a_closed_store_is_reported(setup: Setup) -> None:
     setup.store.close()
     drafts = prepared_drafts(setup)
     setup.storing.append_and_report(drafts, setup.outcome, wait=True)
@@ -60,7 +60,7 @@ def test_what_a_closed_store_refuses_is_reported(setup: Setup) -> None:
 
 @pytest.mark.parametrize("too_large", [{0}, {1}, {3}, {0, 1}, {1, 3}, {2, 3}, {0, 1, 2, 3}], ids=str)
 @pytest.mark.parametrize("flush", [False, True])
-def test_what_the_store_can_never_take_does_not_keep_out_the_rest(
+def test_a_message_that_can_never_be_stored_does_not_refuse_the_others(
     setup: Setup, too_large: set[int], flush: bool
 ) -> None:
     drafts = prepared_drafts(setup, 4)
@@ -71,7 +71,7 @@ def test_what_the_store_can_never_take_does_not_keep_out_the_rest(
     stored = 4 - len(too_large)
     for offset, callback in setup.flush.waiting:
         assert offset == setup.store.max_physical_offset
-        setup.store.append(drafts[:0])  # another group's append must not take the reason away
+        setup.store.append(drafts[:0])  # another group's append must not remove the reason
         callback(True)
     assert setup.outcomes == [(stored, ResponseCode.SUCCESS)]
     assert setup.refused.keys() == too_large
@@ -91,7 +91,7 @@ def test_a_batch_larger_than_a_commit_log_file_is_refused_whole(setup: Setup) ->
     assert setup.store.max_offset("T", 0) == 2
 
 
-def test_a_topic_that_no_directory_can_have_is_refused(setup: Setup) -> None:
+def test_a_topic_name_that_no_directory_can_have_is_refused(setup: Setup) -> None:
     drafts = prepared_drafts(setup)
     drafts[0].topic = "a/b"
     setup.storing.append_and_report(drafts, setup.outcome, wait=False)
@@ -101,7 +101,9 @@ def test_a_topic_that_no_directory_can_have_is_refused(setup: Setup) -> None:
     assert setup.refusal_codes == {ResponseCode.MESSAGE_ILLEGAL}
 
 
-def test_a_full_disk_behind_what_can_never_be_stored(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_behind_a_message_that_can_never_be_stored_refuses(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = MessageStore.append
 
     def closing(store: MessageStore, drafts: Any) -> Any:
@@ -119,19 +121,19 @@ def test_a_full_disk_behind_what_can_never_be_stored(setup: Setup, monkeypatch: 
     assert "is closed]" in setup.refused[2]
 
 
-async def test_what_became_durable_together_is_sent_together(setup: Setup) -> None:
+async def test_messages_that_became_durable_together_are_answered_together(setup: Setup) -> None:
     commit = GroupCommit()
     storing = setup.made(flush=commit)
     peers = [FakePeer("1"), FakePeer("2")]
     written: list[str] = []
     for peer in (peers[0], peers[1], peers[0], None):
         drafts = setup.sending.drafts.message(fields(), body(), HOST, "peer").drafts
-        name = peer.name if peer else "nobody"
+        name = peer.name if peer else "none"
         storing.append_and_report(drafts, lambda *_, name=name: written.append(name), wait=True, peer=peer)
     assert written == []
     setup.store.flush_to(setup.store.max_physical_offset)
     commit._answer(list(commit._waiting), durable=True)
-    assert written == ["1", "2", "1", "nobody"]
+    assert written == ["1", "2", "1", "none"]
     assert [peer.flushed for peer in peers] == [1, 1]
     commit._answer([], durable=True)
     assert [peer.flushed for peer in peers] == [1, 1]
@@ -144,14 +146,14 @@ FULL = DiskFull("here", "full")
 
 
 class Planned(NamedTuple):
-    """A draft of which the store does as it says: gives it that offset, or refuses it so."""
+    """A draft that the store gives that offset, or refuses with that error."""
 
     outcome: int | StoreError
     group_size: int = 0
 
 
 class PlannedStore:
-    """Takes drafts that are offsets, refuses those that are errors."""
+    """Stores drafts that are offsets, refuses those that are errors."""
 
     def __init__(self) -> None:
         self.append_error: StoreError | None = None
@@ -182,7 +184,7 @@ class PlannedStore:
         ([LARGE, FULL], [-1, -1], {0: str(LARGE), 1: str(ServiceUnavailable(str(FULL)))}),
     ],
 )
-def test_what_becomes_of_a_group(drafts: list[Any], stored: list[int], refused: dict[int, str]) -> None:
+def test_each_message_of_a_group_has_its_outcome(drafts: list[Any], stored: list[int], refused: dict[int, str]) -> None:
     store: Any = PlannedStore()
     group: list[Any] = [each if isinstance(each, Planned) else Planned(each) for each in drafts]
     appended, refusals = append_group(store, group)
@@ -198,6 +200,6 @@ def test_a_group_that_fits_is_one_append() -> None:
     assert store.groups == 1
 
 
-def test_a_send_is_refused_for_the_first_of_its_drafts_that_was() -> None:
+def test_a_send_is_refused_for_its_first_refused_draft() -> None:
     refusals = {2: LARGE, 3: FULL}
     assert [refusal_of(refusals, first, first + 2) for first in (0, 1, 2, 4)] == [None, LARGE, LARGE, None]

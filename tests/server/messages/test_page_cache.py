@@ -1,4 +1,4 @@
-"""Sends that waited behind an append that hung, through a whole server, on the short way and on the general one."""
+"""Sends that waited behind a slow append, through a whole server, by the kernel's path and by the general one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> SlowDisk:
 
 @pytest.fixture
 async def clients(server: Server, disk: SlowDisk) -> list[Client]:
-    """Connections to a server that has reserved nothing yet: the first append asks the disk for pages."""
+    """Connections to a server that has reserved nothing yet: the first append requests pages from the disk."""
     assert not disk.seconds
     made = [server.broker() for _ in range(4)]
     await made[0].create_topic("T", 2)
@@ -51,7 +51,7 @@ def send(client: Client, way: int, count: int = 1) -> bytes:
 
 
 async def all_at_once(clients: list[Client], way: int, count: int = 1) -> list[list[Frame]]:
-    """The answers to sends that all lie in their sockets before the server reads one of them."""
+    """The answers to sends that all wait in their sockets before the server reads one of them."""
     for client in clients:
         client.sock.sendall(send(client, way, count))
     return [await client.arrived() for client in clients]
@@ -62,12 +62,12 @@ def codes(answers: list[list[Frame]]) -> list[int]:
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-async def test_who_waited_is_refused_and_who_comes_later_is_not(
+async def test_sends_that_waited_are_refused_and_later_ones_are_not(
     server: Server, clients: list[Client], disk: SlowDisk, way: int
 ) -> None:
     disk.seconds = 1.5
     answers = await all_at_once(clients, way)
-    # One send began the append that hung, and was stored.
+    # One send began the slow append, and was stored.
     assert codes(answers) == [0, 2, 2, 2]
     assert {code_and_remark(frame) for each in answers for frame in each} == {(0, None), BUSY_AFTER_1500}
     again = await all_at_once(clients, way)
@@ -78,7 +78,9 @@ async def test_who_waited_is_refused_and_who_comes_later_is_not(
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-async def test_what_the_same_read_brought_behind_it_waited_too(clients: list[Client], disk: SlowDisk, way: int) -> None:
+async def test_requests_behind_it_in_the_same_read_count_as_waiting(
+    clients: list[Client], disk: SlowDisk, way: int
+) -> None:
     """Another request between them makes two groups of sends."""
     client = clients[0]
     disk.seconds = 1.5
@@ -89,7 +91,7 @@ async def test_what_the_same_read_brought_behind_it_waited_too(clients: list[Cli
     assert [code_and_remark(frame) for frame in answers] == [(0, None), (0, None), refused, refused]
 
 
-async def test_what_a_client_sends_on_in_the_next_read_waited_too(clients: list[Client], disk: SlowDisk) -> None:
+async def test_requests_of_the_next_read_count_as_waiting(clients: list[Client], disk: SlowDisk) -> None:
     """More than one read takes: the second is handled in the pass after the slow one, the third after that."""
     client = clients[0]
     disk.seconds = 1.5
@@ -104,7 +106,7 @@ async def test_what_a_client_sends_on_in_the_next_read_waited_too(clients: list[
     assert 0 < first < last < len(found)
 
 
-async def test_an_append_that_took_just_as_long_is_none_of_those(clients: list[Client], disk: SlowDisk) -> None:
+async def test_a_similar_append_that_is_not_slow_refuses_none(clients: list[Client], disk: SlowDisk) -> None:
     disk.seconds = 0.999
     assert codes(await all_at_once(clients, JSON)) == [0, 0, 0, 0]
 
@@ -117,7 +119,7 @@ async def test_the_protection_can_be_set(clients: list[Client], disk: SlowDisk, 
     assert codes(await all_at_once(clients, JSON)) == [0, 0, 0, 0]
 
 
-async def test_pulls_and_others_are_never_refused(clients: list[Client], disk: SlowDisk) -> None:
+async def test_pulls_and_other_requests_are_never_refused(clients: list[Client], disk: SlowDisk) -> None:
     disk.seconds = 1.5
     clients[0].sock.sendall(send(clients[0], JSON))
     for client in clients[1:]:
@@ -125,7 +127,7 @@ async def test_pulls_and_others_are_never_refused(clients: list[Client], disk: S
     assert [(await client.arrived())[0].header.code for client in clients] == [0, 0, 0, 0]
 
 
-async def test_under_sync_flush_it_is_the_same(tmp_path: Path, disk: SlowDisk) -> None:
+async def test_sync_flush_behaves_equally(tmp_path: Path, disk: SlowDisk) -> None:
     async with serving(tmp_path / "sync", flush_disk_type="SYNC_FLUSH") as server:
         clients = [server.broker() for _ in range(3)]
         await clients[0].create_topic("T", 2)
@@ -136,7 +138,7 @@ async def test_under_sync_flush_it_is_the_same(tmp_path: Path, disk: SlowDisk) -
         assert codes(await all_at_once(clients, JSON)) == [0, 0, 0]
 
 
-async def test_it_costs_nothing_once_it_is_over() -> None:
+async def test_it_costs_nothing_after_the_slow_append() -> None:
     times = [5.0]
     guard = PageCacheGuard(LiveGroup(PageCacheKeys()), now=lambda: times[-1])
     guard.note_append(0.0)
@@ -146,18 +148,18 @@ async def test_it_costs_nothing_once_it_is_over() -> None:
         await trio.lowlevel.checkpoint()
     found.append(guard.is_busy)
     assert found == [True, False]
-    with pytest.raises(KeyError):  # trio knows it no more
+    with pytest.raises(KeyError):  # trio has removed the instrument
         trio.lowlevel.remove_instrument(guard)
 
 
-def test_nothing_was_appended() -> None:
+def test_without_appends_the_table_is_empty() -> None:
     times = AppendTimes()
     assert times.text().startswith("[<=0ms]:0 [0~10ms]:0 [10~50ms]:0 ")
     assert times.text().endswith("[5~10s]:0 [10s~]:0 ")
     assert (times.percentile(0.99), times.longest_ms) == (0.0, 0)
 
 
-def test_the_classes_of_the_last_minute() -> None:
+def test_the_classes_of_the_last_minute_are_counted() -> None:
     times = AppendTimes()
     for took in (1.5, 9.9, 10, 700, 10_000):
         times.note(took)
@@ -169,7 +171,7 @@ def test_the_classes_of_the_last_minute() -> None:
     assert times.counts() == [30] + 12 * [0]
 
 
-def test_a_time_that_most_did_not_exceed() -> None:
+def test_the_percentile_is_a_time_that_most_did_not_exceed() -> None:
     times = AppendTimes()
     for took in (3, 30, 60):
         times.note(took)

@@ -23,7 +23,7 @@ items = st.sampled_from(["a\x01b", "TAGS\x01A", "TAGS\x01", "KEYS\x01k", "xKEYS\
 
 
 @given(messages, st.booleans(), st.lists(items, max_size=8))
-def test_what_is_delivered_is_what_waited(message: MessageRecord, schedule: bool, parts: list[str]) -> None:
+def test_the_delivered_message_equals_the_waiting_one(message: MessageRecord, schedule: bool, parts: list[str]) -> None:
     text = "\x02".join([*parts, REAL])
     message = replace(message, properties=text.encode(), topic=SCHEDULE_TOPIC if schedule else message.topic)
     record = encode_record(message)
@@ -47,7 +47,7 @@ def test_what_is_delivered_is_what_waited(message: MessageRecord, schedule: bool
     )
 
 
-def test_what_apache_has_waiting_is_delivered_as_it_is() -> None:
+def test_waiting_messages_of_apache_are_delivered_unchanged() -> None:
     waiting = [message for message, row in golden_messages() if row["topic"] == SCHEDULE_TOPIC]
     assert len(waiting) == 10
     for message in waiting:
@@ -86,7 +86,7 @@ def test_a_record_that_is_cut_short_is_refused(end: int) -> None:
 
 
 @pytest.mark.parametrize(("own", "stored"), [("a\x01\0b", ""), ("a\x01\0", "\x02")])
-def test_zero_bytes_are_stored_so_that_they_are_believed_after_a_crash(own: str, stored: str) -> None:
+def test_zero_bytes_are_stored_in_a_form_that_recovery_accepts(own: str, stored: str) -> None:
     text = f"{REAL}\x02{own}"
     record = encode_record(MessageRecord(topic=SCHEDULE_TOPIC, queue_id=1, body=b"", properties=text.encode()))
     assert restore_delayed(record).properties.decode() == text + stored
@@ -101,7 +101,7 @@ def test_too_many_zero_bytes_are_not_delivered(own: str) -> None:
         restore_delayed(record)
 
 
-def test_text_that_grew_too_long_is_not_delivered() -> None:
+def test_a_text_that_became_too_long_is_not_delivered() -> None:
     text = REAL + "\x02a\x01" + "b" * (32767 - len(REAL) - 4) + "\0"
     record = encode_record(MessageRecord(topic=SCHEDULE_TOPIC, queue_id=1, body=b"", properties=text.encode()))
     with pytest.raises(DestinationInvalid, match="so many zero bytes"):

@@ -1,4 +1,4 @@
-"""Records taken up again: as the codec of records reads them, and as Apache's broker stored them again."""
+"""Stored records: as the codec of records reads them, and as Apache's broker stored them again."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_record_that_is_cut_short_is_refused(end: int) -> None:
         stored_message(memoryview(RECORD)[:end])
 
 
-def test_a_record_with_more_behind_it_is_refused() -> None:
+def test_a_record_with_bytes_behind_it_is_refused() -> None:
     with pytest.raises(RecordInvalid, match="do not add up"):
         stored_message(memoryview(RECORD + b"x"))
 
@@ -76,8 +76,8 @@ def golden_messages() -> list[tuple[StoredMessage, dict[str, Any]]]:
     return found
 
 
-def test_what_apache_stored_again_is_what_a_draft_has() -> None:
-    """Delivered, committed and sent back messages: their properties have been through Java's map."""
+def test_a_draft_has_what_apache_stored_again() -> None:
+    """Delivered, committed and sent back messages: their properties have passed through Java's map."""
     again = 0
     for message, row in golden_messages():
         if "REAL_TOPIC" not in row["properties"]:
@@ -100,7 +100,7 @@ def test_what_apache_stored_again_is_what_a_draft_has() -> None:
     assert again == 36
 
 
-def test_the_hosts_sizes_are_the_stores_to_tell() -> None:
+def test_the_sizes_of_hosts_come_from_the_store() -> None:
     record = encode_record(MessageRecord(topic="T", queue_id=0, body=b"", born_host=("::1", 2), store_host=("::1", 2)))
     message = stored_message(memoryview(record))
     assert message.sys_flag == 0x30
@@ -113,7 +113,7 @@ def test_bytes_that_are_no_text_are_replaced() -> None:
     assert stored_message(memoryview(record)).decoded_properties() == {"a": "\ufffd", "TAGS": "x"}
 
 
-def test_properties_that_would_read_back_as_others_are_refused() -> None:
+def test_ambiguous_properties_are_refused() -> None:
     with pytest.raises(PropertiesInvalid):
         stored_text({"a": "b\x02c"})
     assert decode_properties(stored_text({"a": "b", "c": "d"}).decode()) == {"a": "b", "c": "d"}

@@ -1,4 +1,4 @@
-"""What tests of metrics share: a scrape, read by prometheus_client's own parser."""
+"""Helpers for tests of metrics: a scrape, read by prometheus_client's parser."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def value(samples: Samples, name: str, /, **labels: str) -> float:
 
 
 class Described:
-    """Keeps the scrapes that servers make, for what their text does not say: the labels of what has no sample yet."""
+    """Keeps the scrapes of servers, which have what their text does not: the labels of families without samples."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._made: list[Scrape] = []

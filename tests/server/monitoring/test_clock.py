@@ -1,4 +1,4 @@
-"""`/clock` over HTTP: a server whose time stands still is moved ahead, and what waits is due at once."""
+"""`/clock` over HTTP: the time of a server is moved ahead, and what waits is due at once."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ async def advance(server: Server, milliseconds: int) -> dict[str, int]:
     answer = await request(server, "POST", "/clock", body=b'{"advance":%d}' % milliseconds)
     assert answer.status == 200, answer.body
     await settle()
-    told: dict[str, int] = json.loads(answer.body)
-    return told
+    times: dict[str, int] = json.loads(answer.body)
+    return times
 
 
 @contextlib.asynccontextmanager
@@ -46,7 +46,7 @@ async def delayed(client: Client, body: bytes, **properties: str) -> None:
     assert answer.header.code == 0, answer.header.remark
 
 
-async def test_the_time_is_told_and_moved(tmp_path: Path) -> None:
+async def test_the_time_is_shown_and_moved(tmp_path: Path) -> None:
     async with movable(tmp_path) as (server, client):
         answer = await request(server, "GET", "/clock")
         assert json.loads(answer.body) == {"now": NOW, "advanced": 0}
@@ -69,7 +69,7 @@ async def test_the_time_is_told_and_moved(tmp_path: Path) -> None:
         (b'{"advance":315360000001}', "advance=315360000001: at most 315360000000 ms ahead of the real time"),
     ],
 )
-async def test_what_is_refused_moves_nothing(tmp_path: Path, body: bytes, problem: str) -> None:
+async def test_a_refused_request_moves_nothing(tmp_path: Path, body: bytes, problem: str) -> None:
     async with movable(tmp_path) as (server, _):
         answer = await request(server, "POST", "/clock", body=body)
         assert (answer.status, answer.body.decode().startswith(problem)) == (400, True), answer.body
@@ -87,7 +87,7 @@ async def test_without_the_key_it_cannot_be_moved(tmp_path: Path) -> None:
 # --- what is due ---
 
 
-async def test_delay_levels(tmp_path: Path) -> None:
+async def test_delay_levels_follow_a_move(tmp_path: Path) -> None:
     async with movable(tmp_path) as (server, client):
         held = server.broker()
         await held.hold("T")
@@ -102,7 +102,7 @@ async def test_delay_levels(tmp_path: Path) -> None:
         assert await client.bodies() == [b"ten seconds", b"two hours"]
 
 
-async def test_a_message_sent_after_a_move_waits_its_own_time(tmp_path: Path) -> None:
+async def test_a_message_sent_after_a_move_waits_its_full_time(tmp_path: Path) -> None:
     async with movable(tmp_path) as (server, client):
         await advance(server, DAY)
         await delayed(client, b"ten seconds", DELAY="3")
@@ -113,7 +113,7 @@ async def test_a_message_sent_after_a_move_waits_its_own_time(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("seconds", [1, 60, 3600, 86_400, 40 * 86_400])
-async def test_timers(tmp_path: Path, seconds: int) -> None:
+async def test_timers_follow_a_move(tmp_path: Path, seconds: int) -> None:
     async with movable(tmp_path, timer_max_delay_sec=41 * 86_400) as (server, client):
         held = server.broker()
         await held.hold("T")
@@ -126,7 +126,7 @@ async def test_timers(tmp_path: Path, seconds: int) -> None:
         assert sorted(await client.bodies()) == [b"before", b"due"]
 
 
-async def test_a_5x_clients_message_for_forty_days_ahead(tmp_path: Path) -> None:
+async def test_a_5x_message_for_forty_days_ahead_follows_a_move(tmp_path: Path) -> None:
     async with movable(tmp_path) as (server, client):
         await client.create_topic("later", 1, attributes="+message.type=DELAY")
         sent = message(b"due", to="later", message_type=definition_pb2.DELAY)
@@ -139,7 +139,7 @@ async def test_a_5x_clients_message_for_forty_days_ahead(tmp_path: Path) -> None
         assert await client.bodies("later") == [b"due"]
 
 
-async def test_many_timers_over_many_days(tmp_path: Path) -> None:
+async def test_many_timers_over_many_days_follow_a_move(tmp_path: Path) -> None:
     async with movable(tmp_path, timer_roll_window_slot=6 * 3600, timer_max_delay_sec=100 * 86_400) as (server, client):
         for day in range(1, 31):
             await delayed(client, b"%d" % day, TIMER_DELIVER_MS=str(NOW + day * DAY))
@@ -149,7 +149,7 @@ async def test_many_timers_over_many_days(tmp_path: Path) -> None:
         assert sorted(map(int, await client.bodies())) == list(range(1, 31))
 
 
-async def test_a_retry(tmp_path: Path) -> None:
+async def test_a_retry_follows_a_move(tmp_path: Path) -> None:
     async with movable(tmp_path) as (server, client):
         await client.heartbeat("one", consumer("G", to_topic("T")))
         await client.send("T", b"again")
@@ -176,7 +176,7 @@ async def send_half(client: Client, born: int) -> None:
     assert answer.header.code == 0
 
 
-async def test_transaction_checks(tmp_path: Path) -> None:
+async def test_back_checks_follow_a_move(tmp_path: Path) -> None:
     async with movable(tmp_path) as (server, client):
         await send_half(client, NOW)
         producer = server.broker()
@@ -186,12 +186,12 @@ async def test_transaction_checks(tmp_path: Path) -> None:
         assert producer.pushes == []
         await advance(server, SECOND)
         await producer.arrived()
-        (question,) = producer.pushes
-        assert question.header.ext is not None
+        (check,) = producer.pushes
+        assert check.header.ext is not None
         end = EndTransactionRequestHeader(
             producer_group="P",
-            tran_state_table_offset=int(question.header.ext["tranStateTableOffset"]),
-            commit_log_offset=int(question.header.ext["offsetMsgId"][16:], 16),
+            tran_state_table_offset=int(check.header.ext["tranStateTableOffset"]),
+            commit_log_offset=int(check.header.ext["offsetMsgId"][16:], 16),
             commit_or_rollback=SysFlag.TRANSACTION_COMMIT,
             msg_id="K",
             from_transaction_check=True,
@@ -201,8 +201,8 @@ async def test_transaction_checks(tmp_path: Path) -> None:
         assert await client.bodies() == [b"half"]
 
 
-async def test_a_transaction_that_begins_after_a_move_is_as_young_as_it_is(tmp_path: Path) -> None:
-    """Its time stamp is that of a client whose clock nobody moved; the broker would take it for years old."""
+async def test_a_transaction_that_begins_after_a_move_is_young(tmp_path: Path) -> None:
+    """Its time stamp comes from a client whose clock was not moved; the broker would consider it years old."""
     async with movable(tmp_path, transaction_check_interval=SECOND) as (server, client):
         await advance(server, 1000 * DAY)
         server.clock.now += 1
@@ -220,7 +220,7 @@ async def test_a_transaction_that_begins_after_a_move_is_as_young_as_it_is(tmp_p
 # --- what is not due ---
 
 
-async def test_clients_stay(tmp_path: Path) -> None:
+async def test_clients_stay_connected(tmp_path: Path) -> None:
     async with movable(tmp_path) as (server, client):
         await client.heartbeat("one", consumer("G", to_topic("T")), producers=["P"])
         held = server.broker()
@@ -232,11 +232,11 @@ async def test_clients_stay(tmp_path: Path) -> None:
         route = await server.name_server().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
         assert route.header.code == 0
         await client.send("T", b"now")
-        (pulled,) = await held.arrived()  # the pull was held all the time
+        (pulled,) = await held.arrived()  # the pull was held throughout
         assert [message.body for message in records(pulled.body)] == [b"now"]
 
 
-async def test_after_a_restart_it_goes_on_where_it_was(tmp_path: Path) -> None:
+async def test_after_a_restart_the_time_continues(tmp_path: Path) -> None:
     clock = Clock()
     async with movable(tmp_path, clock=clock) as (server, client):
         await advance(server, 5 * DAY)

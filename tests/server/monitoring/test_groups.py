@@ -6,7 +6,7 @@ from rocketwire.server.monitoring.groups import ScrapeSlices
 from tests.server.harness import mock_clock
 
 
-async def test_others_have_their_turn_when_a_slice_is_over() -> None:
+async def test_requests_are_served_when_a_slice_ends() -> None:
     turns = 0
 
     async def other() -> None:

@@ -28,9 +28,9 @@ async def get(server: Server, path: str) -> Answer:
 async def checks(server: Server) -> tuple[int, dict[str, str]]:
     """The answer of /readyz."""
     answer = await get(server, "/readyz")
-    told = json.loads(answer.body)
-    assert told["ready"] == (answer.status == 200)
-    return answer.status, told["checks"]
+    found_checks = json.loads(answer.body)
+    assert found_checks["ready"] == (answer.status == 200)
+    return answer.status, found_checks["checks"]
 
 
 async def test_a_server_that_serves_is_healthy_and_ready(tmp_path: Path) -> None:
@@ -39,47 +39,51 @@ async def test_a_server_that_serves_is_healthy_and_ready(tmp_path: Path) -> None
         assert await checks(server) == (200, {"listeners": "ok", "store": "ok", "timer": "ok"})
 
 
-async def test_a_full_disk(tmp_path: Path) -> None:
+async def test_a_full_disk_is_not_ready(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         await server.broker().set_config(diskSpaceWarningLevelRatio=0)
         await server.pass_time(20)
-        status, told = await checks(server)
+        status, found_checks = await checks(server)
         assert status == 503
-        assert told["store"].startswith("messages are refused: CL: ")
+        assert found_checks["store"].startswith("messages are refused: CL: ")
         assert (await get(server, "/healthz")).status == 200
 
 
-async def test_a_timer_that_is_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_timer_that_is_behind_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         monkeypatch.setattr(Timer, "lag_ms", 61_000)
-        status, told = await checks(server)
-        assert (status, told["timer"]) == (503, "the timer is behind: 61 s overdue, 0 messages to take up")
+        status, found_checks = await checks(server)
+        assert (status, found_checks["timer"]) == (503, "the timer is behind: 61 s overdue, 0 messages to take up")
 
 
-async def test_a_timer_that_does_not_know_yet_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_timer_that_still_reads_what_waits_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def never(_: Any) -> None:
         await trio.sleep_forever()
 
     monkeypatch.setattr(Timer, "_recover", never)
     async with serving(tmp_path, http=HTTP) as server:
-        status, told = await checks(server)
-        assert (status, told["timer"]) == (503, "the timer looks what waits")
+        status, found_checks = await checks(server)
+        assert (status, found_checks["timer"]) == (503, "the timer looks what waits")
 
 
-async def test_without_a_timer(tmp_path: Path) -> None:
+async def test_without_a_timer_there_is_no_check_of_it(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP, timer_wheel_enable=False) as server:
         assert (await checks(server))[0] == 200
 
 
-async def test_connections_that_cannot_be_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_listeners_without_descriptors_are_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         monkeypatch.setattr(Listener, "accepts", False)
-        status, told = await checks(server)
-        assert (status, told["listeners"]) == (503, "no descriptor is left for a further connection")
+        status, found_checks = await checks(server)
+        assert (status, found_checks["listeners"]) == (503, "no descriptor is left for a further connection")
 
 
 @pytest.mark.parametrize(("host", "warned"), [("0.0.0.0", True), ("::", True), ("127.0.0.2", False), ("::1", False)])
-async def test_who_may_reach_it(host: str, warned: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_address_that_others_reach_is_warned_of(
+    host: str, warned: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
     async with serving(tmp_path, http=Address(host=host, port=0)) as server:
         await settle()
@@ -89,6 +93,6 @@ async def test_who_may_reach_it(host: str, warned: bool, tmp_path: Path, caplog:
         assert (f"HTTP on {server.http} is open to all who reach it" in caplog.text) is warned
 
 
-async def test_nothing_listens_where_nobody_asks_for_it(tmp_path: Path) -> None:
+async def test_nothing_listens_unless_configured(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         assert server.http is None

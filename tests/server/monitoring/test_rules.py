@@ -1,4 +1,4 @@
-"""The shipped alert rules: every metric and label that they name is one of a live scrape."""
+"""The shipped alert rules: every metric and label in them exists in a live scrape."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def unquoted(expression: str) -> str:
 
 
 async def known_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
-    """The labels of each name that a rule may use: a scrape's, and what rules before it record."""
+    """The labels of each name that a rule may use: a scrape's, and those recorded by rules before it."""
     described = Described(monkeypatch)
     async with serving(tmp_path, http=HTTP) as server:
         await scraped(server)
@@ -53,8 +53,8 @@ async def test_each_name_and_label_is_known(tmp_path: Path, monkeypatch: pytest.
         assert names or "up{" in expression, rule
         assert [name for name in names if name not in known] == []
         for name, matchers in SELECTOR.findall(expression):
-            asked = set(re.findall(r"([a-z_]+) *[=!]", matchers))
-            assert asked <= known.get(name, OF_PROMETHEUS), rule
+            labels_used = set(re.findall(r"([a-z_]+) *[=!]", matchers))
+            assert labels_used <= known.get(name, OF_PROMETHEUS), rule
         of_all = set.union(*(known[name] for name in names)) if names else OF_PROMETHEUS
         for grouped in re.findall(r"\bby \(([^)]*)\)", expression):
             assert set(re.findall(r"[a-z_]+", grouped)) <= of_all, rule
@@ -62,7 +62,7 @@ async def test_each_name_and_label_is_known(tmp_path: Path, monkeypatch: pytest.
             assert set(re.findall(r"\$labels\.([a-z_]+)", text)) <= of_all, rule
 
 
-def test_what_an_alert_uses_is_recorded_before_it_in_its_group() -> None:
+def test_metrics_of_an_alert_are_recorded_before_it_in_its_group() -> None:
     for group in yaml.safe_load((DEPLOY / "rocketwire.rules.yml").read_text())["groups"]:
         recorded: set[str] = set()
         for rule in group["rules"]:
@@ -70,7 +70,7 @@ def test_what_an_alert_uses_is_recorded_before_it_in_its_group() -> None:
             recorded.add(rule.get("record", ""))
 
 
-def test_each_alert_says_how_bad_it_is_and_what_happened() -> None:
+def test_each_alert_has_a_severity_and_a_description() -> None:
     alerts = [rule for rule in rules() if "alert" in rule]
     assert len({rule["alert"] for rule in alerts}) == len(alerts) >= 15
     for rule in alerts:
@@ -78,7 +78,7 @@ def test_each_alert_says_how_bad_it_is_and_what_happened() -> None:
         assert rule["annotations"]["summary"]
 
 
-def test_seventy_percent_at_three_points_in_a_row() -> None:
+def test_seventy_percent_at_three_points_in_a_row_is_an_alert() -> None:
     (group,) = [
         group
         for group in yaml.safe_load((DEPLOY / "rocketwire.rules.yml").read_text())["groups"]
@@ -97,7 +97,7 @@ def test_the_page_names_each_alert() -> None:
     )
 
 
-def test_the_tests_for_promtool_name_alerts_that_there_are() -> None:
+def test_the_tests_for_promtool_name_existing_alerts() -> None:
     document = yaml.safe_load((DEPLOY / "rocketwire.test.yml").read_text())
     tested = {case["alertname"] for test in document["tests"] for case in test["alert_rule_test"]}
     assert tested <= {rule.get("alert") for rule in rules()}

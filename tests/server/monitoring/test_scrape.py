@@ -1,4 +1,4 @@
-"""/metrics of a whole server, read by prometheus_client's own parser."""
+"""/metrics of a whole server, read by prometheus_client's parser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.server.net.tls.support import secured
 DOCS = Path(__file__).parents[3] / "docs" / "monitoring.md"
 
 
-async def test_what_clients_did(tmp_path: Path, driver: str) -> None:
+async def test_requests_and_messages_are_counted(tmp_path: Path, driver: str) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         client = server.broker()
         await client.create_topic("T", 2)
@@ -62,7 +62,7 @@ def _runs(samples: Any) -> dict[str, str]:
     return {name: text for name, text in labels if name != "version"}
 
 
-async def test_latencies_of_what_python_serves(tmp_path: Path) -> None:
+async def test_latencies_of_requests_that_python_serves_are_counted(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         await server.broker().create_topic("T")
         await server.name_server().request(RequestCode.GET_BROKER_CLUSTER_INFO)
@@ -73,7 +73,7 @@ async def test_latencies_of_what_python_serves(tmp_path: Path) -> None:
         assert value(samples, "request_duration_seconds_sum", code=code) == 0  # the clock stands still
 
 
-async def test_latencies_of_what_the_kernel_serves(tmp_path: Path, driver: str) -> None:
+async def test_latencies_of_requests_that_the_kernel_serves_are_counted(tmp_path: Path, driver: str) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         client = server.broker()
         await client.create_topic("T")
@@ -86,14 +86,14 @@ async def test_latencies_of_what_the_kernel_serves(tmp_path: Path, driver: str) 
             assert (0 < seconds < 1) == (driver == "hub")  # Python's clock stands still
 
 
-async def test_flushes_that_are_waited_for(tmp_path: Path) -> None:
+async def test_flushes_that_sends_wait_for_are_counted(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP, flush_disk_type=SYNC_FLUSH) as server:
         await server.broker().create_topic("T")
         await server.broker().send("T")
         assert value(await scraped(server), "flush_duration_seconds_count") == 1
 
 
-async def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_refusals_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     metrics = Metrics()
     monkeypatch.setattr("rocketwire.server.serving.Metrics", lambda: metrics)
     async with serving(tmp_path, http=HTTP) as server:
@@ -111,7 +111,7 @@ async def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert value(samples, "injected_faults_total", action="drop") == 6
 
 
-async def test_tls(tmp_path: Path) -> None:
+async def test_tls_connections_are_counted(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         client = secured(server)
         await client.create_topic("T")
@@ -126,7 +126,7 @@ async def test_tls(tmp_path: Path) -> None:
         assert value(await scraped(server), "tls_connections") == 0
 
 
-async def test_what_may_be_refused_has_its_series_from_the_start(tmp_path: Path) -> None:
+async def test_reasons_of_refusals_have_their_series_from_the_start(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         samples = await scraped(server)
     known = {("limit_refusals", "limit"): LIMIT_NAMES, ("acl_refusals", "reason"): ACL_REASONS}
@@ -136,7 +136,7 @@ async def test_what_may_be_refused_has_its_series_from_the_start(tmp_path: Path)
     assert {"drop", "undelayed"} <= set(COUNTED)
 
 
-async def test_fault_rules_in_force(tmp_path: Path) -> None:
+async def test_fault_rules_in_force_are_counted(tmp_path: Path) -> None:
     async with serving(tmp_path / "without", http=HTTP) as server:
         assert value(await scraped(server), "fault_rules") == 0
     rules = tuple(map(parse_rule, ("answer:2,topic=T,count=1", "drop,topic=T")))
@@ -148,7 +148,7 @@ async def test_fault_rules_in_force(tmp_path: Path) -> None:
         assert value(samples, "injected_faults_total", action="answer") == 1
 
 
-async def test_quotas(tmp_path: Path) -> None:
+async def test_quotas_have_series(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP, instance_tps=20, topic_quotas="T=5/-") as server:
         client = server.broker()
         await client.create_topic("T")
@@ -166,7 +166,7 @@ async def test_quotas(tmp_path: Path) -> None:
     assert value(samples, "converted_messages_total", direction="send") == 6
 
 
-async def test_quotas_that_are_written_have_a_series_though_clients_invent_names(
+async def test_written_quotas_have_a_series_though_clients_invent_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quotas, "MOST_UNWRITTEN", 3)
@@ -194,7 +194,7 @@ async def test_quotas_that_are_written_have_a_series_though_clients_invent_names
 # --- groups ---
 
 
-async def test_backlog_and_lag(tmp_path: Path) -> None:
+async def test_backlog_and_lag_are_shown(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         client = server.broker()
         await client.create_topic("T", 3)
@@ -218,7 +218,7 @@ async def test_backlog_and_lag(tmp_path: Path) -> None:
     assert value(samples, "group_lag_seconds", group="all", topic="T") == 1
 
 
-async def test_a_group_on_line_is_behind_only_where_it_subscribes(tmp_path: Path) -> None:
+async def test_a_connected_group_has_a_lag_only_where_it_subscribes(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         client = server.broker()
         for topic in ("S", "T"):
@@ -230,7 +230,7 @@ async def test_a_group_on_line_is_behind_only_where_it_subscribes(tmp_path: Path
     assert [dict(key[1])["topic"] for key in samples if key[0] == "rocketwire_group_backlog_messages"] == ["S"]
 
 
-async def test_groups_that_are_less_far_behind_share_a_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_groups_with_smaller_lags_share_a_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "MOST_SERIES", 3)
     async with serving(tmp_path, http=HTTP) as server:
         client = server.broker()
@@ -246,8 +246,8 @@ async def test_groups_that_are_less_far_behind_share_a_series(tmp_path: Path, mo
     assert value(samples, "group_lag_seconds", group=groups.OTHERS, topic=groups.OTHERS) == 3
 
 
-async def test_offsets_are_looked_at_in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many there are, of queues that there are or not; meanwhile some are removed."""
+async def test_offsets_are_read_in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if there are many, of existing and missing queues; meanwhile some are removed."""
     tables: list[OffsetTable] = []
     pauses = 0
     keys_of = OffsetTable.keys
@@ -259,7 +259,7 @@ async def test_offsets_are_looked_at_in_slices(tmp_path: Path, monkeypatch: pyte
     async def pause(_: ScrapeSlices) -> None:
         nonlocal pauses
         pauses += 1
-        if pauses == 3:  # in the midst of the first group's queues
+        if pauses == 3:  # within the first group's queues
             await trio.lowlevel.checkpoint()
             for group in ("many", "few"):
                 tables[0].remove(group, "T")
@@ -281,7 +281,9 @@ async def test_offsets_are_looked_at_in_slices(tmp_path: Path, monkeypatch: pyte
     assert backlog.get("few", 0) == 0
 
 
-async def test_a_group_whose_next_message_has_expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_group_whose_next_message_has_expired_has_a_lag_of_0_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         client = server.broker()
         await client.create_topic("T")
@@ -293,7 +295,7 @@ async def test_a_group_whose_next_message_has_expired(tmp_path: Path, monkeypatc
     assert value(samples, "group_lag_seconds", group="G", topic="T") == 0
 
 
-async def test_where_a_group_stands_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_offset_of_a_group_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
     real = MessageStore.store_time
 
@@ -318,7 +320,7 @@ async def test_where_a_group_stands_is_read_once(tmp_path: Path, monkeypatch: py
 # --- the store, and what waits in it ---
 
 
-async def test_the_store(tmp_path: Path) -> None:
+async def test_the_store_has_metrics(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         client = server.broker()
         await client.create_topic("T")
@@ -340,7 +342,7 @@ async def test_the_store(tmp_path: Path) -> None:
             assert 0 < value(samples, "disk_used_ratio", part=part) < 1
 
 
-async def test_a_store_without_an_index(tmp_path: Path) -> None:
+async def test_a_store_without_an_index_has_no_metrics_of_it(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP, message_index_enable=False) as server:
         client = server.broker()
         await client.create_topic("T")
@@ -348,7 +350,7 @@ async def test_a_store_without_an_index(tmp_path: Path) -> None:
         assert value(await scraped(server), "index_behind_bytes") == 0
 
 
-async def test_delayed_and_timed_messages(tmp_path: Path) -> None:
+async def test_delayed_and_timer_messages_have_metrics(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP) as server:
         client = server.broker()
         await client.create_topic("T")
@@ -368,7 +370,7 @@ async def test_delayed_and_timed_messages(tmp_path: Path) -> None:
         assert value(samples, "timer_lateness_seconds") < 1
 
 
-async def test_half_messages(tmp_path: Path) -> None:
+async def test_half_messages_have_metrics(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP, transaction_time_out=1_000_000) as server:
         client = server.broker()
         await client.create_topic("T")
@@ -397,7 +399,7 @@ async def test_half_messages(tmp_path: Path) -> None:
         assert value(samples, "transactions_oldest_undecided_seconds") == 0
 
 
-async def test_scrapes_at_the_same_time_follow_each_other(tmp_path: Path) -> None:
+async def test_simultaneous_scrapes_are_served_one_after_the_other(tmp_path: Path) -> None:
     async with serving(tmp_path, http=HTTP) as server:
 
         async def one() -> None:

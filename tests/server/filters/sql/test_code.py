@@ -1,4 +1,4 @@
-"""What expressions mean: the results are those of Apache's filter (5.5.0), here for all to see."""
+"""Results of expressions: the expected ones are those of Apache's filter (5.5.0)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MESSAGES = (
 def letter(expression: str, message: bytes) -> str:
     """T true, F false, N null, X: Java throws."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # of Python, about the code that is made
+        warnings.simplefilter("error")  # of Python, about the compiled code
         evaluate = compile_evaluation(expression).evaluate
     try:
         return {True: "T", False: "F", None: "N"}[evaluate(message)]
@@ -149,7 +149,7 @@ RESULTS = (
 
 
 @pytest.mark.parametrize(("expression", "results"), RESULTS)
-def test_results_are_apaches(expression: str, results: str) -> None:
+def test_results_equal_apaches(expression: str, results: str) -> None:
     assert "".join(letter(expression, message) for message in MESSAGES) == results
 
 
@@ -188,7 +188,7 @@ def test_many_conditions_need_no_nesting() -> None:
     assert letter(expression, b"a\x01600") == "F"
 
 
-def test_conditions_within_conditions() -> None:
+def test_conditions_may_nest() -> None:
     levels = MOST_NESTED // 2 - 1
     expression = "(a = 'x' OR NOT " * levels + "(b = 'y')" + ")" * levels
     messages = (b"a\x01x\x02b\x01y", b"a\x01z\x02b\x01y", b"b\x01y")
@@ -196,7 +196,7 @@ def test_conditions_within_conditions() -> None:
 
 
 @pytest.mark.parametrize("signs", [250, 3000, 3001])
-def test_a_chain_of_signs_is_no_nest(signs: int) -> None:
+def test_a_chain_of_signs_does_not_nest(signs: int) -> None:
     assert letter("a = " + "- " * signs + "5", b"a\x015") == ("F" if signs % 2 else "T")
     assert letter("- " * signs + "'x' IS NULL", b"") == "T"
     with pytest.raises(FilterExpressionInvalid, match=r"boolean value: \(- \(- "):
@@ -212,7 +212,7 @@ def test_a_chain_of_signs_is_no_nest(signs: int) -> None:
         (" OR ".join(["a = '1'"] * 500), []),
     ],
 )
-def test_a_property_is_converted_once_however_often_it_is_compared(
+def test_a_property_is_converted_once_for_all_comparisons(
     expression: str, converted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
@@ -233,13 +233,13 @@ def test_a_property_is_converted_once_however_often_it_is_compared(
     assert sorted(done) == converted
 
 
-def test_what_is_no_number_fails_only_where_it_is_compared() -> None:
+def test_a_text_that_is_no_number_fails_only_where_it_is_compared() -> None:
     assert letter("a = 'x' OR a > 5 OR a < 2.5", b"a\x01x") == "T"
     for expression in ("a > 5 OR a = 'x'", "a = 'y' OR a < 2.5", "5 = a AND a > 1", "a >= b OR b >= a"):
         assert letter(expression, b"a\x01x\x02b\x0110") == "X"
 
 
-def test_the_work_grows_with_what_is_asked() -> None:
+def test_the_cost_grows_with_the_comparisons() -> None:
     works = [
         compile_evaluation(expression).work
         for expression in ("TRUE", "a = 1", "a = 1 AND b = 2", "a CONTAINS '" + "x" * 800 + "'")

@@ -1,4 +1,4 @@
-"""What is refused, and how: the first part of each remark is Apache's, the position is there always."""
+"""Refused expressions: the first part of each remark is Apache's, the position is always there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rocketwire.server.filters.sql import compile_evaluation
 from rocketwire.server.filters.sql.grammar import MOST_CHARACTERS, MOST_DASHES, MOST_TOKENS, parse
 from tests.slowness import within
 
-# Words and signs that cannot stand where they stand.
+# Words and signs in wrong places.
 SYNTAX = (
     ("a >", 'ParseException: Encountered "<EOF>" at line 1, column 3.'),
     ("a IN (5)", 'ParseException: Encountered " <DECIMAL_LITERAL> "5 "" at line 1, column 7.'),
@@ -54,7 +54,7 @@ SYNTAX = (
     ("a = \xa05", "TokenMgrError: Lexical error at line 1, column 5."),
     ("\x00", "TokenMgrError: Lexical error at line 1, column 2."),
 )
-# Parts that do not go together.
+# Operands that do not fit together.
 PARTS = (
     ("a > 'x'", "java.lang.RuntimeException: Value ''x'' cannot be compared.", "at line 1, column 3"),
     ("'x' < a", "java.lang.RuntimeException: Value ''x'' cannot be compared.", "at line 1, column 5"),
@@ -128,14 +128,14 @@ PARTS = (
 
 
 @pytest.mark.parametrize(("expression", "remark"), SYNTAX)
-def test_syntax_errors_are_told_as_apache_tells_them(expression: str, remark: str) -> None:
+def test_syntax_errors_have_apaches_remarks(expression: str, remark: str) -> None:
     with pytest.raises(FilterExpressionInvalid) as caught:
         parse(expression)
     assert str(caught.value) == f"org.apache.rocketmq.filter.parser.{remark}"
 
 
 @pytest.mark.parametrize(("expression", "remark", "where"), PARTS)
-def test_parts_that_do_not_go_together(expression: str, remark: str, where: str) -> None:
+def test_operands_that_do_not_fit_are_refused(expression: str, remark: str, where: str) -> None:
     with pytest.raises(FilterExpressionInvalid) as caught:
         parse(expression)
     assert str(caught.value) == f"{remark} ({where})"
@@ -154,7 +154,7 @@ def test_parts_that_do_not_go_together(expression: str, remark: str, where: str)
         ("a = '\U0001f600' >", "line 1, column 10"),
     ],
 )
-def test_the_end_has_a_position_too(expression: str, where: str) -> None:
+def test_the_end_has_a_position(expression: str, where: str) -> None:
     with pytest.raises(FilterExpressionInvalid, match=f'Encountered "<EOF>" at {where}'):
         parse(expression)
 
@@ -172,7 +172,7 @@ def test_the_end_has_a_position_too(expression: str, where: str) -> None:
         ("\r\r\ta > 'x'", "line 3, column 11"),
     ],
 )
-def test_positions_are_counted_as_apache_counts_them(expression: str, where: str) -> None:
+def test_positions_are_counted_as_by_apache(expression: str, where: str) -> None:
     with pytest.raises(FilterExpressionInvalid, match=where):
         parse(expression)
 
@@ -186,39 +186,39 @@ def test_positions_are_counted_as_apache_counts_them(expression: str, where: str
         ("a =\t'é\U0001f600", "line 1, column 13"),
     ],
 )
-def test_where_apache_gives_up_what_is_no_word(expression: str, where: str) -> None:
+def test_characters_that_begin_no_token_end_the_expression_as_in_apache(expression: str, where: str) -> None:
     with pytest.raises(FilterExpressionInvalid, match=f"Lexical error at {where}"):
         parse(expression)
 
 
 @pytest.mark.parametrize("rest", ["b", "5", "'x'", ")", ", a", "LIKE 'x'", "(b = 2)", "TRUE", "-- to the end", "b #"])
-def test_what_cannot_belong_to_the_expression_is_passed_over(rest: str) -> None:
+def test_text_behind_the_expression_is_ignored(rest: str) -> None:
     assert parse(f"a = 1 {rest}") == parse("a = 1")
 
 
 @pytest.mark.parametrize("rest", ["# b", "'x", "/* a", "! b"])
-def test_but_it_must_be_a_word_or_sign(rest: str) -> None:
+def test_text_behind_the_expression_must_be_a_token(rest: str) -> None:
     with pytest.raises(FilterExpressionInvalid, match="Lexical error at line 1, column"):
         parse(f"a = 1 {rest}")
 
 
-def test_blanks_and_comments_and_letter_case_do_not_matter() -> None:
+def test_blanks_comments_and_letter_case_do_not_matter() -> None:
     plain = parse("NOT a = 1 AND b IS NOT NULL OR TRUE")
     assert parse("not/**/a=1\tAnd\nb -- c\r\n is\fNot null/* * / */Or true") == plain
 
 
-def test_names_are_taken_by_their_letters() -> None:
+def test_names_are_case_sensitive() -> None:
     assert parse("a = 1") != parse("A = 1")
     assert parse("_nOt$1 = 1") != parse("NOT a = 1")
 
 
-def test_an_expression_has_an_end() -> None:
+def test_the_length_of_an_expression_is_bounded() -> None:
     parse("a = '" + "x" * (MOST_CHARACTERS - 6) + "'")
     with pytest.raises(FilterExpressionInvalid, match="the expression has 16385 characters, 16384 are the most"):
         parse("a = '" + "x" * (MOST_CHARACTERS - 5) + "'")
 
 
-def test_an_expression_has_a_number_of_tokens() -> None:
+def test_the_number_of_tokens_is_bounded() -> None:
     parse("a = " + "+" * (MOST_TOKENS - 3) + "1")
     with pytest.raises(FilterExpressionInvalid, match="the expression has more than 4000 tokens"):
         parse("a = " + "+" * (MOST_TOKENS - 2) + "1")
@@ -243,7 +243,7 @@ def test_dashes_that_begin_no_comment_are_counted() -> None:
         "TRUE" + " = TRUE" * 2000,
     ],
 )
-def test_others_wait_shortly_for_the_most_costly_expression(expression: str) -> None:
+def test_the_most_costly_expression_blocks_others_shortly(expression: str) -> None:
     parse("a = 1")  # makes the parser
     seconds = min(_seconds_of(expression) for _ in range(5))  # others and the collector disturb some
     assert within(seconds, 0.05)

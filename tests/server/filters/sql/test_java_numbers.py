@@ -10,7 +10,7 @@ from rocketwire.server.filters.sql.java_numbers import EvaluationFailed, compare
 
 
 @given(st.integers(-(2**31), 2**31 - 1))
-def test_whole_numbers(number: int) -> None:
+def test_whole_numbers_are_parsed(number: int) -> None:
     assert to_int(b"%d" % number) == to_long(b"%d" % number) == number
     assert to_double(b"%d" % number) == number
 
@@ -19,7 +19,7 @@ def test_whole_numbers(number: int) -> None:
     ("text", "number"),
     [("+5", 5), ("-0", 0), ("007", 7), ("0" * 5000 + "5", 5), ("\u0665", 5), ("\uff15", 5), ("-2147483648", -(2**31))],
 )
-def test_what_else_is_a_whole_number(text: str, number: int) -> None:
+def test_unusual_whole_numbers_are_parsed(text: str, number: int) -> None:
     assert to_int(text.encode()) == number
 
 
@@ -27,12 +27,12 @@ def test_what_else_is_a_whole_number(text: str, number: int) -> None:
     "text",
     ["", "-", "+", "--5", "5.0", "5L", "0x5", " 5", "5 ", "1_0", "²", "\U0001d7d3", "word", "2147483648", "9" * 5000],
 )
-def test_what_is_none(text: str) -> None:
+def test_malformed_whole_numbers_are_refused(text: str) -> None:
     with pytest.raises(EvaluationFailed):
         to_int(text.encode())
 
 
-def test_the_bounds_are_the_types() -> None:
+def test_the_range_is_that_of_the_type() -> None:
     assert to_long(b"9223372036854775807") == 2**63 - 1
     assert to_long(b"-9223372036854775808") == -(2**63)
     for text in (b"9223372036854775808", b"-9223372036854775809"):
@@ -43,7 +43,7 @@ def test_the_bounds_are_the_types() -> None:
 
 
 @given(st.floats(allow_nan=False))
-def test_doubles(number: float) -> None:
+def test_doubles_are_parsed(number: float) -> None:
     text = repr(number).replace("inf", "Infinity")
     assert to_double(text.encode()) == number
 
@@ -64,19 +64,19 @@ def test_doubles(number: float) -> None:
         ("-Infinity", -math.inf),
     ],
 )
-def test_what_else_is_a_double(text: str, number: float) -> None:
+def test_unusual_doubles_are_parsed(text: str, number: float) -> None:
     assert to_double(text.encode()) == number
 
 
 @pytest.mark.parametrize(
     "text", ["", ".", "e5", "5L", "inf", "nan", "1_0", "0x1", "5 5", "\u00a05", "\u0665", "5ff", "0xp1"]
 )
-def test_what_is_no_double(text: str) -> None:
+def test_malformed_doubles_are_refused(text: str) -> None:
     with pytest.raises(EvaluationFailed):
         to_double(text.encode())
 
 
-def test_doubles_have_an_order_without_gaps() -> None:
+def test_doubles_are_ordered_without_gaps() -> None:
     assert math.isnan(to_double(b"NaN"))
     ordered = [-math.inf, -1.0, -0.0, 0.0, 5e-324, math.inf, math.nan]
     for at, left in enumerate(ordered):

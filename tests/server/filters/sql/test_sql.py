@@ -9,7 +9,7 @@ from rocketwire.server.core.errors import FilterExpressionInvalid
 from rocketwire.server.filters.sql import MOST_CHARACTERS, CompiledCache, compile_sql
 
 
-def test_only_what_is_true_is_wanted() -> None:
+def test_only_true_passes() -> None:
     wanted = compile_sql("a > 5 AND b = 'x'").wanted
     assert wanted(b"KEYS\x01k\x02a\x017\x02b\x01x")
     assert not wanted(b"a\x015\x02b\x01x")
@@ -27,13 +27,13 @@ def test_a_bad_expression_is_refused_each_time() -> None:
             compile_sql("a >")
 
 
-def test_the_grammar_is_loaded_when_the_first_expression_comes() -> None:
+def test_the_grammar_is_loaded_with_the_first_expression() -> None:
     program = "import sys, rocketwire.server.run; print('lark' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
     assert done.stdout == "False\n"
 
 
-def test_those_not_asked_for_the_longest_time_go() -> None:
+def test_the_least_recently_used_are_dropped() -> None:
     kept = CompiledCache[int]()
     third = "x" * (MOST_CHARACTERS // 3)
     for number in range(3):
@@ -43,7 +43,7 @@ def test_those_not_asked_for_the_longest_time_go() -> None:
     assert [kept.get(f"{number}" + third[1:]) for number in range(4)] == [0, None, 2, 3]
 
 
-def test_short_expressions_are_many_but_not_without_end() -> None:
+def test_the_number_of_short_expressions_is_bounded() -> None:
     kept = CompiledCache[int]()
     for number in range(10_000):
         kept.put(str(number), number)
@@ -51,7 +51,7 @@ def test_short_expressions_are_many_but_not_without_end() -> None:
     assert kept.get("9999") == 9999
 
 
-def test_what_takes_all_of_the_room_stays_alone() -> None:
+def test_an_expression_that_takes_all_of_the_memory_is_kept_alone() -> None:
     kept = CompiledCache[int]()
     kept.put("small", 1)
     kept.put("x" * MOST_CHARACTERS, 2)
