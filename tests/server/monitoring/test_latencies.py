@@ -48,3 +48,37 @@ class Slow:
     def settle(self) -> None:
         self.settled += 1
 
+    def send_request(self, session: Any, header: Any, frame: bytes) -> None:
+        self.sent = session, header, frame
+
+
+def test_each_request_of_a_read_counts_the_whole_of_it() -> None:
+    metrics, latencies = Metrics(), Latencies()
+    slow = Slow(metrics)
+    dispatcher = TimedDispatcher(slow, metrics, latencies, now=lambda: slow.now)
+    session: Any = None
+    frames: Any = [10, 11, 10]
+    assert dispatcher.serve(session, frames) == 3
+    assert latencies.of(10).counts[BOUNDS.index(0.0063)] == 2
+    assert latencies.of(10).seconds == pytest.approx(0.012)
+    assert latencies.of(11).seconds == pytest.approx(0.006)
+    frames = [11, UNSERVED, 11]
+    with pytest.raises(LookupError):
+        dispatcher.serve(session, frames)
+    assert sum(latencies.of(11).counts) == 2
+    assert latencies.of(UNSERVED).seconds == pytest.approx(0.004)
+    requests: Any = [200050]  # of a gRPC call
+    assert dispatcher.serve_requests(session, requests) == 1
+    assert latencies.of(200050).seconds == pytest.approx(0.002)
+    dispatcher.settle()
+    assert slow.settled == 1
+    header: Any = 1
+    dispatcher.send_request(session, header, b"x")
+    assert slow.sent == (session, header, b"x")
+
+
+def test_nothing_is_timed_unless_configured() -> None:
+    metrics = Metrics()
+    dispatcher = Slow(metrics)
+    assert timed(dispatcher, metrics, None) is dispatcher
+    assert isinstance(timed(dispatcher, metrics, Latencies()), TimedDispatcher)

@@ -1,4 +1,4 @@
-"""Administration of the name server, with the answers that Apache's 4.9.7 gives."""
+"""Administration of the name server, with the answers of Apache's 4.9.7."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def client(server: Server) -> Client:
 
 @pytest.fixture
 def name_server(server: Server, client: Client) -> Client:
-    del client  # its topic is there
+    del client  # its topic exists
     return server.name_server()
 
 
@@ -47,10 +47,10 @@ async def listed(name_server: Client, code: RequestCode, ext: dict[str, str] | N
 
 
 @pytest.mark.parametrize("way", [JSON, BINARY])
-async def test_a_broker_takes_no_more_writes(client: Client, name_server: Client, way: int) -> None:
+async def test_write_permission_is_removed_from_a_brokers_topics(client: Client, name_server: Client, way: int) -> None:
     own = {"brokerName": "broker-a"}
     count = str(len((await listed(name_server, RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER))["topicList"]))
-    for _ in range(2):  # counted again
+    for _ in range(2):  # counted a second time
         answer = await name_server.request(RequestCode.WIPE_WRITE_PERM_OF_BROKER, own, serialize_type=way)
         assert (code_and_remark(answer), answer.header.ext) == ((0, None), {"wipeTopicCount": count})
         assert [await perm(name_server, topic) for topic in ("T", "TBW102")] == [4, 5]
@@ -63,13 +63,13 @@ async def test_a_broker_takes_no_more_writes(client: Client, name_server: Client
     assert [await perm(name_server, topic) for topic in ("T", "TBW102")] == [6, 6]
 
 
-async def test_periodic_registration_leaves_the_permission(server: Server, name_server: Client) -> None:
+async def test_periodic_registration_keeps_the_permission(server: Server, name_server: Client) -> None:
     await name_server.request(RequestCode.WIPE_WRITE_PERM_OF_BROKER, {"brokerName": "broker-a"})
     await server.pass_time(100)
     assert await perm(name_server, "T") == 4
 
 
-@pytest.mark.parametrize("ext", [{"brokerName": "nobody"}, {}])
+@pytest.mark.parametrize("ext", [{"brokerName": "unknown"}, {}])
 async def test_an_unknown_broker_has_no_topics(name_server: Client, ext: dict[str, str]) -> None:
     for code, field in (
         (RequestCode.WIPE_WRITE_PERM_OF_BROKER, "wipeTopicCount"),
@@ -103,19 +103,19 @@ async def test_a_topics_route_is_deleted(
     assert await perm(name_server, "T") == 6
 
 
-async def test_topics_of_a_cluster(name_server: Client) -> None:
+async def test_topics_of_a_cluster_are_listed(name_server: Client) -> None:
     everything = await listed(name_server, RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)
     assert await listed(name_server, RequestCode.GET_TOPICS_BY_CLUSTER, {"cluster": "C"}) == everything
     for ext in ({"cluster": "other"}, {}):
         assert await listed(name_server, RequestCode.GET_TOPICS_BY_CLUSTER, ext) == {"topicList": []}
 
 
-async def test_system_topics(server: Server, name_server: Client) -> None:
+async def test_system_topics_are_listed(server: Server, name_server: Client) -> None:
     expected = {"brokerAddr": str(server.advertised), "topicList": ["C", "broker-a"]}
     assert await listed(name_server, RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS) == expected
 
 
-async def test_topics_of_units(client: Client, name_server: Client) -> None:
+async def test_topics_of_units_are_listed(client: Client, name_server: Client) -> None:
     for flags in range(4):
         await client.create_topic(f"F{flags}", topic_sys_flag=flags)
     assert await listed(name_server, RequestCode.GET_UNIT_TOPIC_LIST) == {"topicList": ["F1", "F3"]}
@@ -132,7 +132,7 @@ async def settings(name_server: Client) -> dict[str, str]:
     return parse_java_properties(bytes(answer.body).decode())
 
 
-async def test_the_keys_are_apaches(server: Server, name_server: Client, tmp_path: Path) -> None:
+async def test_the_keys_equal_apaches(server: Server, name_server: Client, tmp_path: Path) -> None:
     found = await settings(name_server)
     assert len(found) == 20
     assert found["productEnvName"] == "center"
@@ -150,8 +150,8 @@ async def test_the_keys_are_apaches(server: Server, name_server: Client, tmp_pat
         ("listenPort=99999999999", {}),
     ],
 )
-async def test_a_change_is_shown(name_server: Client, text: str, changed: dict[str, str]) -> None:
-    """What is unknown or not of the key's type is passed over, as by Apache's."""
+async def test_a_changed_key_is_shown(name_server: Client, text: str, changed: dict[str, str]) -> None:
+    """Unknown keys and values of the wrong type are ignored, as by Apache's."""
     before = await settings(name_server)
     answer = await name_server.request(RequestCode.UPDATE_NAMESRV_CONFIG, body=text.encode())
     assert (code_and_remark(answer), answer.header.ext) == ((0, None), None)
@@ -167,14 +167,14 @@ async def test_paths_cannot_be_changed(name_server: Client, name: str) -> None:
     assert await settings(name_server) == before
 
 
-async def test_a_change_that_is_no_properties_or_too_long(name_server: Client) -> None:
+async def test_a_malformed_or_too_long_change_is_refused(name_server: Client) -> None:
     answer = await name_server.request(RequestCode.UPDATE_NAMESRV_CONFIG, body=b"a=\\u12")
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     answer = await name_server.request(RequestCode.UPDATE_NAMESRV_CONFIG, body=b"#" * (MOST_CONFIG + 1))
     assert answer.header.code == ResponseCode.SYSTEM_BUSY
 
 
-async def test_routes_tell_of_the_order_configuration_if_that_is_on(name_server: Client) -> None:
+async def test_routes_have_the_order_configuration_if_that_is_on(name_server: Client) -> None:
     ext = {"namespace": "ORDER_TOPIC_CONFIG", "key": "T", "value": "broker-a:2"}
     await name_server.request(RequestCode.PUT_KV_CONFIG, ext)
     for value, expected in (("true", "broker-a:2"), ("false", None)):

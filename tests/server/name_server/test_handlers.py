@@ -31,7 +31,7 @@ async def route(client: Client, topic: str, **options: Any) -> Any:
 # --- routes ---
 
 
-async def test_the_route_of_a_topic(server: Server, broker: Client, name_server: Client) -> None:
+async def test_the_route_of_a_topic_is_found(server: Server, broker: Client, name_server: Client) -> None:
     assert await route(name_server, "T") == {
         "brokerDatas": [{"brokerAddrs": {"0": str(server.advertised)}, "brokerName": "broker-a", "cluster": "C"}],
         "filterServerTable": {},
@@ -41,7 +41,7 @@ async def test_the_route_of_a_topic(server: Server, broker: Client, name_server:
     }
 
 
-async def test_the_route_of_an_unknown_topic(name_server: Client) -> None:
+async def test_the_route_of_an_unknown_topic_is_not_found(name_server: Client) -> None:
     assert await route(name_server, "Unknown") is None
 
 
@@ -57,7 +57,7 @@ async def test_the_route_of_an_unknown_topic(name_server: Client) -> None:
         (293, {"acceptStandardJsonOnly": "false"}, False),
     ],
 )
-async def test_json_is_strict_for_clients_that_know_it(
+async def test_clients_that_understand_it_get_strict_json(
     broker: Client, name_server: Client, version: int, ext: dict[str, str], strict: bool
 ) -> None:
     answer = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T", **ext}, version=version)
@@ -70,13 +70,13 @@ async def test_a_binary_request_gets_a_binary_answer(broker: Client, name_server
     assert (answer.header.code, answer.serialize_type) == (0, BINARY)
 
 
-async def test_an_ordered_topics_route_tells_its_order(broker: Client, name_server: Client) -> None:
+async def test_an_ordered_topics_route_has_its_order(broker: Client, name_server: Client) -> None:
     ext = {"namespace": ORDER, "key": "T", "value": "broker-a:2"}
     await name_server.request(RequestCode.PUT_KV_CONFIG, ext)
     assert (await route(name_server, "T"))["orderTopicConf"] == "broker-a:2"
 
 
-async def test_clusters(server: Server, name_server: Client) -> None:
+async def test_clusters_are_listed(server: Server, name_server: Client) -> None:
     answer = await name_server.request(RequestCode.GET_BROKER_CLUSTER_INFO)
     address = str(server.advertised)
     assert bytes(answer.body).decode() == (
@@ -85,7 +85,7 @@ async def test_clusters(server: Server, name_server: Client) -> None:
     )
 
 
-async def test_the_names_of_all_topics(broker: Client, name_server: Client) -> None:
+async def test_the_names_of_all_topics_are_listed(broker: Client, name_server: Client) -> None:
     answer = await name_server.request(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)
     names = json.loads(bytes(answer.body))["topicList"]
     assert {"T", "TBW102", "C", "broker-a"} <= set(names)
@@ -154,7 +154,7 @@ async def test_filter_servers_are_in_the_route(name_server: Client) -> None:
     assert (await route(name_server, "A"))["filterServerTable"] == {"10.0.0.1:1": ["10.0.0.2:1"]}
 
 
-async def test_a_slave_is_told_its_master(name_server: Client) -> None:
+async def test_a_slave_gets_the_address_of_its_master(name_server: Client) -> None:
     await register(name_server, registration(topic("A")))
     answer = await register(name_server, registration(topic("A")), broker_id=1, port=2)
     assert answer.header.ext == {"haServerAddr": "10.0.0.1:19", "masterAddr": "10.0.0.1:1"}
@@ -174,14 +174,14 @@ async def test_a_crc_of_0_is_not_checked(name_server: Client) -> None:
 
 
 @pytest.mark.parametrize(("compressed", "body"), [("true", b"no zlib"), ("false", b"no json"), ("true", b"{}")])
-async def test_a_body_that_is_none_is_answered(name_server: Client, compressed: str, body: bytes) -> None:
+async def test_a_malformed_body_is_answered(name_server: Client, compressed: str, body: bytes) -> None:
     ext = {**identity(), "haServerAddr": "h", "compressed": compressed, "bodyCrc32": "0"}
     answer = await name_server.request(RequestCode.REGISTER_BROKER, ext, body)
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert answer.header.remark
 
 
-async def test_an_old_brokers_registration_without_a_body(name_server: Client) -> None:
+async def test_an_old_broker_may_register_without_a_body(name_server: Client) -> None:
     assert (await register(name_server, None, crc=0)).header.code == 0
     clusters = await name_server.request(RequestCode.GET_BROKER_CLUSTER_INFO)
     assert b'"apache"' in bytes(clusters.body)
@@ -196,7 +196,7 @@ async def test_only_a_changed_version_changes_topics(name_server: Client) -> Non
 
 
 @pytest.mark.parametrize(("version", "changed"), [(1, "false"), (2, "true")])
-async def test_a_broker_may_ask_whether_it_has_to_register_again(
+async def test_a_broker_may_query_whether_it_has_to_register_again(
     name_server: Client, version: int, changed: str
 ) -> None:
     await register(name_server, registration(topic("A"), version=1))
@@ -213,14 +213,14 @@ async def test_an_unknown_broker_has_to_register(name_server: Client) -> None:
     assert answer.body == b""
 
 
-async def test_a_broker_leaves(name_server: Client) -> None:
+async def test_a_broker_unregisters(name_server: Client) -> None:
     await register(name_server, registration(topic("A")))
     assert code_and_remark(await name_server.request(RequestCode.UNREGISTER_BROKER, identity())) == (0, None)
     assert await route(name_server, "A") is None
     assert code_and_remark(await name_server.request(RequestCode.UNREGISTER_BROKER, identity())) == (0, None)
 
 
-async def test_a_broker_whose_connection_closes_is_gone_at_once(server: Server, name_server: Client) -> None:
+async def test_a_broker_whose_connection_closes_is_removed_at_once(server: Server, name_server: Client) -> None:
     other = server.name_server()
     await register(other, registration(topic("A")))
     assert await route(name_server, "A") is not None
@@ -229,19 +229,19 @@ async def test_a_broker_whose_connection_closes_is_gone_at_once(server: Server, 
     assert await route(name_server, "A") is None
 
 
-async def test_a_broker_that_does_not_register_again_is_gone_after_120_s(server: Server) -> None:
+async def test_a_broker_that_does_not_register_again_is_removed_after_120_s(server: Server) -> None:
     apache = server.name_server()
     await register(apache, registration(topic("A")))
     for _ in range(11):
         await server.pass_time(10)
-        await apache.request(RequestCode.GET_BROKER_CLUSTER_INFO)  # its connection lives
+        await apache.request(RequestCode.GET_BROKER_CLUSTER_INFO)  # its connection stays open
     assert await route(server.name_server(), "A") is not None
     await server.pass_time(21)
     assert await route(server.name_server(), "A") is None
     assert await route(server.name_server(), "TBW102") is not None
 
 
-async def test_asking_for_its_version_keeps_a_broker(server: Server) -> None:
+async def test_a_query_of_its_version_keeps_a_broker(server: Server) -> None:
     apache = server.name_server()
     await register(apache, registration(topic("A"), version=1))
     for _ in range(20):
@@ -263,14 +263,14 @@ async def get(client: Client, namespace: str, key: str) -> Frame:
     return await client.request(RequestCode.GET_KV_CONFIG, {"namespace": namespace, "key": key})
 
 
-async def test_a_value_is_kept(name_server: Client) -> None:
+async def test_a_value_is_stored(name_server: Client) -> None:
     await put(name_server, "N", "k", "值")
     answer = await get(name_server, "N", "k")
     assert (answer.header.code, answer.header.ext) == (0, {"value": "值"})
 
 
 @pytest.mark.parametrize(("namespace", "key"), [("N", "other"), ("Other", "k")])
-async def test_a_value_that_is_not_there(name_server: Client, namespace: str, key: str) -> None:
+async def test_a_missing_value_is_not_found(name_server: Client, namespace: str, key: str) -> None:
     await put(name_server, "N", "k", "v")
     expected = f"No config item, Namespace: {namespace} Key: {key}"
     assert code_and_remark(await get(name_server, namespace, key)) == (ResponseCode.QUERY_NOT_FOUND, expected)
@@ -284,7 +284,7 @@ async def test_a_value_is_deleted_and_may_be_missing(name_server: Client) -> Non
     assert (await get(name_server, "N", "k")).header.code == ResponseCode.QUERY_NOT_FOUND
 
 
-async def test_all_values_of_a_namespace(name_server: Client) -> None:
+async def test_all_values_of_a_namespace_are_listed(name_server: Client) -> None:
     await put(name_server, "N", "a", "1")
     await put(name_server, "N", "b", "2")
     answer = await name_server.request(RequestCode.GET_KVLIST_BY_NAMESPACE, {"namespace": "N"})
@@ -294,13 +294,13 @@ async def test_all_values_of_a_namespace(name_server: Client) -> None:
     assert code_and_remark(answer) == (ResponseCode.QUERY_NOT_FOUND, expected)
 
 
-async def test_registering_brokers_are_told_the_order_of_topics(name_server: Client) -> None:
+async def test_registering_brokers_get_the_order_of_topics(name_server: Client) -> None:
     await put(name_server, ORDER, "A", "apache:4")
     answer = await register(name_server, registration(topic("A")))
     assert json.loads(bytes(answer.body)) == {"table": {"A": "apache:4"}}
 
 
-async def test_values_are_there_after_a_restart(tmp_path: Path) -> None:
+async def test_values_survive_a_restart(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         await put(server.name_server(), "N", "k", "v")
     async with serving(tmp_path) as server:
@@ -316,7 +316,7 @@ async def test_values_are_there_after_a_restart(tmp_path: Path) -> None:
         RequestCode.PUT_KV_CONFIG,
     ],
 )
-async def test_a_request_that_lacks_its_fields_is_answered(name_server: Client, code: int) -> None:
+async def test_a_request_without_its_fields_is_answered(name_server: Client, code: int) -> None:
     answer = await name_server.request(code)
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert answer.header.remark

@@ -32,7 +32,7 @@ class Disk(FileSystem):
 
 
 class Setup:
-    """Values whose writes wait until they are let through."""
+    """Values whose writes wait until the test permits them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -65,7 +65,7 @@ def setup(tmp_path: Path, nursery: trio.Nursery) -> Setup:
     return made
 
 
-async def test_only_so_many_values_are_kept(monkeypatch: pytest.MonkeyPatch, setup: Setup) -> None:
+async def test_the_number_of_values_is_bounded(monkeypatch: pytest.MonkeyPatch, setup: Setup) -> None:
     monkeypatch.setattr(key_value_config, "MOST_VALUES", 20)
     monkeypatch.setattr(key_value_config, "_EACH_VALUE", 0)
     values = setup.values
@@ -97,7 +97,7 @@ async def test_each_value_and_namespace_counts_more_than_its_characters(
     values.put("N", "c", "", nothing)
 
 
-async def test_what_was_loaded_counts(monkeypatch: pytest.MonkeyPatch, setup: Setup) -> None:
+async def test_loaded_values_count(monkeypatch: pytest.MonkeyPatch, setup: Setup) -> None:
     monkeypatch.setattr(key_value_config, "MOST_VALUES", 2 * 128 + 10)
     setup.values.put("abc", "d", "efghij", nothing)
     await setup.write()
@@ -107,7 +107,7 @@ async def test_what_was_loaded_counts(monkeypatch: pytest.MonkeyPatch, setup: Se
     again.put("abc", "d", "012345", nothing)
 
 
-async def test_who_changes_a_value_is_told_when_it_is_on_the_disk(setup: Setup) -> None:
+async def test_a_change_is_answered_when_it_is_on_the_disk(setup: Setup) -> None:
     setup.values.put("N", "k", "v", setup.done("first"))
     await settle()
     assert (setup.outcomes, setup.values.get("N", "k"), setup.saved()) == ([], "v", {})
@@ -115,7 +115,7 @@ async def test_who_changes_a_value_is_told_when_it_is_on_the_disk(setup: Setup) 
     assert (setup.outcomes, setup.saved()) == ([("first", None)], {"N": {"k": "v"}})
 
 
-async def test_what_comes_during_a_write_is_written_together(setup: Setup) -> None:
+async def test_changes_during_a_write_are_written_together(setup: Setup) -> None:
     setup.values.put("N", "k", "v", setup.done("first"))
     await settle()
     setup.values.put("M", "a", "1", setup.done("second"))
@@ -128,7 +128,7 @@ async def test_what_comes_during_a_write_is_written_together(setup: Setup) -> No
     assert (setup.writes, setup.saved()) == (2, {"N": {}, "M": {"a": "1"}})
 
 
-async def test_to_remove_what_is_not_there_writes_nothing(setup: Setup) -> None:
+async def test_removing_a_missing_value_writes_nothing(setup: Setup) -> None:
     for namespace in ("N", "M"):
         setup.values.delete(namespace, "a", setup.done(namespace))
     assert setup.outcomes == [("N", None), ("M", None)]
@@ -137,7 +137,7 @@ async def test_to_remove_what_is_not_there_writes_nothing(setup: Setup) -> None:
     assert (setup.values.get("N", "k"), setup.values.namespace("N")) == (None, None)
 
 
-async def test_who_changes_a_value_is_told_that_the_disk_refused_it(setup: Setup) -> None:
+async def test_a_change_that_the_disk_refuses_is_answered_so(setup: Setup) -> None:
     setup.disk.full = True
     setup.values.put("N", "k", "v", setup.done("first"))
     await setup.write()

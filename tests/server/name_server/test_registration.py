@@ -54,7 +54,7 @@ async def test_the_broker_is_in_the_route_from_the_start_to_the_end(setup: Setup
         setup.perm()
 
 
-async def test_a_new_topic_is_told_at_once(setup: Setup) -> None:
+async def test_a_new_topic_is_registered_at_once(setup: Setup) -> None:
     setup.registration.register()
     setup.topics.put(TopicConfig(topic_name="New"))
     assert setup.perm("New") == 6
@@ -68,7 +68,7 @@ async def test_the_brokers_permission_limits_those_of_its_topics(setup: Setup, b
     assert setup.perm() == left
 
 
-async def test_registering_is_repeated_so_that_it_does_not_expire(setup: Setup, nursery: trio.Nursery) -> None:
+async def test_registering_is_repeated_before_it_expires(setup: Setup, nursery: trio.Nursery) -> None:
     nursery.start_soon(setup.routes.run, BackgroundBudget())
     nursery.start_soon(setup.registration.run)
     for _ in range(30):
@@ -92,27 +92,31 @@ def registered_topics(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return registrations
 
 
-async def test_only_what_changed_is_told(setup: Setup, told: list[list[str]], nursery: trio.Nursery) -> None:
+async def test_only_changes_are_registered(
+    setup: Setup, registered_topics: list[list[str]], nursery: trio.Nursery
+) -> None:
     setup.registration.register()
-    assert told == [["T"]]
+    assert registered_topics == [["T"]]
     setup.topics.put(TopicConfig(topic_name="New"))
     setup.topics.put(TopicConfig(topic_name="T", perm=4))
-    assert told[1:] == [["New"], ["T"]]
+    assert registered_topics[1:] == [["New"], ["T"]]
     assert (setup.perm(), setup.perm("New")) == (4, 6)
     nursery.start_soon(setup.registration.run)
     await settle()
-    assert told[3:] == [[]]
+    assert registered_topics[3:] == [[]]
     setup.topics.permission_changed()
-    assert told[4:] == [["T", "New"]]
+    assert registered_topics[4:] == [["T", "New"]]
 
 
-async def test_all_are_told_again_to_who_forgot_them(setup: Setup, told: list[list[str]]) -> None:
+async def test_all_topics_are_registered_again_at_a_name_server_that_lost_them(
+    setup: Setup, registered_topics: list[list[str]]
+) -> None:
     setup.registration.register()
     identity = BrokerIdentity(cluster="C", name="b", broker_id=0, address="h:1")
     setup.routes.unregister(identity)
     setup.topics.put(TopicConfig(topic_name="New"))
-    assert (told[1:], setup.perm()) == ([["T", "New"]], 7)
-    # Another broker of the same name takes its place, and leaves.
+    assert (registered_topics[1:], setup.perm()) == ([["T", "New"]], 7)
+    # Another broker of the same name replaces it, and unregisters.
     other = BrokerIdentity(cluster="C", name="b", broker_id=0, address="h:9")
     setup.routes.register(other, queues={}, data_version=setup.topics.table.data_version, ha_address="")
     setup.routes.unregister(other)
@@ -122,7 +126,7 @@ async def test_all_are_told_again_to_who_forgot_them(setup: Setup, told: list[li
     assert (setup.perm(), setup.perm("New")) == (7, 6)
 
 
-async def test_a_registration_of_somebody_else_at_the_address_is_made_good(setup: Setup) -> None:
+async def test_a_foreign_registration_of_the_address_is_replaced(setup: Setup) -> None:
     setup.registration.register()
     identity = BrokerIdentity(cluster="C", name="b", broker_id=0, address="h:1")
     foreign = queues_of("b", {"T": TopicConfig(topic_name="T", perm=2)})

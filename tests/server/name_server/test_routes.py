@@ -50,7 +50,7 @@ async def test_a_registered_brokers_topics_have_a_route() -> None:
     assert (data.broker_name, data.cluster, data.broker_addrs) == ("a", "C", {0: "a:0"})
 
 
-async def test_other_topics_have_none() -> None:
+async def test_other_topics_have_no_route() -> None:
     with pytest.raises(RouteNotFound, match=r"^No topic route info in name server for the topic: X\nSee "):
         RouteTable().route("X")
 
@@ -66,13 +66,13 @@ async def test_topics_change_with_their_version_only() -> None:
     assert table.data_version("elsewhere") is None
 
 
-async def test_a_slave_changes_no_topics_and_learns_its_master() -> None:
+async def test_a_slave_changes_no_topics_and_gets_its_master() -> None:
     table = RouteTable()
     assert register(table, broker(broker_id=1), "T") == BrokerRegistration()
     assert table.topics() == []
     register(table, broker(), "T")
-    told = register(table, broker(broker_id=1), "T", queues=9)
-    assert told == BrokerRegistration(ha_server_address="ha-a:0", master_address="a:0")
+    registration = register(table, broker(broker_id=1), "T", queues=9)
+    assert registration == BrokerRegistration(ha_server_address="ha-a:0", master_address="a:0")
     assert queues(table, "T") == {"a": 4}
     assert table.route("T").broker_datas[0].broker_addrs == {0: "a:0", 1: "a:1"}
 
@@ -84,14 +84,14 @@ async def test_an_address_has_one_id() -> None:
     assert table.route("T").broker_datas[0].broker_addrs == {0: "x"}
 
 
-async def test_a_registration_without_topics_leaves_them() -> None:
+async def test_a_registration_without_topics_keeps_them() -> None:
     table = RouteTable()
     register(table, broker(), "T")
     register(table, broker(), queues=None, data_version=V2)
     assert queues(table, "T") == {"a": 4}
 
 
-async def test_a_broker_that_leaves_takes_its_queues_with_it() -> None:
+async def test_a_broker_that_unregisters_loses_its_queues() -> None:
     table = RouteTable()
     register(table, broker("a"), "T", "U")
     register(table, broker("b"), "T")
@@ -103,7 +103,7 @@ async def test_a_broker_that_leaves_takes_its_queues_with_it() -> None:
     assert list(table.clusters().broker_addr_table) == ["b"]
 
 
-async def test_while_a_slave_is_there_the_queues_stay() -> None:
+async def test_the_queues_stay_while_a_slave_is_registered() -> None:
     table = RouteTable()
     register(table, broker(), "T")
     register(table, broker(broker_id=1), "T")
@@ -121,14 +121,14 @@ async def test_an_address_that_another_broker_has_taken_over_is_not_removed() ->
     assert table.route("T").broker_datas[0].broker_addrs == {0: "new"}
 
 
-async def test_a_leaving_brokers_wrong_name_harms_no_route() -> None:
+async def test_a_wrong_name_in_an_unregistration_changes_no_route() -> None:
     table = RouteTable()
     register(table, broker("a"), "T")
     table.unregister(broker("b", address="a:0"))
     assert queues(table, "T") == {"a": 4}
 
 
-async def test_brokers_are_forgotten_after_120_s_of_silence(nursery: trio.Nursery) -> None:
+async def test_brokers_are_removed_after_120_s_of_silence(nursery: trio.Nursery) -> None:
     table = RouteTable()
     nursery.start_soon(table.run, BackgroundBudget())
     register(table, broker("a"), "T")
@@ -144,7 +144,7 @@ async def test_brokers_are_forgotten_after_120_s_of_silence(nursery: trio.Nurser
     assert table.topics() == ["U"]
 
 
-async def test_a_changed_version_is_told() -> None:
+async def test_a_changed_version_is_reported() -> None:
     table = RouteTable()
     assert table.changed(broker(), V1)
     register(table, broker(), "T")
@@ -152,7 +152,7 @@ async def test_a_changed_version_is_told() -> None:
     assert table.changed(broker(), V2)
 
 
-async def test_only_so_many_brokers_and_topics_of_theirs_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_numbers_of_brokers_and_their_topics_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routes, "MOST_BROKERS", 2)
     monkeypatch.setattr(routes, "MOST_ROUTES", 5)
     table = RouteTable()
@@ -175,7 +175,7 @@ async def test_only_so_many_brokers_and_topics_of_theirs_are_known(monkeypatch: 
         register(table, broker("c"), "T", data_version=V2, peer=other)
 
 
-async def test_a_broker_that_leaves_takes_its_own_topics_only(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broker_that_unregisters_removes_its_own_topics_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routes, "MOST_ROUTES", 4)
     table = RouteTable()
     peer = FakePeer()
@@ -191,7 +191,7 @@ async def test_a_broker_that_leaves_takes_its_own_topics_only(monkeypatch: pytes
     assert table.topics() == []
 
 
-async def test_brokers_with_many_topics_are_forgotten_soon_unless_they_come_back(nursery: trio.Nursery) -> None:
+async def test_brokers_with_many_topics_are_removed_soon_unless_they_return(nursery: trio.Nursery) -> None:
     table, gone, back = RouteTable(), FakePeer("gone"), FakePeer("back")
     nursery.start_soon(table.run, BackgroundBudget())
     many = [f"T{number}" for number in range(9000)]
@@ -203,7 +203,7 @@ async def test_brokers_with_many_topics_are_forgotten_soon_unless_they_come_back
     assert queues(table, "T1") == {"b": 4}
 
 
-async def test_brokers_that_are_silent_go_beside_requests_and_one_line_counts_them(
+async def test_silent_brokers_are_removed_in_steps_with_one_log_line(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -23,12 +23,12 @@ def test_loopback_is_known(host: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize(("host", "expected"), [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("fe80::1%lo", "fe80::1")])
-def test_an_address_is_its_own(host: str, expected: str) -> None:
+def test_an_address_stays_as_it_is(host: str, expected: str) -> None:
     assert ip_address(host, option="o") == expected
 
 
 @pytest.mark.parametrize("host", ["nosuchhost.invalid", "a..b", "x" * 64])
-def test_a_host_without_an_address_is_one_line(host: str) -> None:
+def test_a_host_without_an_address_is_reported_in_one_line(host: str) -> None:
     with pytest.raises(HostUnknown) as caught:
         ip_address(host, option="--option")
     text = str(caught.value)
@@ -61,12 +61,12 @@ class _Probe:
         return (self.own, 40000)
 
 
-def test_the_machine_is_known_by_the_address_it_sends_from(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_machines_address_is_that_from_which_it_sends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "socket", _Probe("192.0.2.7"))
     assert machine_address() == "192.0.2.7"
 
 
 @pytest.mark.parametrize(("ipv6", "expected"), [(False, "127.0.0.1"), (True, "::1")])
-def test_a_machine_without_a_route_is_loopback(monkeypatch: pytest.MonkeyPatch, ipv6: bool, expected: str) -> None:
+def test_without_a_route_the_address_is_loopback(monkeypatch: pytest.MonkeyPatch, ipv6: bool, expected: str) -> None:
     monkeypatch.setattr(socket, "socket", _Probe(None))
     assert machine_address(ipv6=ipv6) == expected

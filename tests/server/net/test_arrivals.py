@@ -22,7 +22,7 @@ FRAME = encode_frame(Header(code=1, opaque=1), b"body")
 
 
 class Door:
-    """Takes connections without a listener."""
+    """Accepts connections without a listener."""
 
     def __init__(self, nursery: trio.Nursery, *, rate: int = 1000) -> None:
         self.begun: list[Arrival] = []
@@ -34,7 +34,7 @@ class Door:
         nursery.start_soon(self.arrivals.run)
 
     def connect(self, data: bytes = b"", host: str = "192.0.2.1") -> socket.socket:
-        """A client that has sent something when it is accepted."""
+        """A client that has sent something before it is accepted."""
         client, accepted = socket.socketpair()
         accepted.settimeout(0)
         client.sendall(data)
@@ -55,19 +55,19 @@ def door(nursery: trio.Nursery) -> Iterator[Door]:
     made.close()
 
 
-async def test_a_connection_begins_when_its_client_speaks(door: Door) -> None:
+async def test_a_connection_begins_with_its_clients_first_bytes(door: Door) -> None:
     client = door.connect()
     await settle()
     assert door.begun == []
     client.sendall(b"\0")
     await settle()
     (begun,) = door.begun
-    assert begun.sock.recv(9) == b"\0"  # nothing of it is taken
+    assert begun.sock.recv(9) == b"\0"  # no byte of it is read
     assert (begun.remote_text, begun.held) == ("192.0.2.1:1", 0)
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0", FRAME[:-1], PREFACE, PREFACE[:9], b"\x16\x03\x01"])
-async def test_a_client_that_leaves_without_a_whole_request_gets_nothing(door: Door, data: bytes) -> None:
+async def test_a_client_that_leaves_without_a_whole_request_is_not_served(door: Door, data: bytes) -> None:
     client = door.connect()
     await settle()
     client.sendall(data)
@@ -77,7 +77,7 @@ async def test_a_client_that_leaves_without_a_whole_request_gets_nothing(door: D
     assert [each.sock.fileno() for each in door.dropped] == [-1]
 
 
-async def test_a_client_that_has_left_when_it_is_accepted_gets_nothing(door: Door) -> None:
+async def test_a_client_that_has_left_before_it_is_accepted_is_not_served(door: Door) -> None:
     client, accepted = socket.socketpair()
     client.close()
     with accepted:
@@ -85,7 +85,7 @@ async def test_a_client_that_has_left_when_it_is_accepted_gets_nothing(door: Doo
 
 
 @pytest.mark.parametrize("data", [FRAME, FRAME + FRAME[:9], CALL])
-async def test_a_client_that_only_reads_on_is_served(door: Door, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_sends_no_more_is_served(door: Door, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     client = door.connect(data)
     client.shutdown(socket.SHUT_WR)
     await settle()
@@ -98,12 +98,12 @@ async def test_a_client_that_only_reads_on_is_served(door: Door, data: bytes, mo
     assert len(door.dropped) == 1
 
 
-async def test_addresses_take_turns_and_each_has_its_rate(nursery: trio.Nursery) -> None:
+async def test_addresses_alternate_and_each_has_its_rate(nursery: trio.Nursery) -> None:
     door = Door(nursery, rate=2)
     waiting = [door.connect(b"\0", f"192.0.2.{1 + number // 5}") for number in range(10)]
     await settle()
     assert [each.host for each in door.begun] == ["192.0.2.1", "192.0.2.2"] * 3  # a second's, and the next one's
-    waiting[3].close()  # left while it waited
+    waiting[3].close()  # it left while it waited
     await settle()
     assert len(door.dropped) == 1
     mock_clock().jump(0.5)
@@ -115,7 +115,7 @@ async def test_addresses_take_turns_and_each_has_its_rate(nursery: trio.Nursery)
     door.close()
 
 
-async def test_clients_who_may_not_begin_tls_yet_wait_and_others_do_not(door: Door) -> None:
+async def test_clients_that_wait_for_a_tls_handshake_do_not_delay_others(door: Door) -> None:
     door.tls = False
     door.connect(b"\x16\x03")
     door.connect(b"\0")
@@ -148,8 +148,8 @@ async def test_few_connections_begin_in_one_pass_of_the_loop(nursery: trio.Nurse
     nursery.cancel_scope.cancel()
 
 
-async def test_a_descriptor_that_is_used_again_is_another_connection(door: Door) -> None:
-    """What happened to a connection that was closed meanwhile says nothing about the next one."""
+async def test_a_reused_descriptor_is_another_connection(door: Door) -> None:
+    """Events of a connection that was closed meanwhile do not concern the next one."""
     former = door.connect(b"\0")
     (arrival,) = door.arrivals._all.values()
     door.arrivals._events = [(arrival, arrivals_module._CLOSED)]
@@ -162,7 +162,7 @@ async def test_a_descriptor_that_is_used_again_is_another_connection(door: Door)
     former.close()
 
 
-async def test_it_is_closed_when_it_is_idle_or_refused(door: Door) -> None:
+async def test_a_waiting_connection_is_closed_when_it_is_idle_or_refused(door: Door) -> None:
     door.connect()
     (arrival,) = door.arrivals._all.values()
     assert arrival.last_sign_of_life == arrival.silent_since == trio.current_time()
@@ -192,7 +192,7 @@ async def test_a_connection_that_breaks_is_dropped(door: Door, monkeypatch: pyte
     assert len(door.dropped) == 1
 
 
-def test_a_request_is_whole() -> None:
+def test_a_request_is_recognised_when_it_is_whole() -> None:
     here, there = socket.socketpair()
     with here, there:
         there.sendall(FRAME)

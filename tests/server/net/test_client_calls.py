@@ -1,4 +1,4 @@
-"""Requests of the server's own that clients answer; through a session at the end."""
+"""The server's requests, which clients answer; through a session at the end."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ async def test_an_answer_goes_to_the_call_of_its_opaque_once(nursery: trio.Nurse
     assert (first, second) == ([None], [ANSWER])
 
 
-async def test_each_call_has_its_own_time(nursery: trio.Nursery) -> None:
+async def test_each_call_has_its_time_limit(nursery: trio.Nursery) -> None:
     calls = ClientCalls(nursery, account())
-    given_up: list[float] = []
+    expired: list[float] = []
 
     def add(opaque: int, seconds: float) -> None:
-        calls.add(opaque, size=1, seconds=seconds, done=lambda _: given_up.append(seconds))
+        calls.add(opaque, size=1, seconds=seconds, done=lambda _: expired.append(seconds))
 
     add(1, 9)
     await settle()
@@ -47,17 +47,17 @@ async def test_each_call_has_its_own_time(nursery: trio.Nursery) -> None:
     add(3, 6)
     await settle()
     await pass_time(2.9)
-    assert given_up == []
+    assert expired == []
     await pass_time(0.1)
-    assert given_up == [3]
+    assert expired == [3]
     await pass_time(3)
-    assert given_up == [3, 6]
+    assert expired == [3, 6]
     await pass_time(3)
-    assert given_up == [3, 6, 9]
+    assert expired == [3, 6, 9]
     add(4, 1)
     await settle()
     await pass_time(1)
-    assert given_up == [3, 6, 9, 1]
+    assert expired == [3, 6, 9, 1]
 
 
 async def test_one_task_watches_and_ends_when_nothing_waits(nursery: trio.Nursery) -> None:
@@ -73,24 +73,24 @@ async def test_one_task_watches_and_ends_when_nothing_waits(nursery: trio.Nurser
     assert len(nursery.child_tasks) == before
 
 
-async def test_a_call_made_by_the_one_that_is_given_up_has_its_time_too(nursery: trio.Nursery) -> None:
+async def test_a_call_made_by_an_expiring_one_has_its_time_limit_too(nursery: trio.Nursery) -> None:
     calls = ClientCalls(nursery, account())
-    given_up: list[float] = []
+    expired: list[float] = []
 
     def again(_: ClientAnswer | None) -> None:
-        given_up.append(trio.current_time())
-        if len(given_up) < 3:
-            calls.add(len(given_up), size=1, seconds=2, done=again)
+        expired.append(trio.current_time())
+        if len(expired) < 3:
+            calls.add(len(expired), size=1, seconds=2, done=again)
 
     start = trio.current_time()
     calls.add(0, size=1, seconds=2, done=again)
     await settle()
     for _ in range(4):
         await pass_time(2)
-    assert [at - start for at in given_up] == [2, 4, 6]
+    assert [at - start for at in expired] == [2, 4, 6]
 
 
-async def test_many_that_are_late_leave_others_their_turn(nursery: trio.Nursery) -> None:
+async def test_many_expired_calls_do_not_block_others(nursery: trio.Nursery) -> None:
     calls = ClientCalls(nursery, account())
     ended: list[ClientAnswer | None] = []
     for opaque in range(100):
@@ -104,7 +104,7 @@ async def test_many_that_are_late_leave_others_their_turn(nursery: trio.Nursery)
     assert max(later - sooner for sooner, later in pairwise(seen)) <= 2
 
 
-async def test_closing_gives_up_what_waits(nursery: trio.Nursery) -> None:
+async def test_closing_ends_the_waiting_calls(nursery: trio.Nursery) -> None:
     calls = ClientCalls(nursery, account())
     ended: list[ClientAnswer | None] = []
     before = len(nursery.child_tasks)
@@ -118,7 +118,7 @@ async def test_closing_gives_up_what_waits(nursery: trio.Nursery) -> None:
     ClientCalls(nursery, account()).close()
 
 
-async def test_who_is_given_up_may_close_the_connection(nursery: trio.Nursery) -> None:
+async def test_an_expired_call_may_close_the_connection(nursery: trio.Nursery) -> None:
     calls = ClientCalls(nursery, account())
     ended: list[ClientAnswer | None] = []
 
@@ -133,7 +133,7 @@ async def test_who_is_given_up_may_close_the_connection(nursery: trio.Nursery) -
     assert ended == [None, None]
 
 
-async def test_a_bug_in_one_that_waits_takes_no_other(nursery: trio.Nursery, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_bug_in_one_call_affects_no_other(nursery: trio.Nursery, caplog: pytest.LogCaptureFixture) -> None:
     def broken(_: ClientAnswer | None) -> None:
         raise ZeroDivisionError
 
@@ -161,11 +161,11 @@ async def test_a_client_answers_the_server(
 ) -> None:
     session = await session_of(broker, sessions)
     got: list[ClientAnswer | None] = []
-    session.call(RequestCode.GET_CONSUMER_RUNNING_INFO, {"consumerGroup": "G"}, b"asked", seconds=3, done=got.append)
+    session.call(RequestCode.GET_CONSUMER_RUNNING_INFO, {"consumerGroup": "G"}, b"body", seconds=3, done=got.append)
     await broker.arrived()
     (request,) = broker.pushes
     assert (request.header.code, request.header.flag, request.header.ext) == (307, 0, {"consumerGroup": "G"})
-    assert bytes(request.body) == b"asked"
+    assert bytes(request.body) == b"body"
     answer = broker.frame(
         5, {"a": "b"}, b"body", flag=FLAG_RESPONSE, opaque=request.header.opaque, serialize_type=serialize_type
     )
@@ -175,7 +175,9 @@ async def test_a_client_answers_the_server(
     assert (await broker.send("T")).header.code == 0
 
 
-async def test_a_client_that_does_not_answer_or_leaves(sessions: list[Session], server: Server, broker: Client) -> None:
+async def test_a_client_that_does_not_answer_or_leaves_ends_the_call(
+    sessions: list[Session], server: Server, broker: Client
+) -> None:
     session = await session_of(broker, sessions)
     late: list[ClientAnswer | None] = []
     cut: list[ClientAnswer | None] = []
@@ -203,7 +205,7 @@ async def test_calls_on_one_connection_are_bounded(
     assert len(broker.pushes) == 3
 
 
-async def test_what_waits_on_one_connection_is_bounded_in_bytes_too(
+async def test_the_bytes_of_the_calls_on_one_connection_are_bounded(
     sessions: list[Session], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_calls, "LIMIT_BYTES", 2000)
@@ -228,7 +230,7 @@ async def test_what_waits_on_one_connection_is_bounded_in_bytes_too(
     assert len(got) == 6
 
 
-async def test_a_client_that_does_not_read_is_not_called(
+async def test_a_client_that_does_not_read_gets_no_calls(
     sessions: list[Session], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await session_of(broker, sessions)

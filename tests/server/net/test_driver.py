@@ -1,4 +1,4 @@
-"""The task that reads one connection; how it serves sessions: test_session, for both drivers."""
+"""The task that reads one connection. The service of sessions under both drivers: test_session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.server.harness import WokenForNothing, account, settle
 
 
 class Serves:
-    """Serves so many frames at most of what it is offered."""
+    """Serves at most so many of the frames that it is offered."""
 
     def __init__(self, most: int = 1000) -> None:
         self._most = most
@@ -59,7 +59,7 @@ def driven(sock: socket.socket, dispatcher: Serves, nursery: trio.Nursery) -> tu
 
 @contextlib.contextmanager
 def reading(dispatcher: Serves, nursery: trio.Nursery, data: bytes) -> Iterator[FrameDriver]:
-    """A connection on which this came, and what reads it."""
+    """A connection with these bytes, and the task that reads it."""
     near, far = socket.socketpair()
     near.setblocking(False)
     far.sendall(data)
@@ -69,23 +69,23 @@ def reading(dispatcher: Serves, nursery: trio.Nursery, data: bytes) -> Iterator[
         session.close()
 
 
-async def test_being_woken_for_nothing_is_no_matter(nursery: trio.Nursery) -> None:
+async def test_a_spurious_wakeup_is_harmless(nursery: trio.Nursery) -> None:
     here, there = socket.socketpair()
     sock = WokenForNothing(fileno=here.detach())
     sock.settimeout(0)
-    nobody = Serves()
-    session, _ = driven(sock, nobody, nursery)
+    dispatcher = Serves()
+    session, _ = driven(sock, dispatcher, nursery)
     assert session.remote_text == "[::1]:5"
     with there:
         there.send(struct.pack(">iI", 4, 0))
         await settle()
-        assert (sock.woken, len(nobody.served)) == (2, 1)
+        assert (sock.woken, len(dispatcher.served)) == (2, 1)
     await settle()
     assert session.closed
 
 
-async def test_others_have_their_turn_and_what_waits_is_not_overwritten(nursery: trio.Nursery) -> None:
-    """Two connections are read into one buffer; frames that wait are counted with all they take, as bytes."""
+async def test_others_are_served_between_and_waiting_frames_are_not_overwritten(nursery: trio.Nursery) -> None:
+    """Two connections are read into one buffer; waiting frames count with all their bytes."""
     bodies = [b"%04d" % number for number in range(2000)]
     here, there = Serves(), Serves(100)
     stream = b"".join(struct.pack(">iI", 8, 0) + body for body in bodies)
@@ -103,12 +103,12 @@ async def test_others_have_their_turn_and_what_waits_is_not_overwritten(nursery:
         assert second.frame_started < math.inf
 
 
-async def test_a_connection_closed_while_frames_wait_is_served_no_more(nursery: trio.Nursery) -> None:
+async def test_a_connection_closed_while_frames_wait_is_not_served_any_more(nursery: trio.Nursery) -> None:
     serves = Serves(1)
     with reading(serves, nursery, (struct.pack(">iI", 4, 0)) * 10) as driver:
         while not serves.served:
             await trio.lowlevel.checkpoint()
-        served = len(serves.served)  # two, if the reader's turn came before this task's
+        served = len(serves.served)  # two, if the reader ran before this task
         driver.close()
         await settle()
     assert (len(serves.served), driver.held) == (served, 0)

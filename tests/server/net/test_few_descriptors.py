@@ -1,4 +1,4 @@
-"""A server process with few descriptors, all of which clients take that can take them."""
+"""A server process with few descriptors, of which clients use as many as they can."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 FEW: Final = 256
 IDLE: Final = 400
 TOPICS: Final = 300
-"""More than there are descriptors."""
+"""More connections than there are descriptors."""
 SMALL_FILES: Final = (
     *("--set", "mappedFileSizeCommitLog=1048576"),
     *("--set", "mappedFileSizeConsumeQueue=4000"),
@@ -39,7 +39,7 @@ def may_open(limit: int) -> None:
 
 @pytest.fixture(autouse=True)
 def descriptors() -> None:
-    """As many as this process may have."""
+    """As many connections as this process may have."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
@@ -50,11 +50,11 @@ def open_files(server: Process) -> int:
 
 @contextlib.contextmanager
 def idle_clients(server: Process, count: int = IDLE) -> Iterator[None]:
-    """So many connections that ask for nothing; when this begins, the server has all that it lets in."""
+    """So many idle connections; when this begins, the server has admitted as many as it may."""
     with contextlib.ExitStack() as stack:
         for _ in range(count):
             stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60))
-        # Who is let in no more is closed after a second of silence, and gives back its descriptor.
+        # A refused client is closed after a second of silence, and frees its descriptor.
         last = [-1]
 
         def settled() -> bool:
@@ -66,7 +66,7 @@ def idle_clients(server: Process, count: int = IDLE) -> Iterator[None]:
 
 
 def refusal(server: Process) -> str:
-    """What is answered to a connection for which there is no descriptor."""
+    """The answer to a connection without a descriptor."""
     with Caller(server.broker) as late:
         answer = late.request(RequestCode.GET_BROKER_CONFIG)
     assert answer.header.code == ResponseCode.SYSTEM_BUSY
@@ -78,7 +78,7 @@ def offset_ext(topic: str, offset: int) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
-def test_the_store_does_all_that_it_does_while_clients_have_taken_what_they_can(tmp_path: Path, flush: str) -> None:
+def test_the_store_works_while_clients_use_all_their_descriptors(tmp_path: Path, flush: str) -> None:
     store = tmp_path / "store"
     options = (*SMALL_FILES, "--set", f"flushDiskType={flush}")
     expected: dict[str, list[bytes]] = {}
@@ -87,7 +87,7 @@ def test_the_store_does_all_that_it_does_while_clients_have_taken_what_they_can(
             most = re.search(r"maxConnections=(\d+)", refusal(server))
             assert most is not None
             assert FEW / 2 < int(most[1]) < FEW - KEPT_FOR_STORE
-            for number in range(TOPICS):  # each makes a topic and a queue, and has topics.json written
+            for number in range(TOPICS):  # each creates a topic and a queue, and has topics.json saved
                 topic = f"T{number:03}"
                 expected[topic] = [b"%s %d" % (topic.encode(), each) for each in range(3)]
                 for body in expected[topic]:
@@ -110,7 +110,7 @@ def test_the_store_does_all_that_it_does_while_clients_have_taken_what_they_can(
             assert eventually(lambda: any((store / "index").iterdir()))
             assert len(list((store / "commitlog").iterdir())) > 5
             assert len(list((store / "consumequeue" / "made" / "0").iterdir())) > 1
-            assert open_files(server) <= FEW - KEPT_FOR_STORE // 2  # what it kept was more than enough
+            assert open_files(server) <= FEW - KEPT_FOR_STORE // 2  # the reserved descriptors were more than enough
             assert "maxConnections=" in refusal(server)
         assert eventually(lambda: open_files(server) < FEW / 4)
         with Caller(server.broker) as another:
@@ -127,7 +127,7 @@ def test_the_store_does_all_that_it_does_while_clients_have_taken_what_they_can(
             assert client.bodies(topic) == bodies
 
 
-def test_who_asks_over_http_is_answered_too(tmp_path: Path) -> None:
+def test_http_is_answered_too(tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
 
     def get(path: str) -> tuple[int, bytes]:
@@ -150,13 +150,13 @@ def test_who_asks_over_http_is_answered_too(tmp_path: Path) -> None:
         assert metric("store_descriptors") == KEPT_FOR_STORE
         most = metric("connection_descriptors_limit")
         with idle_clients(server):
-            for _ in range(FEW):  # those who ask over HTTP and stay take nothing of the store's either
+            for _ in range(FEW):  # HTTP clients that stay use none of the store's descriptors either
                 more.enter_context(socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))))
             for _ in range(20):
                 assert get("/healthz") == (200, b"ok\n")
-                status, told = get("/readyz")
+                status, body = get("/readyz")
                 assert status == 503
-                assert json.loads(told)["checks"]["listeners"] == "no descriptor is left for a further connection"
+                assert json.loads(body)["checks"]["listeners"] == "no descriptor is left for a further connection"
             assert metric("connection_descriptors") == most
             assert open_files(server) <= FEW - KEPT_FOR_STORE // 2
         assert eventually(lambda: get("/readyz")[0] == 200)
@@ -165,7 +165,7 @@ def test_who_asks_over_http_is_answered_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [16, 32, 48])
-def test_too_few_are_told_in_one_line(tmp_path: Path, limit: int) -> None:
+def test_too_few_descriptors_are_reported_in_one_line(tmp_path: Path, limit: int) -> None:
     server = Process(tmp_path / "store", before=lambda: may_open(limit))
     code, errors = server.result()
     assert code == 2

@@ -1,4 +1,4 @@
-"""Which implementation serves HTTP/2; what both do: tests/wire/http2."""
+"""The choice of the HTTP/2 implementation; what both do: tests/wire/http2."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ class WithoutTheLibrary:
         return None
 
 
-def test_the_kernel_serves_where_it_finds_the_library() -> None:
+def test_the_kernel_serves_if_it_finds_the_library() -> None:
     made = http2.make_http2(**LIMITS)
     version = http2.libnghttp2_version()
     if native.kernel is None:
@@ -35,13 +35,13 @@ def test_the_kernel_serves_where_it_finds_the_library() -> None:
 
 
 @pytest.mark.parametrize("kernel", [None, WithoutTheLibrary])
-def test_else_the_twin_does(kernel: type | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_otherwise_the_twin_serves(kernel: type | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "kernel", kernel)
     assert http2.libnghttp2_version() is None
     assert type(http2.make_http2(**LIMITS)) is PythonHttp2
 
 
-def test_nobody_imports_h2_before_there_is_a_connection() -> None:
-    told = "import sys, rocketwire.server.net.http2, rocketwire.server.run; print('h2' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+def test_h2_is_not_imported_before_there_is_a_connection() -> None:
+    code = "import sys, rocketwire.server.net.http2, rocketwire.server.run; print('h2' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

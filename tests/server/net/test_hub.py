@@ -1,4 +1,4 @@
-"""The task that drives a hub. What a hub does with a connection: tests/kernel/test_hub; whole servers: test_session."""
+"""The task that drives a hub. The hub's work for a connection: tests/kernel/test_hub; whole servers: test_session."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FRAME = b"\0\0\0\x05\0\0\0\x01h"
 
 
 class Echo:
-    """A dispatcher that answers a byte a frame, and notes when."""
+    """A dispatcher that answers a byte for each frame, and records the order."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -47,7 +47,7 @@ class Echo:
 
 
 class Idle:
-    """A path that takes nothing."""
+    """A path that serves nothing."""
 
     native = None
 
@@ -67,7 +67,7 @@ class Passes(trio.abc.Instrument):
     count = 0
 
     def after_io_wait(self, _timeout: float) -> None:
-        """Called when one begins."""
+        """Called at the begin of a pass."""
         self.count += 1
 
 
@@ -115,7 +115,7 @@ class Connections:
 
 @pytest.fixture
 async def connect(echo: Echo, nursery: trio.Nursery) -> AsyncIterator[Callable[..., Connections]]:
-    """Makes a hub with some options."""
+    """Creates a hub with some options."""
     made: list[Connections] = []
 
     def connect(**options: Any) -> Connections:
@@ -134,22 +134,22 @@ def test_without_a_kernel_there_are_no_hubs(monkeypatch: pytest.MonkeyPatch) -> 
     assert hub_kernel() is None
 
 
-def test_its_limits_are_those_of_the_twin() -> None:
+def test_its_limits_equal_the_twins() -> None:
     kernel = hub_kernel()
     assert kernel is not None
     assert (kernel.HIGH_WATER, kernel.READ_BYTES) == (HIGH_WATER, READ_BUFFER_BYTES)
 
 
-async def test_a_round_is_announced_served_and_told_of(echo: Echo, connect: Callable[..., Connections]) -> None:
+async def test_a_round_is_announced_served_and_reported(echo: Echo, connect: Callable[..., Connections]) -> None:
     made = connect(sends=Idle(echo.events))
     far = made.new()
     far.send(FRAME * 3)
     await settle()
     assert far.recv(10) == b"aaa"
-    assert echo.events == ["before 7", "serve 3", "settle"]  # it took nothing
+    assert echo.events == ["before 7", "serve 3", "settle"]  # it served nothing
 
 
-async def test_paths_are_told_whether_python_is_to_see_every_request(
+async def test_paths_learn_whether_python_must_see_every_request(
     echo: Echo, connect: Callable[..., Connections]
 ) -> None:
     rounds = [True, False]
@@ -160,7 +160,7 @@ async def test_paths_are_told_whether_python_is_to_see_every_request(
     assert echo.events == ["guarded 7", "guarded 7", "serve 1", "settle", "before 7", "before 7", "serve 1", "settle"]
 
 
-async def test_what_goes_wrong_after_a_round_is_logged(
+async def test_an_error_after_a_round_is_logged(
     echo: Echo,
     connect: Callable[..., Connections],
     monkeypatch: pytest.MonkeyPatch,
@@ -179,7 +179,7 @@ async def test_what_goes_wrong_after_a_round_is_logged(
     assert caplog.text.count("ZeroDivisionError") >= 2
 
 
-async def test_other_tasks_have_their_turn_beside_a_flood(
+async def test_other_tasks_run_beside_a_flood(
     echo: Echo, connect: Callable[..., Connections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = connect()
@@ -187,7 +187,7 @@ async def test_other_tasks_have_their_turn_beside_a_flood(
 
     def again(session: Session, frames: list[RawFrame]) -> int:
         mock_clock().jump(0.0001)
-        far.send(FRAME)  # there is always more
+        far.send(FRAME)  # there are always more bytes
         return len(frames)
 
     monkeypatch.setattr(echo, "serve", again)
@@ -197,7 +197,7 @@ async def test_other_tasks_have_their_turn_beside_a_flood(
             await trio.lowlevel.checkpoint()
 
 
-async def test_a_turn_is_a_pass_when_that_is_asked(
+async def test_rounds_are_single_passes_if_that_is_requested(
     echo: Echo, connect: Callable[..., Connections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = connect(single_turns=lambda: True)
@@ -207,7 +207,7 @@ async def test_a_turn_is_a_pass_when_that_is_asked(
     fars = [made.new() for _ in range(4)]
 
     def slowly(session: Session, frames: list[RawFrame]) -> int:
-        sum(range(200_000))  # longer than a round is to take
+        sum(range(200_000))  # longer than a round may take
         served.append(passes.count)
         fars[0].send(FRAME)
         return len(frames)
@@ -222,11 +222,11 @@ async def test_a_turn_is_a_pass_when_that_is_asked(
     assert served[3:4] != [served[0]]
 
 
-async def test_turns_go_on_though_nothing_more_arrives(
+async def test_rounds_continue_though_no_more_bytes_arrive(
     echo: Echo, connect: Callable[..., Connections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def one_by_one(session: Session, frames: list[RawFrame]) -> int:
-        sum(range(200_000))  # longer than a round is to take
+        sum(range(200_000))  # longer than a round may take
         session.request_yield()
         session.write(b"a")
         return 1
@@ -240,19 +240,19 @@ async def test_turns_go_on_though_nothing_more_arrives(
     assert [far.recv(10) for far in fars] == [b"aaaaa"] * 3
 
 
-async def test_the_end_of_the_hub_leaves_no_descriptor(echo: Echo) -> None:
+async def test_the_end_of_the_hub_closes_all_descriptors(echo: Echo) -> None:
     before = descriptors()
     async with trio.open_nursery() as nursery:
         made = Connections(echo, nursery)
         made.new().send(FRAME)
         await settle()
         nursery.cancel_scope.cancel()
-    made.new()  # accepted in the very pass that ends all
+    made.new()  # accepted in the very pass that ends the hub
     made.close()
     assert not descriptors() - before
 
 
-async def test_who_goes_on_at_once_is_looked_for_and_nobody_else() -> None:
+async def test_only_clients_that_just_sent_are_polled_at_once() -> None:
     kernel = hub_kernel()
     assert kernel is not None
     hub = Hub(kernel, clock=Clock(7), in_flight=account())
@@ -284,15 +284,15 @@ async def test_who_goes_on_at_once_is_looked_for_and_nobody_else() -> None:
 
 
 class Watch:
-    """A guard that refuses nothing and notes the codes of what it is asked."""
+    """A guard that refuses nothing and records the codes of the requests."""
 
     active = False
 
     def __init__(self) -> None:
-        self.asked: list[int] = []
+        self.codes: list[int] = []
 
     def admit(self, _peer: Any, header: Header, _body: memoryview, _proof: Any = None) -> None:
-        self.asked.append(header.code)
+        self.codes.append(header.code)
 
 
 async def test_a_guard_sees_requests_while_it_is_active(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,16 +313,16 @@ async def test_a_guard_sees_requests_while_it_is_active(tmp_path: Path, monkeypa
     async with serving(tmp_path) as server:
         client = server.broker()
         await client.create_topic("T")
-        await client.send("T")  # which makes the queue
+        await client.send("T")  # which creates the queue
         for active, frames in ((False, 0), (True, 2), (False, 0)):
             watch.active, by_python = active, 0
             assert (await client.send("T")).header.code == 0
             assert len(records((await client.pull("T")).body)) > 0
             assert by_python == frames
-        assert watch.asked == [RequestCode.SEND_MESSAGE_V2, RequestCode.PULL_MESSAGE]
+        assert watch.codes == [RequestCode.SEND_MESSAGE_V2, RequestCode.PULL_MESSAGE]
 
 
-async def test_a_bug_in_a_decision_closes_the_connection_that_asked(
+async def test_a_bug_in_a_decision_closes_its_connection(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def bug(*_: object, **__: object) -> None:

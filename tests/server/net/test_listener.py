@@ -22,13 +22,13 @@ from rocketwire.wire.addresses import Address
 from tests.server.harness import Client, mock_clock, settle, tls_gate, warnings
 
 
-def test_port_0_is_any_free_port() -> None:
+def test_port_0_means_any_free_port() -> None:
     with bind("127.0.0.1", 0, option="--broker") as sock:
         assert sock.getsockname()[1] > 0
         assert sock.gettimeout() == 0
 
 
-def test_a_port_in_use() -> None:
+def test_a_port_in_use_is_reported() -> None:
     with bind("127.0.0.1", 0, option="--namesrv") as taken:
         port = taken.getsockname()[1]
         expected = rf"^cannot listen on 127\.0\.0\.1:{port} \(--broker\): Address already in use$"
@@ -39,19 +39,19 @@ def test_a_port_in_use() -> None:
 @pytest.mark.parametrize(
     ("host", "shown"), [("192.0.2.1", r"192\.0\.2\.1:1234"), ("2001:db8::1", r"\[2001:db8::1\]:1234")]
 )
-def test_an_address_of_another_machine(host: str, shown: str) -> None:
+def test_an_address_of_another_machine_is_reported(host: str, shown: str) -> None:
     with pytest.raises(AddressInUse, match=rf"^cannot listen on {shown} \(--broker\): \S"):
         bind(host, 1234, option="--broker")
 
 
 @pytest.mark.parametrize("host", ["no host", "a..b", "x" * 64])
-def test_a_host_that_is_no_address(host: str) -> None:
+def test_a_host_that_is_no_address_is_reported(host: str) -> None:
     with pytest.raises(AddressInUse, match=rf"^cannot listen on {host}:1 \(--broker\): \S"):
         bind(host, 1, option="--broker")
 
 
 @pytest.mark.parametrize(("host", "only"), [("::1", 1), ("::", 0)])
-def test_every_address_means_ipv4_too(host: str, only: int) -> None:
+def test_the_ipv6_wildcard_includes_ipv4(host: str, only: int) -> None:
     with bind(host, 0, option="--broker") as sock:
         assert sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY) == only
 
@@ -65,12 +65,12 @@ def test_every_address_means_ipv4_too(host: str, only: int) -> None:
         (("::1", 5, 0, 0), ("::1", 5)),
     ],
 )
-def test_the_other_end_is_shown_plainly(address: Any, expected: tuple[str, int]) -> None:
+def test_the_other_ends_address_is_shown_plainly(address: Any, expected: tuple[str, int]) -> None:
     assert _remote(address) == expected
 
 
 class Tired(socket.socket):
-    """A listening socket whose `accept` fails as often as told."""
+    """A listening socket whose `accept` fails a given number of times."""
 
     errors: list[int]
 
@@ -108,7 +108,7 @@ def made(sock: socket.socket, **options: Any) -> Listener:
     )
 
 
-async def test_without_descriptors_accepting_pauses_and_goes_on(
+async def test_without_descriptors_accepting_pauses_and_continues(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
 ) -> None:
     sock = listening([errno.EMFILE, errno.ENFILE, errno.EMFILE])
@@ -126,7 +126,7 @@ async def test_without_descriptors_accepting_pauses_and_goes_on(
     await settle()
     assert listener.sessions == set()
 
-    sock.errors += [errno.EMFILE, errno.EMFILE]  # a second time is another line
+    sock.errors += [errno.EMFILE, errno.EMFILE]  # a second time makes another line
     again = Client(Address(host="127.0.0.1", port=listener.port))
     await settle()
     assert warnings(caplog) == ["cannot accept a connection: Too many open files"] * 2
@@ -134,7 +134,7 @@ async def test_without_descriptors_accepting_pauses_and_goes_on(
     nursery.cancel_scope.cancel()
 
 
-async def test_a_client_that_left_before_it_was_accepted_is_no_matter(nursery: trio.Nursery) -> None:
+async def test_a_client_that_left_before_it_was_accepted_is_harmless(nursery: trio.Nursery) -> None:
     listener = made(listening([errno.ECONNABORTED]))
     nursery.start_soon(listener.run)
     client = Client(Address(host="127.0.0.1", port=listener.port))
@@ -144,7 +144,7 @@ async def test_a_client_that_left_before_it_was_accepted_is_no_matter(nursery: t
     nursery.cancel_scope.cancel()
 
 
-async def test_a_crowd_that_comes_at_once_is_accepted(nursery: trio.Nursery) -> None:
+async def test_many_simultaneous_connections_are_accepted(nursery: trio.Nursery) -> None:
     listener = made(listening([]))
     clients = [Client(Address(host="127.0.0.1", port=listener.port)) for _ in range(200)]
     nursery.start_soon(listener.run)

@@ -35,7 +35,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalNetworks:
     return LocalNetworks.read(tmp_path)
 
 
-def test_the_networks_and_their_gateways(here: LocalNetworks) -> None:
+def test_the_networks_and_their_gateways_are_read(here: LocalNetworks) -> None:
     assert here.networks == (ip_network("10.89.0.0/24"), ip_network("172.20.0.0/16"), ip_network("fd00::/64"))
     assert here.gateways == {ip_address("10.89.0.1"), ip_address("fd00::1")}
 
@@ -55,11 +55,11 @@ def test_the_networks_and_their_gateways(here: LocalNetworks) -> None:
         ("2001:db8::1", None),
     ],
 )
-def test_who_is_a_neighbour(here: LocalNetworks, client: str, own: str | None) -> None:
+def test_clients_of_a_local_network_get_the_address_in_it(here: LocalNetworks, client: str, own: str | None) -> None:
     assert here.own_address(client) == own
 
 
-def test_without_tables_there_are_no_neighbours(tmp_path: Path) -> None:
+def test_without_tables_there_are_no_local_networks(tmp_path: Path) -> None:
     assert LocalNetworks.read(tmp_path) == LocalNetworks(networks=(), gateways=frozenset())
 
 
@@ -69,6 +69,6 @@ def test_this_machines_tables_can_be_read() -> None:
     assert not any(network.is_loopback for network in here.networks)
 
 
-def test_the_address_that_this_machine_sends_from() -> None:
+def test_the_address_that_this_machine_sends_from_is_found() -> None:
     assert local_networks._source("127.0.0.9", ipv6=False) == "127.0.0.1"
     assert local_networks._source("255.255.255.255", ipv6=False) is None  # no permission to broadcast

@@ -1,4 +1,4 @@
-"""What waits for a socket arrives whole and in order, in whatever pieces it was put and taken."""
+"""Bytes that wait for a socket arrive whole and in order, in whatever pieces they are added and sent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
 def test_chunks_arrive_in_order(ends: tuple[socket.socket, socket.socket], largest: int) -> None:
     near, far = ends
     chosen = random.Random(largest)
-    chunks = [chosen.randbytes(chosen.randrange(largest)) for _ in range(1200)]  # more than one call takes
+    chunks = [chosen.randbytes(chosen.randrange(largest)) for _ in range(1200)]  # more than one system call sends
     outbox = Outbox(near)
     received = bytearray()
     put = iter(chunks)
@@ -43,7 +43,7 @@ def test_chunks_arrive_in_order(ends: tuple[socket.socket, socket.socket], large
     assert outbox.size == 0
 
 
-def test_what_the_socket_does_not_take_waits(ends: tuple[socket.socket, socket.socket]) -> None:
+def test_bytes_that_the_socket_does_not_accept_wait(ends: tuple[socket.socket, socket.socket]) -> None:
     near, far = ends
     outbox = Outbox(near)
     outbox.put([bytes(10 << 20)])
@@ -58,7 +58,7 @@ def test_what_the_socket_does_not_take_waits(ends: tuple[socket.socket, socket.s
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_bytes_of_its_own_are_counted_until_all_of_a_chunk_is_sent(
+def test_copied_bytes_are_counted_until_the_whole_chunk_is_sent(
     ends: tuple[socket.socket, socket.socket], seed: int
 ) -> None:
     near, far = ends
@@ -87,7 +87,7 @@ def test_bytes_of_its_own_are_counted_until_all_of_a_chunk_is_sent(
     assert outbox.owned == 0
 
 
-def test_a_broken_connection_is_told_of(ends: tuple[socket.socket, socket.socket]) -> None:
+def test_a_broken_connection_is_reported(ends: tuple[socket.socket, socket.socket]) -> None:
     near, far = ends
     outbox = Outbox(near)
     far.close()

@@ -1,4 +1,4 @@
-"""Rounds: connections that are read together are answered together, and none keeps the others waiting for long."""
+"""Rounds: connections that are read together are answered together, and none blocks the others for long."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="the system
 
 
 class Reading:
-    """One end of a pair of sockets, and what is done with it."""
+    """One end of a pair of sockets, and its events."""
 
     def __init__(self, name: str, done: list[str]) -> None:
         self.near, self.far = socket.socketpair()
@@ -73,7 +73,7 @@ async def room(nursery: trio.Nursery) -> AsyncIterator[Room]:
         each.far.close()
 
 
-async def test_what_can_be_read_at_one_moment_is_answered_after_all_of_it_is_read(room: Room) -> None:
+async def test_requests_that_are_readable_together_are_answered_after_all_are_read(room: Room) -> None:
     first, second = room.joined("1"), room.joined("2")
     first.say()
     second.say()
@@ -84,7 +84,7 @@ async def test_what_can_be_read_at_one_moment_is_answered_after_all_of_it_is_rea
     assert room.done[4:] == ["read 2", "answer 2"]
 
 
-async def test_a_connection_that_has_left_is_not_read(room: Room) -> None:
+async def test_a_closed_connection_is_not_read(room: Room) -> None:
     first, second = room.joined("1"), room.joined("2")
     first.then = lambda: room.rounds.leave(second.near.fileno())
     first.say()
@@ -97,7 +97,7 @@ async def test_a_connection_that_has_left_is_not_read(room: Room) -> None:
     assert room.done[2:] == ["read 2", "answer 2"]
 
 
-async def test_a_long_round_gives_way_and_goes_on_with_those_that_are_left(room: Room) -> None:
+async def test_a_long_round_yields_and_continues_with_the_rest(room: Room) -> None:
     connections = [room.joined(str(number)) for number in range(3)]
     for each in connections:
         each.then = lambda: mock_clock().jump(1)
@@ -121,7 +121,7 @@ async def test_a_round_is_bounded(room: Room, monkeypatch: pytest.MonkeyPatch) -
 
 
 class Full:
-    """Bytes in flight that may be too many."""
+    """Bytes in flight, of which there may be too many."""
 
     def __init__(self) -> None:
         self.is_full = False
@@ -152,7 +152,7 @@ async def test_nothing_is_read_while_too_many_bytes_are_in_flight(nursery: trio.
         each.far.close()
 
 
-async def test_when_reading_is_over_connections_may_come_and_go() -> None:
+async def test_after_reading_connections_may_join_and_leave() -> None:
     rounds = ReadRounds(account())
     near, far = socket.socketpair()
     with near, far, trio.move_on_after(0):
@@ -163,7 +163,7 @@ async def test_when_reading_is_over_connections_may_come_and_go() -> None:
     rounds.leave(5)
 
 
-async def test_a_system_without_epoll_reads_each_connection_in_a_task(
+async def test_without_epoll_a_task_reads_each_connection(
     monkeypatch: pytest.MonkeyPatch, server: Server, broker: Client
 ) -> None:
     monkeypatch.delattr(select, "epoll")
@@ -174,7 +174,7 @@ async def test_a_system_without_epoll_reads_each_connection_in_a_task(
 
 
 def noted_joins(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The connections that join from now on."""
+    """Records the connections that join from now on."""
     joined: list[int] = []
     join = ReadRounds.join
 
@@ -186,7 +186,7 @@ def noted_joins(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return joined
 
 
-async def test_only_when_there_are_many_connections_they_are_read_together(
+async def test_only_many_connections_are_read_together(
     monkeypatch: pytest.MonkeyPatch, server: Server, broker: Client
 ) -> None:
     joined = noted_joins(monkeypatch)
@@ -199,7 +199,7 @@ async def test_only_when_there_are_many_connections_they_are_read_together(
             assert len(joined) == joining
 
 
-async def test_of_two_connections_those_with_several_calls_under_way(
+async def test_of_two_connections_those_with_several_calls_in_flight_join(
     monkeypatch: pytest.MonkeyPatch, server: Server, broker: Client
 ) -> None:
     joined = noted_joins(monkeypatch)

@@ -1,4 +1,4 @@
-"""Connections: cut and joined reads, slow and silent readers. What is no frame: test_bad_input."""
+"""Connections: cut and joined reads, slow and silent readers. Malformed frames: test_bad_input."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_sends_among_other_requests_are_all_answered_once(broker: Client) 
     assert len(answers) == 400
 
 
-async def test_a_client_that_leaves_in_the_middle_of_a_frame(server: Server, broker: Client) -> None:
+async def test_a_client_that_leaves_in_the_middle_of_a_frame_is_closed(server: Server, broker: Client) -> None:
     leaving = server.broker()
     await leaving.write(leaving.frame(V2, send_ext("T"), b"cut")[:-1])
     leaving.close()
@@ -85,7 +85,9 @@ async def test_a_client_that_leaves_in_the_middle_of_a_frame(server: Server, bro
     assert (await broker.pull("T")).header.code == ResponseCode.PULL_NOT_FOUND
 
 
-async def test_a_client_that_resets_its_connection(server: Server, broker: Client, sessions: list[Session]) -> None:
+async def test_a_client_that_resets_its_connection_is_closed(
+    server: Server, broker: Client, sessions: list[Session]
+) -> None:
     leaving = server.broker()
     await leaving.hold("T")
     leaving.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -95,7 +97,7 @@ async def test_a_client_that_resets_its_connection(server: Server, broker: Clien
 
 
 async def test_frames_of_all_kinds_in_one_read_are_served_in_their_order(server: Server, broker: Client) -> None:
-    """The kernel's and Python's, in turns: each sees what those before it did."""
+    """Frames of the kernel and of Python alternate: each sees the effects of those before it."""
     data = b""
     for each in range(30):
         data += broker.frame(V2, send_ext("T"), b"%d" % each)
@@ -109,7 +111,7 @@ async def test_frames_of_all_kinds_in_one_read_are_served_in_their_order(server:
     assert [records(frame.body)[0].body for frame in answers[2::3]] == [b"%d" % each for each in range(30)]
 
 
-async def test_large_and_small_frames_in_any_pieces(broker: Client) -> None:
+async def test_large_and_small_frames_may_come_in_any_pieces(broker: Client) -> None:
     bodies = [bytes([each]) * size for each, size in enumerate([10, 300_000, 1, 70_000, 2_000_000, 20_000] * 3)]
     data = b"".join(broker.frame(V2, send_ext("T"), body, opaque=at) for at, body in enumerate(bodies))
     for start in range(0, len(data), 99_991):
@@ -122,7 +124,7 @@ async def test_large_and_small_frames_in_any_pieces(broker: Client) -> None:
     assert found == bodies
 
 
-async def test_what_came_before_the_client_left_is_stored(server: Server, broker: Client) -> None:
+async def test_frames_received_before_the_client_left_are_stored(server: Server, broker: Client) -> None:
     leaving = server.broker()
     await leaving.write(b"".join(leaving.frame(V2, send_ext("T"), b"%d" % each) for each in range(100)))
     leaving.sock.shutdown(socket.SHUT_WR)
@@ -133,7 +135,7 @@ async def test_what_came_before_the_client_left_is_stored(server: Server, broker
     }
 
 
-async def test_what_was_received_is_served_though_the_connection_closes_meanwhile(
+async def test_received_frames_are_served_though_the_connection_closes_meanwhile(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = FrameDispatcher._decoded
@@ -141,19 +143,19 @@ async def test_what_was_received_is_served_though_the_connection_closes_meanwhil
     def decoded(self: FrameDispatcher, session: Session, frame: RawFrame) -> Any:
         found = real(self, session, frame)
         if found is not None and found[0].code == RequestCode.GET_MAX_OFFSET:
-            session.close()  # as if telling it something had shown that it is gone
+            session.close()  # as if sending to it had shown that it is closed
         return found
 
     monkeypatch.setattr(FrameDispatcher, "_decoded", decoded)
     leaving = server.broker()
     one, two = (leaving.frame(V2, send_ext("T"), body, flag=FLAG_ONEWAY) for body in (b"one", b"two"))
-    asked = leaving.frame(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
-    await leaving.write(one + asked + two)
+    query = leaving.frame(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
+    await leaving.write(one + query + two)
     assert await leaving.ended()
     assert [message.body for message in records((await broker.pull("T")).body)] == [b"one", b"two"]
 
 
-async def test_many_clients(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_many_clients_are_served(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     async with serving(tmp_path) as server:
         clients = [server.broker() for _ in range(500)]
@@ -179,7 +181,7 @@ async def test_a_silent_connection_is_closed_after_120_s(server: Server, broker:
     assert (await broker.send("T")).header.code == 0
 
 
-async def test_a_connection_that_only_gets_answers_is_not_silent(server: Server, broker: Client) -> None:
+async def test_a_connection_that_only_receives_answers_is_not_silent(server: Server, broker: Client) -> None:
     for _ in range(8):
         await broker.hold("T", seconds=30)
         await server.pass_time(30.1)
@@ -206,7 +208,7 @@ async def test_a_frame_that_takes_120_s_closes_its_connection(
     assert (await broker.send("T")).header.code == 0
 
 
-async def test_frames_that_follow_each_other_without_a_gap_are_not_one_slow_frame(server: Server) -> None:
+async def test_frames_without_a_gap_are_not_one_slow_frame(server: Server) -> None:
     client = server.broker()
     data = client.frame(RequestCode.GET_ALL_TOPIC_CONFIG)
     await client.write(data[:9])
@@ -231,16 +233,16 @@ async def test_an_answer_larger_than_the_sockets_buffer_arrives_whole(server: Se
     assert [message.body for message in records(answer.body)] == [body]
 
 
-async def test_a_client_that_never_reads_costs_a_bounded_amount(
+async def test_the_memory_for_a_client_that_never_reads_is_bounded(
     sessions: list[Session], server: Server, broker: Client
 ) -> None:
     await broker.send("T", bytes(MIB))
     deaf = server.broker(receive_buffer=4096)
-    # 1,000 answers of 1 MiB each are asked for.
+    # 1,000 answers of 1 MiB each are requested.
     one = deaf.frame(RequestCode.PULL_MESSAGE, pull_ext("T"))
-    asked = b"".join([one] * 1000)
+    requests = b"".join([one] * 1000)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(deaf.write, asked)
+        nursery.start_soon(deaf.write, requests)
         await settle()
         session = sessions[-1]
         assert session.congested
@@ -260,8 +262,8 @@ async def test_a_client_that_reads_late_gets_every_answer(
 ) -> None:
     await broker.send("T", bytes(MIB))
     late = server.broker(receive_buffer=4096)
-    asked = b"".join(late.frame(RequestCode.PULL_MESSAGE, pull_ext("T"), opaque=each) for each in range(30))
-    await late.write(asked)
+    requests = b"".join(late.frame(RequestCode.PULL_MESSAGE, pull_ext("T"), opaque=each) for each in range(30))
+    await late.write(requests)
     await settle()
     assert sessions[-1].congested
     opaques = [(await late.receive()).header.opaque for _ in range(30)]
@@ -269,15 +271,15 @@ async def test_a_client_that_reads_late_gets_every_answer(
     assert not sessions[-1].congested
 
 
-async def test_sends_behind_large_answers_are_stored_once_these_are_read(server: Server, broker: Client) -> None:
+async def test_sends_behind_large_answers_are_stored_when_these_are_read(server: Server, broker: Client) -> None:
     sizes = (4 * MIB - 100_000, 4 * MIB)  # after the first, the session is not congested yet
     stored = [(await broker.send("T", bytes(size))).header.ext or {} for size in sizes]
     late = server.broker(receive_buffer=4096)
     delayed = send_ext("T", properties=properties_text(DELAY="1"))  # the kernel leaves it to Python
     await late.write(
         b"".join(
-            late.frame(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(int(told["msgId"][16:], 16))}, opaque=each)
-            for each, told in enumerate(stored)
+            late.frame(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(int(ext["msgId"][16:], 16))}, opaque=each)
+            for each, ext in enumerate(stored)
         )
         + late.frame(V2, delayed, b"delayed", opaque=2)
         + late.frame(V2, send_ext("T"), b"plain", opaque=3)
@@ -291,12 +293,12 @@ async def test_sends_behind_large_answers_are_stored_once_these_are_read(server:
 async def test_a_thousand_answers_to_one_read_arrive_whole(
     server: Server, broker: Client, receive_buffer: int | None
 ) -> None:
-    """More pieces than one system call takes, sent at once or as the client reads."""
+    """More pieces than one system call sends, at once or as the client reads."""
     for each in range(4):
         await broker.send("T", bytes([each]) * 500)
     client = server.broker(receive_buffer=receive_buffer)
-    asked = [client.frame(RequestCode.PULL_MESSAGE, pull_ext("T", each % 4), opaque=each) for each in range(1000)]
-    await client.write(b"".join(asked))
+    requests = [client.frame(RequestCode.PULL_MESSAGE, pull_ext("T", each % 4), opaque=each) for each in range(1000)]
+    await client.write(b"".join(requests))
     await settle()
     for each in range(1000):
         answer = await client.receive()
@@ -323,7 +325,7 @@ async def test_a_client_that_does_not_read_is_not_woken_until_it_does(
     assert [message.body for message in records(answer.body)] == [b"new"]
 
 
-async def test_a_client_that_does_not_read_is_not_told_more(
+async def test_a_client_that_does_not_read_gets_no_more_requests(
     sessions: list[Session], server: Server, broker: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     deaf = server.broker(receive_buffer=4096)
@@ -336,7 +338,7 @@ async def test_a_client_that_does_not_read_is_not_told_more(
     while session.congested:
         await deaf.arrived()
     session.push(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {})
-    # On a busy machine what was pushed before may arrive in several parts.
+    # On a busy machine the earlier requests may arrive in several parts.
     for _ in range(100):
         await deaf.arrived()
         if deaf.pushes[-1].header.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
@@ -346,7 +348,7 @@ async def test_a_client_that_does_not_read_is_not_told_more(
 
 
 @pytest.mark.usefixtures("sends_by_python")
-async def test_a_client_whose_requests_take_long_is_woken_and_told_as_others_are(
+async def test_a_client_whose_requests_take_long_is_served_as_others_are(
     sessions: list[Session], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = AppendGroup.add
@@ -367,7 +369,7 @@ async def test_a_client_whose_requests_take_long_is_woken_and_told_as_others_are
     assert len(broker.pushes) == 2
 
 
-async def test_a_silent_client_with_answers_waiting_is_closed_too(
+async def test_a_silent_client_with_waiting_answers_is_closed_too(
     sessions: list[Session], server: Server, broker: Client
 ) -> None:
     await broker.send("T", bytes(MIB))
@@ -383,7 +385,7 @@ async def test_a_silent_client_with_answers_waiting_is_closed_too(
     assert not session.congested
 
 
-async def test_a_closed_session_takes_nothing_more(sessions: list[Session], server: Server) -> None:
+async def test_a_closed_session_accepts_nothing_more(sessions: list[Session], server: Server) -> None:
     client = server.broker()
     await client.request(9999)
     session = sessions[-1]

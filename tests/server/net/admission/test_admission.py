@@ -20,7 +20,7 @@ def admission(**changes: int) -> Admission:
     return Admission(account(**changes))
 
 
-async def test_an_address_has_only_so_many_connections() -> None:
+async def test_the_connections_of_an_address_are_bounded() -> None:
     door = admission(max_connections_per_address=2, max_connections=3)
     assert door.enter("192.0.2.1") is None
     assert door.enter("192.0.2.1") is None
@@ -42,13 +42,13 @@ async def test_a_network_of_ipv6_counts_as_one_address() -> None:
     assert door.enter("2001:db8:0:1::3") is None
 
 
-async def test_who_finds_no_descriptor_is_refused_as_by_the_limit() -> None:
+async def test_a_client_without_a_descriptor_is_refused_as_by_the_limit() -> None:
     door = Admission(account(), DescriptorBudget(3))
     for number in range(3):
         assert door.enter(f"192.0.2.{number}") is None
     assert str(door.enter("192.0.2.9")) == TEXT + "maxConnections=3"
     door.leave("192.0.2.1")
-    assert not door.begin_tls("192.0.2.0")  # that takes two more
+    assert not door.begin_tls("192.0.2.0")  # that uses two more
     door.leave("192.0.2.2")
     assert door.begin_tls("192.0.2.0")
     assert door.descriptors.full
@@ -60,7 +60,7 @@ async def test_who_finds_no_descriptor_is_refused_as_by_the_limit() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans())))
-def test_who_left_is_not_counted_any_more(steps: list[tuple[str, bool]]) -> None:
+def test_closed_connections_are_not_counted(steps: list[tuple[str, bool]]) -> None:
     async def main() -> None:
         door = admission(max_connections_per_address=2, max_connections=4)
         there: list[str] = []
@@ -101,7 +101,7 @@ async def test_the_first_request_of_a_refused_connection_is_answered(tmp_path: P
 
 
 @pytest.mark.usefixtures("driver")
-async def test_silence_is_as_long_as_the_configuration_says(tmp_path: Path) -> None:
+async def test_the_permitted_silence_is_configured(tmp_path: Path) -> None:
     async with serving(tmp_path, server_channel_max_idle_time_seconds=4) as server:
         silent, lively = server.broker(), server.broker()
         for _ in range(7):
@@ -126,10 +126,10 @@ def test_the_connections_of_a_second_begin_at_once_and_further_ones_at_the_rate(
     assert rate.allowed_at("a") == 100.0
     rate.count("a", 100.0)
     assert rate.allowed_at("a") == 100.25
-    assert rate.allowed_at("b") <= 100.0  # another address has a rate of its own
+    assert rate.allowed_at("b") <= 100.0  # another address has its own rate
 
 
-def test_addresses_that_are_quiet_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quiet_addresses_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission_module, "_CLEANED_AT", 3)
     rate = ConnectionRate(lambda: 1)
     for number in range(3):

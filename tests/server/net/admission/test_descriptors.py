@@ -1,4 +1,4 @@
-"""How the process's descriptors are shared out."""
+"""The division of the process's descriptors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rocketwire.server.net.admission.descriptors import (
 )
 
 
-def test_what_is_left_is_for_connections(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_rest_is_for_connections(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     of = Descriptors(256, 20, http=False)
     assert of.linger_budget.most == 16
@@ -27,14 +27,14 @@ def test_what_is_left_is_for_connections(caplog: pytest.LogCaptureFixture) -> No
     assert caplog.messages == ["descriptors: 256 in all, 32 reserved for the store, 187 left for connections"]
 
 
-def test_those_who_ask_over_http_have_theirs() -> None:
+def test_http_has_its_share() -> None:
     of = Descriptors(256, 20, http=True)
     assert of.http == 16
     assert Descriptors(256, 20, http=False).connections.most - of.connections.most == of.http + SPARES + 2
     assert Descriptors(1 << 20, 20, http=True).http == MOST_CONNECTIONS
 
 
-def test_too_few_are_refused_with_what_is_needed() -> None:
+def test_too_few_descriptors_are_refused_with_the_number_needed() -> None:
     with pytest.raises(DescriptorsTooFew) as refused:
         Descriptors(32, 20, http=True)
     assert str(refused.value) == "the process may open 32 files, and needs 83 at least: raise the limit (ulimit -Hn)"
@@ -44,7 +44,7 @@ def test_too_few_are_refused_with_what_is_needed() -> None:
     assert LEAST_CONNECTIONS <= of.connections.most < 2 * LEAST_CONNECTIONS
 
 
-def test_the_process_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1000, 1000))
     open_now = descriptors.divide_descriptors(http=False)
     assert open_now.limit == 1000
@@ -54,7 +54,7 @@ def test_the_process_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert descriptors.divide_descriptors(http=False).limit == 1 << 20
 
 
-def test_a_room_gives_what_it_has() -> None:
+def test_a_budget_gives_what_it_has() -> None:
     room = DescriptorBudget(3)
     assert room.take(2)
     assert not room.take(2)

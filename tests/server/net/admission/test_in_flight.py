@@ -1,4 +1,4 @@
-"""The account of bytes: by itself, under both drivers, and what clients see of it through a whole server."""
+"""The account of bytes in flight: alone, under both drivers, and as clients see it through a whole server."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Holder:
         self.held = 0
 
 
-async def test_much_memory_is_given_back_in_parts(nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To give back 240 MiB at once takes more than 50 ms."""
+async def test_much_memory_is_given_back_in_steps(nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Giving back 240 MiB at once takes more than 50 ms."""
     given: list[int] = []
     owners: list[InFlight] = []
     name = "rocketwire.server.net.admission.in_flight.return_free_memory"
@@ -85,7 +85,7 @@ async def test_much_memory_is_given_back_in_parts(nursery: trio.Nursery, monkeyp
     assert given == [176 * MIB, 112 * MIB, 48 * MIB]
 
 
-async def test_those_who_are_stuck_longest_are_refused_until_an_eighth_is_free(nursery: trio.Nursery) -> None:
+async def test_those_that_hold_bytes_longest_are_refused_until_an_eighth_is_free(nursery: trio.Nursery) -> None:
     owner = account(max_in_flight_bytes=8 * MIB)
     nursery.start_soon(owner.run)
     first: list[Any] = [Holder(owner, 2 * MIB, at) for at in (3.0, 1.0)]
@@ -112,7 +112,7 @@ async def test_those_who_are_stuck_longest_are_refused_until_an_eighth_is_free(n
     nursery.cancel_scope.cancel()
 
 
-async def test_the_silent_are_refused_before_those_who_get_on() -> None:
+async def test_silent_connections_are_refused_before_slow_ones() -> None:
     owner = account(max_in_flight_bytes=8 * MIB)
     mock_clock().jump(10)
     now = trio.current_time()
@@ -131,7 +131,7 @@ async def test_the_silent_are_refused_before_those_who_get_on() -> None:
 
 
 class Echo:
-    """Answers each frame with as many bytes as its body says."""
+    """Answers each frame with as many bytes as its body requests."""
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
         for number, frame in enumerate(frames, 1):
@@ -209,7 +209,7 @@ steps = st.lists(
 @pytest.mark.parametrize("kind", ["hub", "task"])
 @settings(max_examples=30, deadline=None)
 @given(steps=steps)
-def test_the_account_is_what_open_connections_hold_and_nothing_at_the_end(
+def test_the_account_equals_what_open_connections_hold_and_nothing_at_the_end(
     kind: str, steps: list[tuple[str, int, int]]
 ) -> None:
     async def main() -> None:
@@ -280,7 +280,7 @@ async def test_a_frame_beyond_the_limit_is_answered_from_its_header(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("driver")
-async def test_a_frame_that_no_connection_may_hold_is_refused_too(tmp_path: Path) -> None:
+async def test_a_frame_that_no_connection_may_hold_is_refused_from_its_header(tmp_path: Path) -> None:
     async with serving(tmp_path, max_in_flight_bytes_per_connection=128 * KIB) as server:
         client = server.broker()
         await client.write(client.frame(V2, send_ext("T"), bytes(128 * KIB))[: 100 * KIB])
@@ -293,7 +293,7 @@ async def test_a_frame_that_no_connection_may_hold_is_refused_too(tmp_path: Path
 
 
 @pytest.mark.usefixtures("driver")
-async def test_the_longest_frame_is_that_of_the_start(tmp_path: Path) -> None:
+async def test_the_longest_frame_is_configured_at_the_start(tmp_path: Path) -> None:
     async with serving(tmp_path, max_in_flight_bytes_per_connection=128 * KIB) as server:
         client = server.broker()
         for changed, size, code in ((64, 100 * KIB, 0), (256, 100 * KIB, 0), (256, 200 * KIB, 13)):
@@ -302,7 +302,7 @@ async def test_the_longest_frame_is_that_of_the_start(tmp_path: Path) -> None:
             assert (await client.send("T", bytes(size))).header.code == code
 
 
-async def test_who_receives_waits_for_room_unless_there_is_none_to_make(nursery: trio.Nursery) -> None:
+async def test_a_reader_waits_for_room_if_room_can_be_made(nursery: trio.Nursery) -> None:
     owner = account(max_in_flight_bytes=1000)
     nursery.start_soon(owner.run)
     holder = Holder(owner, 900, 0.0)
@@ -310,7 +310,7 @@ async def test_who_receives_waits_for_room_unless_there_is_none_to_make(nursery:
     await owner.wait_for_room()
     assert holder.error is None
     more = Holder(owner, 200, 1.0)
-    await owner.wait_for_room()  # the older one was asked to go, and has not: nothing more can be done
+    await owner.wait_for_room()  # the older one was requested to end, and has not: nothing more can be done
     assert (holder.error is not None, more.error) == (True, None)
     owner.add(-900)
     await owner.wait_for_room()
@@ -332,14 +332,14 @@ async def test_a_frame_that_is_too_long_counts_though_its_header_cannot_be_read(
 
 
 async def arrives(client: Client) -> None:
-    """Wait until the server has taken all that was written: on a busy machine loopback brings it later."""
+    """Wait until the server has received all written bytes: on a busy machine loopback delivers them later."""
     while any(fcntl.ioctl(client.sock, termios.TIOCOUTQ, bytes(4))):
         await trio.lowlevel.checkpoint()
     await settle()
 
 
 @pytest.mark.usefixtures("driver")
-async def test_half_sent_frames_give_way_to_newer_ones(tmp_path: Path) -> None:
+async def test_half_sent_frames_are_refused_for_newer_ones(tmp_path: Path) -> None:
     async with serving(tmp_path, max_in_flight_bytes=2 * MIB) as server:
         honest = server.broker()
         await honest.create_topic("T")
@@ -355,13 +355,13 @@ async def test_half_sent_frames_give_way_to_newer_ones(tmp_path: Path) -> None:
             "[REJECTREQUEST]system busy, start flow control for a while, maxInFlightBytes=2097152",
         )
         assert await hostile[1].arrived() == []
-        # More than is left, and less than each of the others holds, in whatever pieces it comes.
+        # More than is free, and less than each of the others holds, in whatever pieces it comes.
         assert (await honest.send("T", bytes(400 * KIB))).header.code == 0
         assert (await honest.send("T", bytes(10))).header.code == 0
 
 
 @pytest.mark.usefixtures("driver")
-async def test_answers_that_are_not_read_are_bounded_for_one_connection(tmp_path: Path) -> None:
+async def test_unread_answers_are_bounded_for_one_connection(tmp_path: Path) -> None:
     async with serving(tmp_path, max_in_flight_bytes_per_connection=64 * KIB) as server:
         honest = server.broker()
         for number in range(20):
@@ -375,7 +375,7 @@ async def test_answers_that_are_not_read_are_bounded_for_one_connection(tmp_path
 
 
 @pytest.mark.usefixtures("driver")
-async def test_messages_on_their_way_from_the_log_take_no_memory(tmp_path: Path) -> None:
+async def test_messages_sent_from_the_log_take_no_memory(tmp_path: Path) -> None:
     async with serving(tmp_path, max_in_flight_bytes=MIB, max_in_flight_bytes_per_connection=64 * KIB) as server:
         honest = server.broker()
         await honest.create_topic("T")
@@ -390,13 +390,13 @@ async def test_messages_on_their_way_from_the_log_take_no_memory(tmp_path: Path)
                 assert (await client.receive()).header.code == 0
 
 
-def test_memory_is_given_back_when_much_less_is_in_flight_and_some_times_after() -> None:
+def test_memory_is_given_back_when_the_bytes_in_flight_fall_and_sometimes_after() -> None:
     times: list[None] = []
     freed = FreedMemory(lambda: times.append(None))
     freed.look(FREED_LEAST, FREED_LEAST)
     freed.look(FREED_LEAST, 1)
     assert len(times) == 0
-    freed.look(FREED_LEAST, 0)  # compared with the most since the last time
+    freed.look(FREED_LEAST, 0)  # compared with the peak since the last time
     assert len(times) == 1
     for _ in range(2 * FREED_AGAIN):
         freed.look(0, 0)

@@ -33,7 +33,7 @@ def request(flag: int = 0, kind: int = JSON, body: bytes = b"") -> bytes:
 
 
 @pytest.mark.parametrize("kind", [JSON, BINARY])
-async def test_the_answer_is_read_before_the_connection_ends(nursery: trio.Nursery, kind: int) -> None:
+async def test_the_answer_can_be_read_before_the_connection_ends(nursery: trio.Nursery, kind: int) -> None:
     here, there = pair()
     ConnectionRefuser(DescriptorBudget()).refuse(here, ERROR, nursery)
     data = request(kind=kind, body=bytes(9000))
@@ -44,7 +44,7 @@ async def test_the_answer_is_read_before_the_connection_ends(nursery: trio.Nurse
     answer = decode_frame(there.recv(1 << 16))
     assert (answer.header.code, answer.header.opaque, answer.header.remark) == (2, 7, str(ERROR))
     assert answer.serialize_type == kind
-    assert there.recv(1) == b""  # no more will come; what is still sent is read
+    assert there.recv(1) == b""  # no more will come; bytes in flight are read
     there.send(bytes(100))
     await settle()
     assert here.fileno() >= 0
@@ -53,14 +53,14 @@ async def test_the_answer_is_read_before_the_connection_ends(nursery: trio.Nurse
     assert here.fileno() == -1
 
 
-async def test_who_says_nothing_is_closed_after_a_second(nursery: trio.Nursery) -> None:
+async def test_a_silent_client_is_closed_after_a_second(nursery: trio.Nursery) -> None:
     here, there = pair()
     answered, says = pair()
     refusing = ConnectionRefuser(DescriptorBudget())
     refusing.refuse(here, ERROR, nursery)
     refusing.refuse(answered, ERROR, nursery)
     await settle()
-    says.send(request())  # and reads on for ever
+    says.send(request())  # and reads without end
     await settle()
     mock_clock().jump(1.1)
     await settle()
@@ -70,7 +70,7 @@ async def test_who_says_nothing_is_closed_after_a_second(nursery: trio.Nursery) 
         each.close()
 
 
-async def test_only_so_many_are_answered_at_a_time(nursery: trio.Nursery) -> None:
+async def test_a_bounded_number_is_answered_at_a_time(nursery: trio.Nursery) -> None:
     refusing = ConnectionRefuser(DescriptorBudget())
     pairs = [pair() for _ in range(MOST_AT_ONCE + 1)]
     for here, _ in pairs:
@@ -93,7 +93,7 @@ async def test_only_so_many_are_answered_at_a_time(nursery: trio.Nursery) -> Non
     [b"GET / HTTP/1.1\r\n\r\n", struct.pack(">iI", 100, 200), struct.pack(">iI", 1 << 20, 70_000), b"\x00" * 8, b""],
     ids=["http", "header beyond its frame", "header too long", "no length", "nothing"],
 )
-async def test_what_is_no_frame_is_closed_without_an_answer(nursery: trio.Nursery, data: bytes) -> None:
+async def test_a_malformed_frame_is_closed_without_an_answer(nursery: trio.Nursery, data: bytes) -> None:
     here, there = pair()
     ConnectionRefuser(DescriptorBudget()).refuse(here, ERROR, nursery)
     there.send(data)
@@ -104,7 +104,7 @@ async def test_what_is_no_frame_is_closed_without_an_answer(nursery: trio.Nurser
     there.close()
 
 
-def test_a_request_that_wants_no_answer_gets_none() -> None:
+def test_a_one_way_request_gets_no_answer() -> None:
     found = first_header(request(flag=FLAG_ONEWAY))
     assert found is not None
     assert refusal_frame(*found, ERROR) == b""
@@ -122,7 +122,7 @@ def test_the_header_is_read_from_the_first_bytes() -> None:
         first_header(struct.pack(">iI", 1 << 20, 5) + b"{{{{{")
 
 
-async def test_being_woken_for_nothing_is_no_matter() -> None:
+async def test_a_spurious_wakeup_is_harmless() -> None:
     here, there = pair()
     sock = WokenForNothing(fileno=here.detach())
     sock.settimeout(0)

@@ -1,4 +1,4 @@
-"""What the tests of TLS share: certificates, `tls.properties`, a client that speaks TLS."""
+"""Helpers for the tests of TLS: certificates, `tls.properties`, a client that speaks TLS."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOST = "broker.test"
 
 
 def anybody() -> ssl.SSLContext:
-    """A client that takes any certificate, as the official client's test mode does."""
+    """A client that accepts any certificate, as the official client's test mode does."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -25,7 +25,7 @@ def anybody() -> ssl.SSLContext:
 
 
 def trusting(authority: trustme.CA, own: trustme.LeafCert | None = None) -> ssl.SSLContext:
-    """A client that checks the server's certificate, and has one of its own."""
+    """A client that checks the server's certificate, and has one itself."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     authority.configure_trust(context)
     if own is not None:
@@ -34,7 +34,7 @@ def trusting(authority: trustme.CA, own: trustme.LeafCert | None = None) -> ssl.
 
 
 class Files:
-    """A folder with a server's certificate, its key, the authority that clients must have theirs from."""
+    """A folder with a server's certificate, its key, and the authority of the clients' certificates."""
 
     def __init__(self, folder: Path, authority: trustme.CA, certificate: trustme.LeafCert) -> None:
         folder.mkdir(exist_ok=True)
@@ -46,7 +46,7 @@ class Files:
         authority.cert_pem.write_to_path(self.trust)
 
     def write(self, certificate: trustme.LeafCert) -> None:
-        """Put another certificate and key in the place of those there."""
+        """Replace the certificate and key in the folder."""
         self.certificate.write_bytes(b"".join(blob.bytes() for blob in certificate.cert_chain_pems))
         self.key.write_bytes(certificate.private_key_pem.bytes())
 
@@ -74,7 +74,7 @@ class TlsClient(Client):
         self._shaken = False
 
     async def shake_hands(self) -> None:
-        """Agree on keys. Raises ssl.SSLError, or OSError when the server closes."""
+        """Do the handshake. Raises ssl.SSLError, or OSError when the server closes."""
         while True:
             try:
                 self.tls.do_handshake()
@@ -91,7 +91,7 @@ class TlsClient(Client):
         self._shaken = True
 
     async def send_encrypted(self) -> None:
-        """Send what TLS has for the server."""
+        """Send the bytes that TLS has for the server."""
         await super().write(self.outgoing.read())
 
     async def write(self, data: bytes) -> None:
@@ -109,7 +109,7 @@ class TlsClient(Client):
             try:
                 while data := self.tls.read(1 << 20):  # a record each
                     found.append(data)
-            except ssl.SSLZeroReturnError:  # both ends have said that nothing more comes
+            except ssl.SSLZeroReturnError:  # both ends have announced their end
                 pass
             except ssl.SSLWantReadError:
                 if not found:

@@ -1,4 +1,4 @@
-"""What real clients do not make happen: a connection with an engine that is told what to do. Others: test_serving."""
+"""Cases that real clients do not cause: a connection with an engine that the test controls. Others: test_serving."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.server.harness import account, settle
 
 
 class Chatty:
-    """An engine with something to say about each byte that comes, though nothing for the session."""
+    """An engine that answers each received byte, and passes none to the session."""
 
     ended = False
 
@@ -44,7 +44,7 @@ class Chatty:
 
 
 class Silent(Chatty):
-    """One that finds nothing in what comes, and says nothing."""
+    """An engine that finds nothing in the received bytes, and sends nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ def pairs() -> Iterator[list[socket.socket]]:
         each.close()
 
 
-async def test_a_client_that_asks_tls_itself_and_does_not_read_is_ended(pairs: list[socket.socket]) -> None:
+async def test_a_client_that_makes_tls_answer_and_does_not_read_is_closed(pairs: list[socket.socket]) -> None:
     client, outer, inner, _ = pairs
     engine: Any = Chatty()
     faults: list[TlsFault] = []
@@ -118,7 +118,7 @@ async def test_a_client_that_asks_tls_itself_and_does_not_read_is_ended(pairs: l
     assert engine.pending <= 2 * BUFFER_BYTES
 
 
-async def test_a_client_that_sends_no_data_is_read_in_small_parts_and_ended(pairs: list[socket.socket]) -> None:
+async def test_a_client_that_sends_no_data_is_read_in_small_parts_and_closed(pairs: list[socket.socket]) -> None:
     client, outer, inner, _ = pairs
     engine: Any = Silent()
 
@@ -137,7 +137,7 @@ async def test_a_client_that_sends_no_data_is_read_in_small_parts_and_ended(pair
     assert sum(engine.took) == EMPTY_BYTES + LITTLE_BYTES
 
 
-async def test_who_is_refused_can_read_why_while_it_still_sends(pairs: list[socket.socket]) -> None:
+async def test_a_refused_client_can_read_the_answer_while_it_still_sends(pairs: list[socket.socket]) -> None:
     client, outer, inner, session = pairs
     engine: Any = Plain()
 
@@ -157,7 +157,7 @@ async def test_who_is_refused_can_read_why_while_it_still_sends(pairs: list[sock
         client.close()
 
 
-async def test_a_session_that_has_closed_is_not_drained(pairs: list[socket.socket]) -> None:
+async def test_a_closed_session_is_not_drained(pairs: list[socket.socket]) -> None:
     client, outer, inner, session = pairs
     engine: Any = Plain()
     session.send(b"last")
@@ -167,7 +167,7 @@ async def test_a_session_that_has_closed_is_not_drained(pairs: list[socket.socke
     assert client.recv(10) == b"last."
 
 
-async def test_what_a_socket_does_not_take_at_once_is_copied_and_follows(pairs: list[socket.socket]) -> None:
+async def test_bytes_that_a_socket_does_not_accept_at_once_are_copied_and_follow(pairs: list[socket.socket]) -> None:
     client, outer, _, _ = pairs
     data = bytearray(range(256)) * 8192
     waited: list[int] = []
@@ -189,7 +189,9 @@ async def test_what_a_socket_does_not_take_at_once_is_copied_and_follows(pairs: 
     assert waited[1:] == [0]
 
 
-async def test_what_a_client_does_not_read_counts_until_the_connection_is_refused(pairs: list[socket.socket]) -> None:
+async def test_bytes_that_a_client_does_not_read_count_until_the_connection_is_refused(
+    pairs: list[socket.socket],
+) -> None:
     _, outer, inner, session = pairs
     engine: Any = Plain()
     owner = account(max_in_flight_bytes=1 << 20)
@@ -215,7 +217,7 @@ async def test_what_a_client_does_not_read_counts_until_the_connection_is_refuse
     assert owner.limits.metrics.limited == {"maxInFlightBytes": 1}
 
 
-async def test_what_a_session_does_not_read_counts_until_it_does(pairs: list[socket.socket]) -> None:
+async def test_bytes_that_a_session_does_not_read_count_until_it_does(pairs: list[socket.socket]) -> None:
     client, outer, inner, session = pairs
     engine: Any = Plain()
     owner = account()
@@ -233,7 +235,7 @@ async def test_what_a_session_does_not_read_counts_until_it_does(pairs: list[soc
 
 
 class Broken(Plain):
-    """One that cannot decrypt what comes, and has an alert to send."""
+    """An engine that cannot decrypt the received bytes, and has an alert to send."""
 
     def read_into(self, buffer: memoryview) -> int:
         if not super().read_into(buffer):
@@ -243,7 +245,7 @@ class Broken(Plain):
 
 
 @pytest.mark.parametrize("left", [False, True])
-async def test_what_cannot_be_decrypted_is_the_fault_whether_or_not_the_client_can_be_told(
+async def test_bytes_that_cannot_be_decrypted_are_the_fault_even_if_the_client_left(
     pairs: list[socket.socket], *, left: bool
 ) -> None:
     client, outer, inner, _ = pairs

@@ -1,4 +1,4 @@
-"""Certificates: made, loaded, refused, loaded again. Also of self_signed."""
+"""Certificates: created, loaded, refused, loaded again. Also of self_signed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def contexts(found: TlsSettings) -> TlsContexts:
 
 
 def shown(context: ssl.SSLContext) -> x509.Certificate:
-    """The certificate that a client is shown."""
+    """The certificate that a client gets."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False
@@ -57,7 +57,7 @@ def test_the_test_certificate_is_valid_now_and_signs_itself() -> None:
     made.verify_directly_issued_by(made)
 
 
-async def test_test_mode_makes_one_certificate_at_the_first_client() -> None:
+async def test_test_mode_creates_one_certificate_at_the_first_client() -> None:
     calls = []
 
     async def counting(sync_fn: Any, *args: Any) -> Any:
@@ -69,12 +69,12 @@ async def test_test_mode_makes_one_certificate_at_the_first_client() -> None:
     assert calls == []
     found = []
 
-    async def ask() -> None:
+    async def connect() -> None:
         found.append(await made.current())
 
     async with trio.open_nursery() as nursery:
         for _ in range(3):
-            nursery.start_soon(ask)
+            nursery.start_soon(connect)
     assert len(calls) == 1
     assert len(set(map(id, [*found, await made.current()]))) == 1
 
@@ -82,7 +82,7 @@ async def test_test_mode_makes_one_certificate_at_the_first_client() -> None:
 # --- files ---
 
 
-def test_a_certificate_of_ones_own_is_shown(files: Files) -> None:
+def test_a_configured_certificate_is_used(files: Files) -> None:
     context = load_context(settings(files))
     name = x509.DNSName(HOST)
     assert name in shown(context).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -99,7 +99,9 @@ def test_a_certificate_of_ones_own_is_shown(files: Files) -> None:
     ],
 )
 @pytest.mark.parametrize("trust", [True, False])
-def test_clients_are_asked_for_certificates(files: Files, mode: ClientAuth, expected: int, trust: bool) -> None:
+def test_clients_must_show_certificates_if_configured(
+    files: Files, mode: ClientAuth, expected: int, trust: bool
+) -> None:
     found = settings(
         files,
         tls_server_need_client_auth=mode,
@@ -112,7 +114,7 @@ def test_clients_are_asked_for_certificates(files: Files, mode: ClientAuth, expe
         assert len(context.get_ca_certs()) == 1
 
 
-def test_a_certificate_that_nobody_checks_is_not_asked_for(files: Files) -> None:
+def test_a_certificate_that_is_not_checked_is_not_requested(files: Files) -> None:
     assert load_context(settings(files, tls_server_need_client_auth="optional")).verify_mode == ssl.CERT_NONE
 
 
@@ -127,7 +129,7 @@ def encrypted(files: Files, password: bytes) -> None:
     )
 
 
-def test_an_encrypted_key(files: Files) -> None:
+def test_an_encrypted_key_is_loaded(files: Files) -> None:
     encrypted(files, b"secret")
     shown(load_context(settings(files, tls_server_keyPassword="secret")))
 
@@ -140,7 +142,7 @@ def test_an_encrypted_key(files: Files) -> None:
         ("x" * 2000, "is not its password"),
     ],
 )
-def test_a_wrong_password(files: Files, given: str, expected: str) -> None:
+def test_a_wrong_password_is_reported(files: Files, given: str, expected: str) -> None:
     encrypted(files, b"secret")
     found = settings(files, tls_server_keyPassword=given)
     with pytest.raises(TlsInvalid) as refused:
@@ -148,7 +150,7 @@ def test_a_wrong_password(files: Files, given: str, expected: str) -> None:
     assert str(refused.value) == (f"{found.source}: tls.server.keyPassword: {expected}: tls.server.keyPath={files.key}")
 
 
-def test_a_key_of_another_certificate(files: Files, authority: trustme.CA) -> None:
+def test_a_key_of_another_certificate_is_reported(files: Files, authority: trustme.CA) -> None:
     files.key.write_bytes(authority.issue_cert(HOST, key_type=trustme.KeyType.ECDSA).private_key_pem.bytes())
     assert refusal(files) == (
         f"tls.server.keyPath={files.key}: is not the key of tls.server.certPath={files.certificate}"
@@ -171,7 +173,7 @@ NO_KEY = "holds no private key in PEM format"
 @pytest.mark.parametrize(
     "content", [b"", b"hello\n", b"-----BEGIN CERTIFICATE-----\nhello\n-----END CERTIFICATE-----\n"]
 )
-def test_files_that_are_no_pem(files: Files, content: bytes) -> None:
+def test_files_that_are_no_pem_are_reported(files: Files, content: bytes) -> None:
     checked = {
         "tls_server_need_client_auth": "require",
         "tls_server_authClient": "true",
@@ -193,7 +195,7 @@ def test_files_that_are_no_pem(files: Files, content: bytes) -> None:
 
 @pytest.mark.parametrize("name", ["certPath", "keyPath", "trustCertPath"])
 @pytest.mark.parametrize("kind", ["none", "folder"])
-def test_files_that_are_not_there(files: Files, tmp_path: Path, name: str, kind: str) -> None:
+def test_missing_files_are_reported(files: Files, tmp_path: Path, name: str, kind: str) -> None:
     path = tmp_path / kind
     if kind == "folder":
         path.mkdir()
@@ -230,7 +232,7 @@ async def test_while_certificate_and_key_do_not_fit_the_former_ones_are_used(
     other = authority.issue_cert(HOST, key_type=trustme.KeyType.ECDSA)
     files.certificate.write_bytes(other.cert_chain_pems[0].bytes())
     assert await made.current() is first
-    assert await made.current() is first  # not tried again
+    assert await made.current() is first  # no further attempt
     files.key.unlink()
     assert await made.current() is first
     files.key.write_bytes(other.private_key_pem.bytes())
@@ -243,7 +245,7 @@ async def test_while_certificate_and_key_do_not_fit_the_former_ones_are_used(
     ]
 
 
-async def test_files_that_were_only_touched_are_loaded_once(files: Files) -> None:
+async def test_files_with_a_new_time_are_loaded_once(files: Files) -> None:
     calls = []
 
     async def counting(sync_fn: Any, *args: Any) -> Any:

@@ -12,13 +12,13 @@ from tests.server.harness import NOW
 
 
 def pass_bytes(client: TlsEngine, server: TlsEngine) -> None:
-    """Pass on what both have to send."""
+    """Exchange what both have to send."""
     server.receive(client.to_send())
     client.receive(server.to_send())
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_both_ends_may_say_at_the_same_time_that_they_leave(version: ssl.TLSVersion) -> None:
+def test_both_ends_may_announce_their_end_at_the_same_time(version: ssl.TLSVersion) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.maximum_version = context.minimum_version = version

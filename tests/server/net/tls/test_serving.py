@@ -1,4 +1,4 @@
-"""TLS and plain clients at real servers: gate, connection, engine, and what listener, session and hub do for them."""
+"""TLS and plain clients at real servers: gate, connection, engine, and how listener, session and hub use them."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ async def test_both_kinds_of_clients_are_served_on_the_same_port(
     assert warnings(caplog) == []
 
 
-async def test_the_name_server_speaks_it_too(server: Server) -> None:
+async def test_the_name_server_serves_tls_too(server: Server) -> None:
     client = TlsClient(server.name_server_address)
     server.adopt(client)
     answer = await client.request(RequestCode.GET_BROKER_CLUSTER_INFO)
     assert b"broker-a" in answer.body
 
 
-async def test_tls_1_2_is_spoken_and_1_1_is_not(server: Server) -> None:
+async def test_tls_1_2_is_accepted_and_1_1_is_not(server: Server) -> None:
     context = anybody()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     client = secured(server, context)
@@ -100,7 +100,7 @@ async def test_enforcing_closes_plain_clients(tmp_path: Path, which: str, caplog
     assert warnings(caplog) == [f"closing {local}: TLS: the client does not begin it, and tls.server.mode is enforcing"]
 
 
-async def test_enforcing_waits_for_a_first_byte_as_long_as_for_any(tmp_path: Path) -> None:
+async def test_enforcing_waits_for_a_first_byte_for_the_permitted_silence(tmp_path: Path) -> None:
     async with serving(tmp_path / "store", tls_server_mode="enforcing") as server:
         silent = server.broker()
         await server.pass_time(100)
@@ -142,7 +142,7 @@ async def test_the_clients_own_address_is_stored(server: Server, broker: Client)
     assert message.born_host == client.sock.getsockname()
 
 
-async def test_the_kernel_serves_them(
+async def test_the_kernel_serves_tls_clients(
     server: Server, broker: Client, driver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = secured(server)
@@ -160,14 +160,14 @@ async def test_the_kernel_serves_them(
     assert bool(by_python) == (driver == "task")
 
 
-async def test_a_pull_that_waits_is_answered(server: Server, broker: Client) -> None:
+async def test_a_held_pull_is_answered(server: Server, broker: Client) -> None:
     client = secured(server)
     await client.hold("T")
     await broker.send("T", b"news")
     assert bodies(await client.receive()) == [b"news"]
 
 
-async def test_long_frames_both_ways(tmp_path: Path) -> None:
+async def test_long_frames_pass_in_both_directions(tmp_path: Path) -> None:
     body = random.Random(8).randbytes(15 * MIB)
     settings: dict[str, Any] = {"mapped_file_size_commit_log": 64 * MIB, "max_message_size": 16 * MIB - 65536}
     async with serving(tmp_path / "store", **settings) as server:
@@ -195,7 +195,7 @@ async def test_a_broken_frame_ends_the_connection_after_the_answers(
     await client.write(good + b"GET / HTTP/1.1\r\n")
     assert (await client.receive()).header.opaque == 5
     assert await client.ended()
-    assert client.tls.read(1) == b""  # it was told so
+    assert client.tls.read(1) == b""  # it got an alert
     (line,) = warnings(caplog)
     assert line.startswith(f"closing {client.local}: frame of ")
 
@@ -231,7 +231,7 @@ async def test_clients_may_leave(
     assert warnings(caplog) == []
 
 
-async def test_who_says_that_it_sends_no_more_gets_the_answers_to_what_it_sent(server: Server, broker: Client) -> None:
+async def test_a_client_that_sends_no_more_gets_the_answers_to_its_requests(server: Server, broker: Client) -> None:
     client = secured(server)
     await client.shake_hands()
     frame = client.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"last", opaque=5)
@@ -263,7 +263,7 @@ async def test_a_silent_client_is_closed_as_a_plain_one(
 # --- slow readers ---
 
 
-async def test_a_client_that_does_not_read_costs_a_bounded_amount(
+async def test_the_memory_for_a_client_that_does_not_read_is_bounded(
     sessions: list[Session], server: Server, broker: Client
 ) -> None:
     body = random.Random(8).randbytes(MIB)
@@ -281,7 +281,9 @@ async def test_a_client_that_does_not_read_costs_a_bounded_amount(
     assert sessions[-1].unsent == 0
 
 
-async def test_one_that_never_reads_is_closed(server: Server, broker: Client, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_that_never_reads_is_closed(
+    server: Server, broker: Client, caplog: pytest.LogCaptureFixture
+) -> None:
     await broker.send("T", bytes(MIB))
     broker.close()
     await settle()
@@ -289,7 +291,7 @@ async def test_one_that_never_reads_is_closed(server: Server, broker: Client, ca
     slow = secured(server, receive_buffer=4096)
     await slow.write(b"".join(slow.frame(RequestCode.PULL_MESSAGE, pull_ext("T")) for _ in range(16)))
     await server.pass_time(260)
-    assert sockets() == before + 1  # the slow client's own
+    assert sockets() == before + 1  # that of the slow client
     assert f"closing {slow.local}: TLS: the client does not read" in warnings(caplog)
 
 
@@ -319,7 +321,7 @@ GARBAGE = {
 
 @pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE.keys())
 @pytest.mark.parametrize("mode", ["permissive", "enforcing"])
-async def test_what_is_no_handshake_closes_one_connection_with_one_line(
+async def test_a_malformed_handshake_closes_one_connection_with_one_line(
     tmp_path: Path, data: bytes, mode: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving(tmp_path / "store", tls_server_mode=mode) as server:
@@ -335,7 +337,7 @@ async def test_what_is_no_handshake_closes_one_connection_with_one_line(
 
 
 @pytest.mark.parametrize("sent", [1, 7, 8, 100])
-async def test_a_handshake_is_over_in_time(
+async def test_a_handshake_has_a_time_limit(
     server: Server, driver: str, caplog: pytest.LogCaptureFixture, sent: int
 ) -> None:
     client = secured(server)
@@ -345,7 +347,7 @@ async def test_a_handshake_is_over_in_time(
     await settle()
     began = (
         sent >= 8 or driver == "task"
-    )  # to the kernel, less than what a frame begins with may be one of a slow plain client
+    )  # to the kernel, fewer bytes than a frame begins with may come from a slow plain client
     await server.pass_time(9.9)
     assert await Client.is_open(client)
     await server.pass_time(0.2 if began else 130)
@@ -353,7 +355,7 @@ async def test_a_handshake_is_over_in_time(
     assert warnings(caplog) == ([f"closing {client.local}: TLS: the handshake was not over after 10 s"] * began)
 
 
-async def test_a_client_that_leaves_during_the_handshake(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_may_leave_during_the_handshake(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     before = sockets()
     client = secured(server)
     with pytest.raises(ssl.SSLWantReadError):
@@ -384,7 +386,7 @@ async def _answered_once_it_may_begin(server: Server, ends: Callable[[], Awaitab
 
 
 @pytest.mark.parametrize(("limit", "ends_by"), [("HANDSHAKES_MOST", "leaving"), ("HANDSHAKES_OF_ADDRESS_MOST", "time")])
-async def test_only_so_many_handshakes_are_had_at_once_in_all_and_of_an_address_and_others_wait(
+async def test_handshakes_at_once_are_bounded_in_all_and_for_each_address_and_others_wait(
     server: Server,
     broker: Client,
     limit: str,
@@ -411,7 +413,7 @@ async def test_only_so_many_handshakes_are_had_at_once_in_all_and_of_an_address_
     assert len(warnings(caplog)) == 1  # of handshakes that took too long
 
 
-async def test_more_handshakes_than_may_be_had_are_refused_if_they_began_at_once(
+async def test_too_many_simultaneous_handshakes_are_refused(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(gate_module, "HANDSHAKES_MOST", 0)
@@ -421,7 +423,7 @@ async def test_more_handshakes_than_may_be_had_are_refused_if_they_began_at_once
     assert warnings(caplog) == [f"limit tlsHandshakes: {late.local} refused, 1 so far"]
 
 
-async def test_others_go_on_between_the_steps_of_many_handshakes(
+async def test_others_are_served_between_the_steps_of_many_handshakes(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes = 0
@@ -452,7 +454,7 @@ async def test_others_go_on_between_the_steps_of_many_handshakes(
     assert max(steps.values()) <= 2
 
 
-async def test_what_was_not_encrypted_ends_a_connection(
+async def test_bytes_that_were_not_encrypted_end_a_connection(
     server: Server, broker: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = secured(server)
@@ -480,7 +482,7 @@ async def test_without_descriptors_a_tls_client_is_closed(
     assert (await broker.send("T")).header.code == 0
 
 
-async def test_a_bug_in_serving_one_ends_only_that(
+async def test_a_bug_in_serving_one_connection_ends_only_that(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(*_: object) -> None:
@@ -539,7 +541,7 @@ def wrong_certificate(kind: str, authority: trustme.CA) -> trustme.LeafCert | No
         ("foreign", "certificate verify failed"),
     ],
 )
-async def test_other_clients_are_closed_with_an_alert(
+async def test_clients_without_such_a_certificate_are_closed_with_an_alert(
     tmp_path: Path,
     files: Files,
     authority: trustme.CA,
@@ -568,7 +570,7 @@ async def test_an_optional_certificate_is_checked_if_there_is_one(
         assert await refused(secured(server, trusting(authority, own))) is not served
 
 
-async def test_connections_go_on_while_certificates_change(
+async def test_connections_continue_while_certificates_change(
     tmp_path: Path, files: Files, authority: trustme.CA, certificate: trustme.LeafCert
 ) -> None:
     async with serving(tmp_path / "store", tls_config_file=str(files.properties())) as server:

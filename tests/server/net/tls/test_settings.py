@@ -28,7 +28,7 @@ def written(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_without_a_file_everybody_is_served_and_test_mode_is_on() -> None:
+def test_without_a_file_every_client_is_served_and_test_mode_is_on() -> None:
     assert read_tls_settings("", "") == TlsSettings()
     assert TlsSettings().mode is TlsMode.PERMISSIVE
     assert TlsSettings().test_mode
@@ -56,7 +56,7 @@ def test_apaches_names_are_read(tmp_path: Path, caplog: pytest.LogCaptureFixture
     assert warnings(caplog) == []
 
 
-def test_a_file_may_be_no_utf_8(tmp_path: Path) -> None:
+def test_a_file_may_contain_other_bytes_than_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "tls.properties"
     path.write_bytes("tls.test.mode.enable=true\n# für\n".encode("iso-8859-1"))
     assert read_tls_settings(str(path), "").test_mode
@@ -66,7 +66,7 @@ def test_the_password_is_not_shown(tmp_path: Path) -> None:
     assert "secret" not in repr(read_tls_settings(written(tmp_path, FULL), ""))
 
 
-def test_what_has_no_effect_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_settings_without_effect_are_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = written(tmp_path, "tls.server.keyPath=k\ntls.server.authClient=true\ntls.protocols=TLSv1.3\n")
     read_tls_settings(path, "")
     assert warnings(caplog) == [
@@ -75,12 +75,12 @@ def test_what_has_no_effect_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptu
     ]
 
 
-@pytest.mark.parametrize("asked", ["", "tls.server.need.client.auth=none"])
-def test_a_check_of_certificates_that_nobody_is_asked_for_is_warned_of(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, asked: str
+@pytest.mark.parametrize("changed", ["", "tls.server.need.client.auth=none"])
+def test_a_check_of_certificates_that_are_not_requested_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, changed: str
 ) -> None:
-    """Apache's servers say nothing, and let everybody in."""
-    path = written(tmp_path, FULL.replace("tls.server.need.client.auth=REQUIRE", asked))
+    """Apache's servers log nothing, and admit every client."""
+    path = written(tmp_path, FULL.replace("tls.server.need.client.auth=REQUIRE", changed))
     read_tls_settings(path, "")
     assert warnings(caplog) == [
         f"{path}: tls.server.need.client.auth is none, so tls.server.authClient=true checks nobody"
@@ -111,7 +111,7 @@ def test_a_check_of_certificates_that_nobody_is_asked_for_is_warned_of(
         ),
     ],
 )
-def test_what_cannot_be_meant_is_refused(tmp_path: Path, text: str, expected: str) -> None:
+def test_contradictory_settings_are_refused(tmp_path: Path, text: str, expected: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(TlsInvalid) as refused:
         read_tls_settings(path, "")
@@ -123,13 +123,13 @@ def test_disabled_needs_no_certificate(tmp_path: Path) -> None:
     assert read_tls_settings(path, "disabled").mode is TlsMode.DISABLED
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TlsInvalid) as refused:
         read_tls_settings(str(tmp_path / "none"), "")
     assert str(refused.value) == f"{tmp_path}/none (tlsConfigFile): No such file or directory"
 
 
-def test_a_file_that_java_would_refuse(tmp_path: Path) -> None:
+def test_a_file_that_java_would_refuse_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "tls.server.keyPassword=\\u12\n")
     with pytest.raises(TlsInvalid, match=r"\(tlsConfigFile\): \\u without four hexadecimal digits"):
         read_tls_settings(path, "")
