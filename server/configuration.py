@@ -112,6 +112,8 @@ class ServerConfig:
     """The file that gets this line, too; None: there is none."""
     end_with: int | None = None
     """The process with which the server ends; None: with none."""
+    is_member: bool = False
+    """Whether a supervisor, linked to standard input and output, has started this broker as one of several."""
 
     def groups(self) -> Iterator[object]:
         """The groups of keys."""

@@ -24,7 +24,7 @@ from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.grpc import handlers as route
 from rocketwire.server.grpc.front import GrpcParts, KernelCallParts
 from rocketwire.server.grpc.keys import GrpcKeys
-from rocketwire.server.grpc.tables.directories import OwnGroups, OwnTopics
+from rocketwire.server.grpc.tables.directories import OwnGroups, TopicDirectory
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.name_server import admin_handlers as name_server_admin
@@ -175,8 +175,8 @@ def grpc_families(broker: Broker) -> Sequence[Family]:
     return (route.family(route.GrpcRouteServices(topics=broker.tables.topics)),)
 
 
-def front_parts(broker: Broker) -> GrpcParts:
-    """What gRPC calls reach of a broker beside its families."""
+def front_parts(broker: Broker, topics: TopicDirectory) -> GrpcParts:
+    """What gRPC calls reach of a broker beside its families; `topics` are those of routes."""
     live = broker.base.config
 
     def kernel() -> KernelCallParts:
@@ -195,7 +195,7 @@ def front_parts(broker: Broker) -> GrpcParts:
         keys=live[GrpcKeys],
         renewals=broker.pops.renewals,
         send_keys=live[SendKeys],
-        topics=OwnTopics(broker.tables.topics, live[BrokerKeys]),
+        topics=topics,
         kernel=kernel,
     )
 

@@ -32,10 +32,13 @@ from rocketwire.server.net.admission.descriptors import DescriptorsTooFew
 from rocketwire.server.net.listener import AddressInUse
 from rocketwire.server.net.tls.settings import TlsInvalid
 from rocketwire.server.serving import serve, serve_name_server
+from rocketwire.server.supervisor.errors import BrokerNotStarted
 from rocketwire.store.errors import StoreError
 
 if TYPE_CHECKING:
+    from rocketwire.server.members.link import SupervisorLink
     from rocketwire.server.proxy.settings import ProxySettings
+    from rocketwire.server.supervising import ServerSettings
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +58,11 @@ def run_proxy(settings: ProxySettings) -> int:
     return _run(settings.base, partial(_proxy_and_announce, settings))
 
 
+def run_brokers(settings: ServerSettings) -> int:
+    """Serve several brokers, each in a process, until SIGTERM or Ctrl-C; the exit code of the process."""
+    return _run(settings.base, partial(_brokers_and_announce, settings))
+
+
 def _run(config: ServerConfig, serving: Callable[[], Awaitable[None]]) -> int:
     _raise_descriptor_limit()
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -63,6 +71,7 @@ def _run(config: ServerConfig, serving: Callable[[], Awaitable[None]]) -> int:
         trio.run(_serve_until_signal, config, serving)
     except* (
         AddressInUse,
+        BrokerNotStarted,
         ConfigError,
         DescriptorsTooFew,
         HostUnknown,
@@ -140,8 +149,22 @@ async def _serve_and_announce(config: ServerConfig) -> None:
             choose=RandomBelow(),
             run_sync=trio.to_thread.run_sync,
             run_flush=flush_thread,
+            supervisor=_supervisor() if config.is_member else None,
             ready=ready,
         )
+
+
+def _supervisor() -> SupervisorLink:
+    from rocketwire.server.members.link import SupervisorLink  # noqa: PLC0415 - most servers have none
+
+    return SupervisorLink.over_standard_streams()
+
+
+async def _brokers_and_announce(settings: ServerSettings) -> None:
+    from rocketwire.server.supervising import serve_brokers  # noqa: PLC0415 - most servers have one broker
+
+    with _reporting(settings.base) as ready:
+        await serve_brokers(settings, clock=system_clock, run_sync=trio.to_thread.run_sync, ready=ready)
 
 
 async def _proxy_and_announce(settings: ProxySettings) -> None:

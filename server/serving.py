@@ -16,6 +16,7 @@ import trio
 
 from rocketwire.server.announcing import ServerAddresses
 from rocketwire.server.broker.broker import Broker
+from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import NAME_SERVER, LiveConfig, ServerConfig
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
@@ -27,8 +28,10 @@ from rocketwire.server.core.threads import RunSync
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.faults.setup import allowed_faults
 from rocketwire.server.grpc.front import GrpcServer
+from rocketwire.server.grpc.tables.directories import OwnTopics, TopicDirectory
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
+from rocketwire.server.members.siblings import MemberTopics, Siblings
 from rocketwire.server.monitoring.latencies import Latencies, timed
 from rocketwire.server.name_server.advertised import Advertising
 from rocketwire.server.name_server.config import NameServerConfig
@@ -49,6 +52,7 @@ from rocketwire.store.tables.key_values import KeyValueFile
 
 if TYPE_CHECKING:
     from rocketwire.server.faults.faulty import FaultInjection, FaultyDispatcher
+    from rocketwire.server.members.link import SupervisorLink
     from rocketwire.server.monitoring.endpoint import Monitoring
 
 log = logging.getLogger(__name__)
@@ -64,9 +68,12 @@ async def serve(
     choose: Callable[[int], int],
     run_sync: RunSync,
     run_flush: RunBlocking | None = None,
+    supervisor: SupervisorLink | None = None,
     ready: Ready,
 ) -> None:
-    """Serve until cancelled. `ready` is called with the addresses that clients use once all listen.
+    """Serve until cancelled, or until the supervisor ends, if there is one.
+
+    `ready` is called with the addresses that clients use once all listen.
 
     Flushes that requests wait for go to `run_flush`, other blocking calls to `run_sync`, which takes both without it.
 
@@ -113,7 +120,7 @@ async def serve(
             faults=allowed_faults(config.faults, choose, metrics),
             run_sync=run_sync,
         )
-        await _serve_on(sockets, descriptors, broker, process, movable, ready)
+        await _serve_on(sockets, descriptors, broker, process, movable, supervisor, ready)
 
 
 async def _serve_on(
@@ -122,11 +129,16 @@ async def _serve_on(
     broker: Broker,
     process: _Process,
     movable: MovableClock | None,
+    supervisor: SupervisorLink | None,
     ready: Ready,
 ) -> None:
     """Serve the name server, the broker and monitoring on their sockets."""
     name_server = None if sockets.name_server is None else _name_server(sockets.name_server, process)
-    ports = [*(() if name_server is None else (name_server,)), _broker_ports(sockets.for_broker, broker, process)]
+    own = OwnTopics(broker.tables.topics, broker.base.config[BrokerKeys])
+    siblings = Siblings(broker.tables.topics)
+    topics = own if supervisor is None else MemberTopics(own, sockets.advertised, siblings)
+    broker_ports = _broker_ports(sockets.for_broker, broker, topics, process)
+    ports = [*(() if name_server is None else (name_server,)), broker_ports]
     monitoring = _monitoring(sockets.http, broker, ports, process, descriptors, movable)
     async with trio.open_nursery() as nursery:
         broker.start(nursery)
@@ -148,6 +160,10 @@ async def _serve_on(
                 grpc=sockets.grpc_address,
             )
         )
+        if supervisor is not None:
+            name = process.config.broker.broker_name
+            await supervisor.run(name, str(sockets.advertised), broker.tables.topics, siblings)
+            nursery.cancel_scope.cancel()
 
 
 def _close(broker: Broker) -> None:
@@ -159,16 +175,26 @@ def _close(broker: Broker) -> None:
     )
 
 
-async def serve_name_server(config: ServerConfig, *, clock: Clock, run_sync: RunSync, ready: Ready) -> None:
+async def serve_name_server(
+    config: ServerConfig,
+    *,
+    clock: Clock,
+    run_sync: RunSync,
+    metrics: Metrics | None = None,
+    routes: RouteTable | None = None,
+    ready: Ready,
+) -> None:
     """Serve as a name server alone until cancelled; `ready` is called with its address once it listens.
+
+    `metrics` count its requests, `routes` are those of the brokers.
 
     Raises:
         AddressInUse, DescriptorsTooFew, TlsInvalid: as with `serve`.
     """
     contexts = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
-    metrics, descriptors = Metrics(), divide_descriptors(http=False)
+    metrics, descriptors = metrics or Metrics(), divide_descriptors(http=False)
     in_flight = InFlight(Limits(LiveConfig(config, clock)[LimitKeys], metrics))
-    routes = RouteTable()
+    routes = routes or RouteTable()
     address = config.name_server or NAME_SERVER
     with bind(address.host, address.port, option="--namesrv") as sock:
         with contextlib.suppress(OSError):  # without it values are refused, and nothing else needs it
@@ -263,7 +289,9 @@ def _movable(clock: Clock, config: ServerConfig) -> MovableClock | None:
     return MovableClock(clock, config.store.folder / "config" / "movableClock.json")
 
 
-def _broker_ports(sockets: Sequence[socket.socket], broker: Broker, process: _Process) -> _Ports:
+def _broker_ports(
+    sockets: Sequence[socket.socket], broker: Broker, topics: TopicDirectory, process: _Process
+) -> _Ports:
     """What serves the connections of the broker."""
     base, faults, latencies = broker.base, process.faults, process.latencies
     access = base.access
@@ -284,7 +312,7 @@ def _broker_ports(sockets: Sequence[socket.socket], broker: Broker, process: _Pr
     hub = broker.make_hub(lambda: dispatcher.guarded)
     served_by = timed(dispatcher, process.metrics, latencies)
     front = GrpcServer(
-        front_parts(broker),
+        front_parts(broker, topics),
         served_by,
         peer_closed=broker.peer_closed,
         line_closed=faults.delayed.peer_closed if faults is not None else lambda _: None,

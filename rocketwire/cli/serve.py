@@ -17,11 +17,13 @@ import click
 from rocketwire.cli.environment import settings_of, with_variables
 from rocketwire.cli.errors import CommandError
 from rocketwire.cli.parameter_types import FILE, FOLDER, RULE, SETTING
+from rocketwire.cli.several_brokers import MOST_BROKERS, several_brokers
 from rocketwire.cli.starting import log_options, started
 
 if TYPE_CHECKING:
     from rocketwire.server.configuration import ServerConfig
     from rocketwire.server.faults.rule import Rule
+    from rocketwire.server.supervising import ServerSettings
     from rocketwire.wire.addresses import Address
 
 _NONE: Final = "none"
@@ -39,6 +41,7 @@ Examples:
   rocketwire serve --acl plain_acl.yml              # with accounts
   rocketwire serve --http 127.0.0.1:5557            # with metrics and health
   rocketwire serve --namesrv 127.0.0.1:0 --broker 127.0.0.1:0 --json-ready
+  rocketwire serve --brokers 4                      # for a machine with cores
   rocketwire serve --broker none                    # a name server alone
   rocketwire serve --namesrv none --register 'a:9876;b:9876'  # a broker alone
 
@@ -85,6 +88,8 @@ class ServeOptions:
     log_format: str
     log_level: str
     acl: str | None
+    brokers: int = 1
+    member: str | None = None
 
 
 @with_variables
@@ -160,10 +165,27 @@ class ServeOptions:
     type=FILE,
     help="Let in only the accounts of this file, Apache's plain_acl.yml (keys aclEnable, aclFile). [default: all]",
 )
+@click.option(
+    "--brokers",
+    metavar="N",
+    type=click.IntRange(1, MOST_BROKERS),
+    default=1,
+    help="Run so many brokers, each in a process with a store in a folder of DIR, under the name server of this one."
+    " [default: 1]",
+)
+@click.option("--member", metavar="NAME", hidden=True, help="One of several brokers: --brokers starts it so.")
 def command(**options: Any) -> int:  # noqa: ANN401 - those of Options
-    """Run a name server and a broker in this process."""
+    """Run a name server and a broker in this process, or several brokers in processes."""
     given = ServeOptions(**options)
-    return started(command, given.log_format, given.log_level, partial(configuration, given), _run)
+    if given.brokers > 1:
+        return started(command, given.log_format, given.log_level, partial(_several, given), _run_several)
+    return started(
+        command, given.log_format, given.log_level, partial(configuration, given), _run, log_name=given.member
+    )
+
+
+def _several(options: ServeOptions, warn: Callable[[str], None], environment: Mapping[str, str]) -> ServerSettings:
+    return several_brokers(options, configuration(options, warn, environment), environment)
 
 
 def configuration(
@@ -201,8 +223,12 @@ def configuration(
     if is_wildcard(host):
         own = machine_address(ipv6=":" in host)
         config = replace(config, broker=replace(config.broker, broker_ip1=own))
-    for line in warnings:
-        warn(line)
+    if options.member is not None:
+        broker = replace(config.broker, broker_name=options.member)
+        config = replace(config, broker=broker, is_member=True)
+    else:  # the process that starts the brokers warns
+        for line in warnings:
+            warn(line)
     if options.faults:
         config = replace(config, faults=replace(config.faults, rules=_faults(options.faults)))
     if options.port_file is not None and not options.port_file.strip():
@@ -354,3 +380,9 @@ def _run(config: ServerConfig) -> int:
     from rocketwire.server.run import run
 
     return run(config)
+
+
+def _run_several(settings: ServerSettings) -> int:
+    from rocketwire.server.run import run_brokers
+
+    return run_brokers(settings)

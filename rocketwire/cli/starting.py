@@ -42,6 +42,8 @@ def started(
     log_level: str,
     configured: Callable[[Callable[[str], None], Mapping[str, str]], C],
     run: Callable[[C], int],
+    *,
+    log_name: str | None = None,
 ) -> int:
     """Start the log, configure, and run; the exit code.
 
@@ -51,11 +53,12 @@ def started(
         log_level: What `--log-level` says.
         configured: Makes the configuration from what it is given for warnings and the environment; raises Mistake.
         run: Runs until stopped.
+        log_name: Stands in each line of the log; None: nothing does.
     """
     # Until the server is ready: there is no garbage to speak of, and looking for it takes a tenth of the start.
     gc.disable()
     try:
-        return _started(command, log_format, log_level, configured, run)
+        return _started(command, log_format, log_level, configured, run, log_name=log_name)
     finally:
         gc.enable()
 
@@ -66,10 +69,12 @@ def _started(
     log_level: str,
     configured: Callable[[Callable[[str], None], Mapping[str, str]], C],
     run: Callable[[C], int],
+    *,
+    log_name: str | None = None,
 ) -> int:
     from rocketwire.server.core.logs import log_startup_error, start_logging
 
-    start_logging(log_format, log_level)
+    start_logging(log_format, log_level, log_name)
     try:
         check_options(command, os.environ)
         config = configured(

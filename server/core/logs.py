@@ -27,6 +27,7 @@ FORMATS: Final = (CONSOLE, JSON)
 LEVELS: Final = ("debug", "info", "warning", "error")
 
 _LINE: Final = "%(asctime)s %(levelname)s %(message)s"
+_LINE_OF_A_BROKER: Final = "%(asctime)s %(levelname)s {}: %(message)s"
 #: Control characters, line and paragraph separators, bidirectional controls, and surrogates: what could end a line,
 #: move a terminal's cursor or reorder text.
 _UNPRINTED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -38,13 +39,16 @@ _LONGEST_TRACE: Final = 64 * 1024
 _FIRST: Final = ("time", "level", "event", "logger")
 
 
-def start_logging(form: str, level: str) -> None:
+def start_logging(form: str, level: str, broker: str | None = None) -> None:
     """Log to stderr from now on, in one of `FORMATS`, records of one of `LEVELS` or above.
+
+    With the name of a broker each line has it: several write to the same stderr.
 
     The JSON format also logs uncaught exceptions and Python's warnings.
     """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_json() if form == JSON else _Console(_LINE))
+    line = _LINE if broker is None else _LINE_OF_A_BROKER.format(broker)
+    handler.setFormatter(_json(broker) if form == JSON else _Console(line))
     logging.basicConfig(level=level.upper(), handlers=[handler])
     if form == JSON:
         logging.captureWarnings(capture=True)
@@ -89,8 +93,11 @@ def log_startup_error(
         sys.stderr.write(f"rocketwire: {warning}{line}\n")
 
 
-def _json() -> logging.Formatter:
+def _json(broker: str | None) -> logging.Formatter:
     from structlog import processors, stdlib  # noqa: PLC0415 - 0.1 s and 6 MB, for those only who want JSON
+
+    def with_broker(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        return event if broker is None else {**event, "broker": broker}
 
     return stdlib.ProcessorFormatter(
         foreign_pre_chain=[_with_fields, stdlib.add_log_level, stdlib.add_logger_name, stdlib.ExtraAdder()],
@@ -99,6 +106,7 @@ def _json() -> logging.Formatter:
         processors=[
             _with_time,
             stdlib.ProcessorFormatter.remove_processors_meta,
+            with_broker,
             processors.format_exc_info,
             _with_short_texts,
             processors.JSONRenderer(),

@@ -1,11 +1,12 @@
 """QueryRoute and QueryAssignment: where a topic's queues are.
 
 The address in the answer is the one that the client dialled, host and port: it reaches this server, whatever lies
-between.
+between. Brokers of a server with several have an address each.
 """
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -25,6 +26,8 @@ from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.checks import check_group, check_topic
 from rocketwire.wire.grpc.codes import CallInvalid, Code
 from rocketwire.wire.grpc.definition_pb2 import (
+    Address,
+    AddressScheme,
     Broker,
     Endpoints,
     MessageQueue,
@@ -63,9 +66,7 @@ def query_route(services: RoutingServices, call: Call, request: QueryRouteReques
     check_topic(topic.name)
     _check_endpoints(request.endpoints)
     shares = yield from load_shares(services.topics, call, topic.name, PUB | SUB)
-    of_brokers = [
-        _queues(topic, Broker(name=name, id=0, endpoints=request.endpoints), config) for name, config in shares
-    ]
+    of_brokers = [_queues(topic, _broker(share, request.endpoints), share.config) for share in shares]
     check_answer(sum(run.least for runs in of_brokers for run in runs))
     payload = bytearray(QueryRouteResponse(status=OK).SerializeToString())
     for in_turn in zip_longest(*map(listed_queues, of_brokers), fillvalue=b""):
@@ -98,7 +99,7 @@ def query_assignment(services: RoutingServices, call: Call, request: QueryAssign
     check_group(name)
     _check_endpoints(request.endpoints)
     shares = yield from load_shares(services.topics, call, topic.name, SUB, name)
-    readable = [(share.broker, queues) for share in shares if (queues := _readable(share.config)) > 0]
+    readable = [(share, queues) for share in shares if (queues := _readable(share.config)) > 0]
     if not readable:
         raise CallInvalid(Code.FORBIDDEN, f"no readable message queue of topic {topic.name}")
     if services.groups.needs_request(name):
@@ -106,8 +107,8 @@ def query_assignment(services: RoutingServices, call: Call, request: QueryAssign
     group = services.groups.get(name)
     ordered = group is not None and bool(group.consume_message_orderly)
     runs = []
-    for broker_name, queues in readable:
-        broker = Broker(name=broker_name, id=0, endpoints=request.endpoints)
+    for share, queues in readable:
+        broker = _broker(share, request.endpoints)
         queue = MessageQueue(topic=topic, permission=Permission.READ_WRITE, broker=broker)
         runs.append(QueueRun(queue, 0, queues if ordered else 1))
     check_answer(sum(run.least for run in runs))
@@ -149,6 +150,23 @@ def load_shares(
     if reply.code != ResponseCode.SUCCESS:
         raise CallInvalid(code_of_reply(reply), reply.remark or "")
     return topics.shares(topic)
+
+
+def _broker(share: TopicShare, dialled: Endpoints) -> Broker:
+    """A broker of a route; without an address of its own it is where the client dialled."""
+    address = share.address
+    if address is None:
+        return Broker(name=share.broker, id=0, endpoints=dialled)
+    endpoints = Endpoints(scheme=_scheme(address.host), addresses=[Address(host=address.host, port=address.port)])
+    return Broker(name=share.broker, id=0, endpoints=endpoints)
+
+
+def _scheme(host: str) -> AddressScheme:
+    try:
+        version = ipaddress.ip_address(host).version
+    except ValueError:
+        return AddressScheme.DOMAIN_NAME
+    return AddressScheme.IPv4 if version == 4 else AddressScheme.IPv6
 
 
 def _readable(config: TopicConfig) -> int:

@@ -9,15 +9,23 @@ from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
 
 
 class TopicShare(NamedTuple):
-    """What one broker has of a topic."""
+    """What one broker has of a topic.
+
+    Attributes:
+        broker: The broker's name.
+        config: The topic's configuration there.
+        address: Where clients reach the broker; None: where they sent the request.
+    """
 
     broker: str
     config: TopicConfig
+    address: Address | None = None
 
 
 class TopicDirectory(Protocol):
