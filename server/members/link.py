@@ -7,7 +7,7 @@ import os
 
 import trio
 
-from rocketwire.server.members.news import news_lines, read_news, received_lines
+from rocketwire.server.members.news import LineReader, news_lines, read_news
 from rocketwire.server.members.siblings import Siblings, shared_topics
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.wire.bodies.topic import TopicConfig
@@ -43,8 +43,10 @@ class SupervisorLink:
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._send_topics, broker, address, topics)
-            async for line in received_lines(self._input):
-                siblings.take(read_news(line))
+            reader = LineReader(self._input)
+            while (lines := await reader.receive()) is not None:
+                for line in lines:
+                    siblings.take(read_news(line))
             nursery.cancel_scope.cancel()
         log.info("stopping: the supervisor has ended")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,10 +48,18 @@ def read_news(line: bytes) -> MemberNews:
     return decode_body(MemberNews, line, most_entries=None)
 
 
-async def received_lines(stream: trio.abc.ReceiveStream) -> AsyncIterator[bytes]:
-    """Each line that comes, without its end, until the stream ends."""
-    rest = b""
-    while data := await stream.receive_some(_READ):
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            yield line
+class LineReader:
+    """Reads lines from a stream."""
+
+    def __init__(self, stream: trio.abc.ReceiveStream) -> None:
+        """Read from a stream."""
+        self._stream = stream
+        self._rest = b""
+
+    async def receive(self) -> list[bytes] | None:
+        """The lines that came with the next read, without their ends; None: the stream has ended."""
+        data = await self._stream.receive_some(_READ)
+        if not data:
+            return None
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return lines

@@ -13,7 +13,7 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.members.news import MemberNews, read_news, received_lines
+from rocketwire.server.members.news import LineReader, MemberNews, read_news
 from rocketwire.server.supervisor.errors import BrokerNotStarted
 from rocketwire.wire.addresses import Address, parse_address
 from rocketwire.wire.errors import WireError
@@ -130,18 +130,19 @@ class BrokerProcess:
             start_new_session=True,  # Ctrl-C in a terminal is the supervisor's
         )
         was_ready = False
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - both are pipes
+        reader = LineReader(process.stdout)
         try:
-            assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - both are pipes
             async with trio.open_nursery() as nursery:
-                async for line in received_lines(process.stdout):
-                    if was_ready:
+                while (lines := await reader.receive()) is not None:
+                    if lines and not was_ready:
+                        was_ready = True
+                        self._take_addresses(json.loads(lines.pop(0)))
+                        nursery.start_soon(self._send_all, process.stdin)
+                        self._on_start(self)
+                        on_ready()
+                    for line in lines:
                         self._take_report(line)
-                        continue
-                    was_ready = True
-                    self._take_addresses(json.loads(line))
-                    nursery.start_soon(self._send_all, process.stdin)
-                    self._on_start(self)
-                    on_ready()
                 await process.wait()
                 nursery.cancel_scope.cancel()
         finally:

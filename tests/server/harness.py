@@ -38,6 +38,7 @@ from rocketwire.server.core.threads import RunSync
 from rocketwire.server.dispatch.group import AppendGroup
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
+from rocketwire.server.members.link import SupervisorLink
 from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.tls.contexts import TlsContexts
@@ -574,7 +575,9 @@ class Server:
         config: ServerConfig,
         clock: Clock,
         run_sync: RunSync = run_inline,
+        supervisor: SupervisorLink | None = None,
     ) -> None:
+        self._supervisor = supervisor
         self.config = config
         self.clock = clock
         self.chosen: list[int] = []
@@ -642,6 +645,7 @@ class Server:
                 clock=self.clock,
                 choose=self.choose,
                 run_sync=self._run_sync,
+                supervisor=self._supervisor,
                 ready=self._listens,
             )
 
@@ -677,10 +681,11 @@ def serving(
     *,
     clock: Clock | None = None,
     run_sync: RunSync = run_inline,
+    supervisor: SupervisorLink | None = None,
     **changes: Any,
 ) -> contextlib.AbstractAsyncContextManager[Server]:
     """A server with some configuration changed."""
-    return Server(small_config(store, **changes), clock or Clock(), run_sync).running()
+    return Server(small_config(store, **changes), clock or Clock(), run_sync, supervisor).running()
 
 
 @contextlib.asynccontextmanager
