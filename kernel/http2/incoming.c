@@ -31,8 +31,9 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghtt
  * something is received. */
 static void check_goaway(Http2 *self)
 {
-    if (self->goaway_received && self->calls == 0 && self->events != NULL)
+    if (self->goaway_received && self->calls == 0 && self->events != NULL) {
         connection_fail(self, NO_ERROR, "the client has left");
+    }
 }
 
 static void headers_whole(Http2 *self, const nghttp2_frame *frame)

@@ -93,7 +93,7 @@ def log_startup_error(
         sys.stderr.write(f"rocketwire: {warning}{line}\n")
 
 
-def _json(broker: str | None) -> logging.Formatter:
+def _json(broker: str | None = None) -> logging.Formatter:
     from structlog import processors, stdlib  # noqa: PLC0415 - 0.1 s and 6 MB, for those only who want JSON
 
     def with_broker(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

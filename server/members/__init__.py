@@ -1,4 +1,4 @@
-"""One of several brokers of `rocketwire serve --brokers N`: what it tells the others, and what it knows of them.
+"""One of several brokers of `rocketwire serve --brokers N`: what it reports to the others, and has of theirs.
 
 Begin with `link`, its connection to the supervisor's process; `siblings` has the other brokers' topics and addresses,
 `news` the messages between both.

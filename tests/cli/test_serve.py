@@ -12,8 +12,10 @@ import pytest
 from rocketwire.cli import main, serve
 from rocketwire.cli.environment import check_options
 from rocketwire.cli.errors import CommandError
+from rocketwire.cli.several_brokers import several_brokers
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.net import addresses
+from rocketwire.server.supervising import ServerSettings
 from rocketwire.wire.facts.codes import RequestCode
 from tests.server.processes import Caller, Process, process
 
@@ -390,3 +392,74 @@ def test_a_host_to_tell_that_nobody_knows_is_one_line_and_code_2(tmp_path: Path)
     assert code == 2
     (line,) = errors.splitlines()
     assert line.startswith("rocketwire: host nosuchhost.invalid (--advertise, brokerIP1): ")
+
+
+def several(*arguments: str) -> ServerSettings:
+    given = options("--brokers", "3", *arguments)
+    environment = {**os.environ, "ROCKETWIRE_SERVE_PORT_FILE": "f", "ROCKETWIRE_SET_traceOn": "false"}
+    return several_brokers(given, serve.configuration(given, warn=pytest.fail, environment=environment), environment)
+
+
+def test_several_brokers_have_ports_names_and_stores_of_their_own(tmp_path: Path) -> None:
+    settings = several("--store", str(tmp_path), "--advertise", "broker.example:443", "--http", "127.0.0.1:1")
+    assert [(each.name, str(each.listen)) for each in settings.commands] == [
+        ("broker-a", "127.0.0.1:10911"),
+        ("broker-b", "127.0.0.1:10921"),
+        ("broker-c", "127.0.0.1:10931"),
+    ]
+    for number, command in enumerate(settings.commands):
+        config = serve.configuration(
+            options("--broker", str(command.listen), "--register", "127.0.0.1:9876", *command.arguments),
+            warn=pytest.fail,
+        )
+        assert (config.is_member, config.broker.broker_name) == (True, command.name)
+        assert config.store.folder == tmp_path / command.name
+        assert (config.broker.advertised_host, config.advertised_port) == ("broker.example", 443 + 10 * number)
+        assert config.grpc.automatic is (number == 0)
+        assert str(config.http) == "127.0.0.1:0"
+    assert "ROCKETWIRE_SERVE_PORT_FILE" not in settings.environment
+    assert settings.environment["ROCKETWIRE_SET_traceOn"] == "false"
+
+
+def test_several_brokers_get_the_settings_of_one(tmp_path: Path) -> None:
+    accounts = tmp_path / "plain_acl.yml"
+    accounts.write_text("accounts: []\n")
+    settings = several(
+        *("--set", "brokerName=shop", "--set", "storePathCommitLog=/fast", "--acl", str(accounts)),
+        *("--fault", "answer:2,code=310", "--register", "127.0.0.2:9876", "--store", str(tmp_path)),
+    )
+    second = settings.commands[1]
+    config = serve.configuration(
+        options("--broker", str(second.listen), "--register", "127.0.0.1:9876", *second.arguments), warn=pytest.fail
+    )
+    assert (second.name, list(map(str, second.name_servers))) == ("shop-b", ["127.0.0.2:9876"])
+    assert str(config.store.commit_log_dir) == "/fast/shop-b"
+    assert (config.acl.acl_enable, len(config.faults.rules)) == (True, 1)
+    assert acl_path(config) == accounts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--namesrv", "none", "--register", "127.0.0.1:1"), "--brokers: needs the name server and the brokers"),
+        (("--broker", "none"), "--brokers: needs the name server and the brokers"),
+        (("--advertise", "10.0.0.0/8=10.0.0.9:1"), "--brokers: --advertise takes HOST[:PORT]"),
+        (("--set", "movableClock=true"), "--brokers: movableClock goes with one broker only"),
+        (("--broker", "127.0.0.1:65520"), "--brokers 3: the last broker's port would be 65540"),
+        (("--broker", "127.0.0.1:0", "--advertise", "h:1"), "--brokers: --advertise HOST:PORT needs a port"),
+    ],
+)
+def test_what_several_brokers_cannot_do(arguments: tuple[str, ...], reason: str) -> None:
+    with pytest.raises(CommandError, match=re.escape(reason)):
+        several(*arguments)
+
+
+def test_the_store_of_one_broker_is_not_taken_for_that_of_several(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "broker-d" / "commitlog").mkdir(parents=True)
+    several("--store", str(tmp_path))
+    assert f"the store {tmp_path / 'broker-d'} is not served: there are 3 brokers" in caplog.text
+    (tmp_path / "commitlog").mkdir()
+    with pytest.raises(CommandError, match=re.escape(f"move what is in it to {tmp_path / 'broker-a'}")):
+        several("--store", str(tmp_path))

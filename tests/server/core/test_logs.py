@@ -41,6 +41,21 @@ def rendered(*arguments: Any, **options: Any) -> dict[str, Any]:
     return line
 
 
+@pytest.mark.parametrize(("form", "expected"), [("console", "INFO broker-b: ready"), ("json", '"broker": "broker-b"')])
+def test_each_line_names_one_of_several_brokers(form: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    root = logging.getLogger()
+    former, root.handlers = root.handlers, []
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            for hook in ("sys.excepthook", "sys.unraisablehook", "threading.excepthook", "logging.captureWarnings"):
+                patch.setattr(hook, lambda *_, **__: None)
+            logs.start_logging(form, "info", "broker-b")
+            logging.getLogger("rocketwire.test").warning("ready")
+    finally:
+        root.handlers = former
+    assert expected.replace("INFO", "WARNING") in capsys.readouterr().err
+
+
 def test_a_record_has_fields() -> None:
     extra = {"peer": "127.0.0.1:1", "code": 10, "odd": {1, 2}.__class__}
     line = rendered(logging.WARNING, "f", 1, "closing %s\n\u2028: %d", ("x", 5), None, extra=extra)
