@@ -34,7 +34,9 @@ class Member(NamedTuple):
 
     async def news(self) -> MemberNews:
         """The next report of the broker."""
-        (line,) = await LineReader(self.reports).receive() or ()
+        lines = await LineReader(self.reports).receive()
+        assert lines is not None
+        (line,) = lines
         return read_news(line)
 
     async def report(self, *lines: bytes) -> None:
@@ -51,8 +53,8 @@ async def member(store: Path) -> AsyncIterator[Member]:
         yield Member(server, server.broker(), theirs, orders)
 
 
-def config(name: str, queues: int = 4, **changes: int) -> TopicConfig:
-    return TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues, **changes)
+def config(name: str, queues: int = 4) -> TopicConfig:
+    return TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues)
 
 
 async def test_new_changed_and_removed_topics_are_reported(tmp_path: Path) -> None:
@@ -150,7 +152,8 @@ async def test_lines_are_read_as_they_were_written(counts: list[int], cut: int) 
     for start in range(0, len(data), cut * 100):
         await send.send_all(data[start : start + cut * 100])
     await send.aclose()
-    reader, found = LineReader(receive), []
+    reader = LineReader(receive)
+    found: list[MemberNews] = []
     while (lines := await reader.receive()) is not None:
         found += map(read_news, lines)
     assert sum(len(each.topics) for each in found) == sum(counts)

@@ -84,9 +84,7 @@ class Brokers:
         """The brokers in the route of a topic."""
         with Caller(self.document["namesrv"]) as caller:
             body = caller.ask(105, {"topic": topic, "acceptStandardJsonOnly": "true"}).body
-        return set(re.findall(rb'"brokerName":"([^"]+)"', body)) and {
-            each["brokerName"] for each in json.loads(body)["queueDatas"]
-        }
+        return {each["brokerName"] for each in json.loads(bytes(body))["queueDatas"]} if body else set()
 
 
 @contextlib.contextmanager
