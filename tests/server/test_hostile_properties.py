@@ -37,7 +37,7 @@ from rocketwire.wire.properties import decode_stored_properties
 from tests.server.grpc.consuming.test_receiving import SOON, ack, change, messages
 from tests.server.grpc.sdk import Sdk, code_of, create_group, receive_request
 from tests.server.harness import NOW, Client, Clock, Server, batch_body, records, run, send_ext, serving, small_config
-from tests.server.pop import asking
+from tests.server.pop import requests
 
 V2: Final = RequestCode.SEND_MESSAGE_V2
 HOST: Final = bytes([127, 0, 0, 1, 0, 0, 0, 9])
@@ -129,10 +129,10 @@ async def pop_all(server: Server, group: str, **changes: Any) -> list[bytes]:
     found: list[bytes] = []
     for _ in range(2):
         broker = server.broker()  # idle ones are closed
-        while got := (await asking.pop(broker, consumer_group=group, **changes)).messages:
+        while got := (await requests.pop(broker, consumer_group=group, **changes)).messages:
             found += [each.body for each in got]
             for each in got:
-                assert (await asking.ack(broker, each)).header.code == 0
+                assert (await requests.ack(broker, each)).header.code == 0
         await server.pass_time(20, step=5)
     return found
 
@@ -225,7 +225,7 @@ async def story(root: Path, stored: Sequence[bytes], sent: Sequence[Mapping[str,
                 assert sorted(got) == sorted(expected), group
         assert sorted(await pop_all(server, "P")) == sorted(expected)
         # Nobody acknowledges what comes first: it comes again, out of the retry topic.
-        assert {each.body for each in (await asking.pop(server.broker(), consumer_group="R")).messages} <= expected
+        assert {each.body for each in (await requests.pop(server.broker(), consumer_group="R")).messages} <= expected
         await server.pass_time(15, step=1)
         assert set(await pop_all(server, "R")) == expected
 

@@ -252,7 +252,7 @@ async def test_the_end_of_the_hub_closes_all_descriptors(echo: Echo) -> None:
     assert not descriptors() - before
 
 
-async def test_only_clients_that_just_sent_are_polled_at_once() -> None:
+async def test_busy_polling_pauses_after_it_found_nothing() -> None:
     kernel = hub_kernel()
     assert kernel is not None
     hub = Hub(kernel, clock=Clock(7), in_flight=account())

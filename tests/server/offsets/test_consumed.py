@@ -1,4 +1,4 @@
-"""Whose offsets consumers may commit. What a commit is kept for is tested with the handlers."""
+"""Groups whose offsets clients may not commit. What a commit is kept for is tested with the handlers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ GROUP = "CID_RMQ_SYS_TRANS"
 REFUSAL = (ResponseCode.NO_PERMISSION, "the offsets of group[CID_RMQ_SYS_TRANS] are the broker's own")
 
 
-async def test_nobody_else_moves_the_offsets_that_say_what_is_decided(broker: Client) -> None:
-    """A half message before them would pass for decided at the next start."""
+async def test_no_client_moves_the_offsets_of_transactions(broker: Client) -> None:
+    """A half message before such an offset would count as decided at the next start."""
     where = {"consumerGroup": GROUP, "topic": "RMQ_SYS_TRANS_HALF_TOPIC", "queueId": "0"}
     answer = await broker.request(RequestCode.UPDATE_CONSUMER_OFFSET, {**where, "commitOffset": "7"})
     assert code_and_remark(answer) == REFUSAL
@@ -18,7 +18,7 @@ async def test_nobody_else_moves_the_offsets_that_say_what_is_decided(broker: Cl
     assert answer.header.code == ResponseCode.QUERY_NOT_FOUND
 
 
-async def test_nor_with_a_pull(broker: Client) -> None:
+async def test_no_pull_moves_the_offsets_of_transactions(broker: Client) -> None:
     await broker.send("T", b"body")
     flags = PullSysFlag.SUBSCRIPTION | PullSysFlag.COMMIT_OFFSET
     answer = await broker.pull("T", commit_offset=7, consumer_group=GROUP, sys_flag=flags)

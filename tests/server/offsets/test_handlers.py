@@ -30,7 +30,7 @@ def number(answer: Frame, field: str = "offset") -> int:
 
 
 @pytest.mark.parametrize("serialize_type", [0, BINARY])
-async def test_a_committed_offset_is_told(broker: Client, serialize_type: int) -> None:
+async def test_a_committed_offset_is_found(broker: Client, serialize_type: int) -> None:
     ext = group(commitOffset="7")
     answer = await broker.request(RequestCode.UPDATE_CONSUMER_OFFSET, ext, serialize_type=serialize_type)
     assert answer.header.code == 0
@@ -59,7 +59,7 @@ WAYS = [RequestCode.UPDATE_CONSUMER_OFFSET, RequestCode.PULL_MESSAGE, RequestCod
 
 
 async def commits(client: Client, way: int, offset: str) -> Frame:
-    """Commit with a request of its own, or along with a pull, to either of which the answer says nothing of it."""
+    """Commit with a separate request, or along with a pull; neither answer mentions the commit."""
     if way == RequestCode.UPDATE_CONSUMER_OFFSET:
         return await client.request(way, group(commitOffset=offset))
     return await client.request(way, {**pull_ext("T", sys_flag=COMMIT), "commitOffset": offset})
@@ -67,7 +67,7 @@ async def commits(client: Client, way: int, offset: str) -> Frame:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("offset", BELOW_ZERO)
-async def test_an_offset_below_zero_counts_as_none(
+async def test_a_negative_offset_counts_as_missing(
     broker: Client, monkeypatch: pytest.MonkeyPatch, way: int, offset: str
 ) -> None:
     await broker.send("T")
@@ -83,7 +83,7 @@ async def test_an_offset_below_zero_counts_as_none(
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("offset", BEYOND)
-async def test_an_offset_behind_the_end_is_kept_and_a_pull_there_is_sent_to_the_end(
+async def test_an_offset_behind_the_end_is_kept_and_a_pull_there_is_moved_to_the_end(
     broker: Client, way: int, offset: str
 ) -> None:
     await broker.send("T")
@@ -97,14 +97,14 @@ async def test_an_offset_behind_the_end_is_kept_and_a_pull_there_is_sent_to_the_
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("offset", ["", "x", "1.5", " 5", str(2**63), str(-(2**63) - 1)])
-async def test_an_offset_that_is_none_is_refused_and_not_noted(broker: Client, way: int, offset: str) -> None:
+async def test_a_malformed_offset_is_refused_and_not_stored(broker: Client, way: int, offset: str) -> None:
     await broker.send("T")
     assert (await commits(broker, way, offset)).header.code == 1
     answer = await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="false"))
     assert answer.header.code == ResponseCode.QUERY_NOT_FOUND
 
 
-async def test_a_store_with_offsets_below_zero_is_healed(tmp_path: Path) -> None:
+async def test_negative_offsets_of_a_store_are_repaired(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     text = '{"offsetTable":{"T@G":{0:-1,1:-9223372036854775808,2:7}}}'
     (tmp_path / "config" / "consumerOffset.json").write_text(text)
@@ -123,15 +123,13 @@ async def test_a_new_group_begins_at_0_while_the_queue_is_young(broker: Client) 
     assert number(await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group("Unknown"))) == 0
 
 
-async def test_a_5x_client_may_ask_for_not_found(broker: Client) -> None:
+async def test_a_5x_client_may_request_not_found(broker: Client) -> None:
     answer = await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="false"))
     assert code_and_remark(answer) == (ResponseCode.QUERY_NOT_FOUND, MISSING)
     assert number(await broker.request(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="true"))) == 0
 
 
-async def test_a_new_group_on_an_old_queue_goes_by_its_own_rule(
-    broker: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_new_group_on_an_old_queue_begins_by_its_rule(broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     await broker.send("T")
     real = MessageStore.get
 
@@ -149,7 +147,7 @@ async def test_a_new_group_on_an_old_queue_goes_by_its_own_rule(
     assert answer.header.code == ResponseCode.QUERY_NOT_FOUND
 
 
-async def test_ends_of_a_queue(broker: Client) -> None:
+async def test_the_ends_of_a_queue_are_found(broker: Client) -> None:
     for _ in range(3):
         await broker.send("T")
     assert number(await broker.request(RequestCode.GET_MAX_OFFSET, queue())) == 3
@@ -162,7 +160,7 @@ async def test_ends_of_a_queue_without_messages_are_0(broker: Client, code: int)
     assert number(await broker.request(code, queue("Unknown"))) == 0
 
 
-async def test_offsets_by_time(server: Server, broker: Client) -> None:
+async def test_offsets_are_found_by_time(server: Server, broker: Client) -> None:
     of_apache = golden.answers()["offsetsByTime"]
     for _ in range(of_apache["messages"]):
         await broker.send("T")
@@ -179,7 +177,7 @@ async def test_offsets_by_time(server: Server, broker: Client) -> None:
     assert number(answer) == 0
 
 
-async def test_the_oldest_messages_time(broker: Client) -> None:
+async def test_the_oldest_messages_time_is_found(broker: Client) -> None:
     await broker.send("T")
     assert number(await broker.request(RequestCode.GET_EARLIEST_MSG_STORETIME, queue()), "timestamp") == NOW
     answer = await broker.request(RequestCode.GET_EARLIEST_MSG_STORETIME, queue(queue_id=1))
@@ -203,7 +201,7 @@ async def test_a_request_that_lacks_a_field_is_answered(broker: Client, code: in
     assert answer.header.remark
 
 
-async def test_offsets_are_written_every_5_s_and_are_there_after_a_restart(tmp_path: Path) -> None:
+async def test_offsets_are_saved_every_5_s_and_survive_a_restart(tmp_path: Path) -> None:
     file = tmp_path / "config" / "consumerOffset.json"
     async with serving(tmp_path) as server:
         client = server.broker()
@@ -219,7 +217,7 @@ async def test_offsets_are_written_every_5_s_and_are_there_after_a_restart(tmp_p
         assert number(await server.broker().request(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 8
 
 
-async def test_offsets_that_did_not_change_are_not_written_again(tmp_path: Path) -> None:
+async def test_unchanged_offsets_are_not_saved_again(tmp_path: Path) -> None:
     file = tmp_path / "config" / "consumerOffset.json"
     async with serving(tmp_path) as server:
         await server.broker().request(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset="7"))

@@ -1,4 +1,4 @@
-"""POP over a store and its timer, without a server around it: requests are calls, and offsets are saved by hand."""
+"""POP over a store and its timer, without a server: requests are calls, and the test saves the offsets."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from rocketwire.wire.headers.pop import (
 )
 from tests.server.busy_loop import BusyLoop
 from tests.server.harness import stored_reply
-from tests.server.pop.asking import Got, ack_body, popped
+from tests.server.pop.requests import Got, ack_body, popped
 from tests.server.timer.support import HOST, Timers
 
 SAVE_MS = 5000
@@ -55,7 +55,7 @@ _ROUTES = {route.code: route for route in handlers.family.routes}
 
 
 class FakePeer:
-    """A client's connection that keeps what it is answered."""
+    """A client's connection that keeps its answers."""
 
     remote_text = "10.0.0.1:5"
     born_host = HOST
@@ -177,7 +177,7 @@ class PopTimers(Timers):
         self.pops.start(nursery)
 
     def save_if_due(self) -> None:
-        """Save the offsets as the broker does at intervals."""
+        """Save the offsets if that is due, as the broker does."""
         if abs(self.clock.now - self._saved_at) >= SAVE_MS:
             self.offsets.persist()
             self._saved_at = self.clock.now
@@ -265,6 +265,6 @@ class PopTimers(Timers):
 
 
 def frame_of(reply: Reply) -> Frame:
-    """The reply as its frame is read."""
+    """The reply as read from its frame."""
     body: Sequence[bytes | memoryview] = [bytes(each) for each in reply.body]
     return Frame(reply.header(1), b"".join(body), 0)

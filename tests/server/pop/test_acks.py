@@ -1,4 +1,4 @@
-"""What is stored of acknowledgements and changes."""
+"""The records of acknowledgements and changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rocketwire.wire.bodies.pop import BatchAck, encode_bit_set
 from rocketwire.wire.errors import BodyInvalid, PopHandleInvalid
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE
-from tests.server.pop.asking import Got
+from tests.server.pop.requests import Got
 from tests.server.pop.reviving.test_reviver import filled
 from tests.server.pop.rooms import PopTimers
 
@@ -42,7 +42,7 @@ def batch(got: Got, **changes: object) -> BatchAck:
     return BatchAck(**values)  # type: ignore[arg-type]  # as the test says
 
 
-async def test_offsets_outside_the_queue_are_passed_over(room: PopTimers) -> None:
+async def test_offsets_outside_the_queue_are_skipped(room: PopTimers) -> None:
     (got, *_) = room.pop()
     before = room.store.max_offset(TIMER_TOPIC, 0)
     made = room.pops.services.acks.ack_all([batch(got, bit_set=encode_bit_set([100]))], "broker-a", REMOTE)
@@ -51,14 +51,14 @@ async def test_offsets_outside_the_queue_are_passed_over(room: PopTimers) -> Non
     room.stop()
 
 
-async def test_what_is_refused(room: PopTimers) -> None:
+async def test_malformed_acknowledgements_are_refused(room: PopTimers) -> None:
     acks = room.pops.services.acks
     (got, *_) = room.pop()
     for changes, error in (
         ({"consumer_group": "Unknown"}, GroupNotFound),
         ({"queue_id": 7}, MessageIllegal),
         ({"revive_queue_id": 8}, PopHandleInvalid),
-        ({"invisible_time": 10**15}, PopHandleInvalid),  # its record would wait in the timer for ever
+        ({"invisible_time": 10**15}, PopHandleInvalid),  # its record would wait in the timer without end
         ({"pop_time": 10**15}, PopHandleInvalid),
         ({"bit_set": "I"}, BodyInvalid),
     ):
@@ -77,7 +77,7 @@ async def test_what_is_refused(room: PopTimers) -> None:
     room.stop()
 
 
-async def test_messages_in_order_are_for_their_keeper(room: PopTimers) -> None:
+async def test_ordered_messages_are_for_the_client_that_holds_them(room: PopTimers) -> None:
     before = room.store.max_physical_offset
     first, second, *_ = room.pop(order=True)
     assert first.handle.in_order
@@ -91,7 +91,7 @@ async def test_messages_in_order_are_for_their_keeper(room: PopTimers) -> None:
     room.stop()
 
 
-async def test_a_change_within_the_ms_of_the_pop_has_a_check_point_of_its_own(room: PopTimers) -> None:
+async def test_a_change_within_the_ms_of_the_pop_has_a_separate_check_point(room: PopTimers) -> None:
     (got, *_) = room.pop()
     changed = room.change(got, 20_000)
     assert changed.handle.pop_time == got.handle.pop_time + 1
@@ -100,7 +100,7 @@ async def test_a_change_within_the_ms_of_the_pop_has_a_check_point_of_its_own(ro
     room.stop()
 
 
-async def test_nothing_is_given_back(room: PopTimers) -> None:
+async def test_returning_no_messages_stores_nothing(room: PopTimers) -> None:
     before = room.store.max_physical_offset
     room.pops.services.acks.give_back([])
     assert room.store.max_physical_offset == before

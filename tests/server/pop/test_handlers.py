@@ -1,4 +1,4 @@
-"""POP as clients see it: what is taken, what comes again and when, and what is refused."""
+"""POP as clients see it: deliveries, redeliveries and their times, and refusals."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rocketwire.wire.facts.codes import PopResponseCode, RequestCode, ResponseCo
 from rocketwire.wire.facts.properties import FIRST_POP_TIME, ORIGIN_GROUP, POP_CK
 from rocketwire.wire.properties import decode_stored_properties
 from tests.server.harness import NOW, Client, Server, code_and_remark, records, send_ext, serving, settle
-from tests.server.pop.asking import ack, ack_all, change, hold, notification_ext, pop, pop_ext, popped
+from tests.server.pop.requests import ack, ack_all, change, hold, notification_ext, pop, pop_ext, popped
 
 FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
 
 
 @pytest.fixture
 async def filled(broker: Client) -> Client:
-    """T has one queue with ten messages, of the tags A and B in turn."""
+    """T has one queue with ten messages, whose tags alternate between A and B."""
     await broker.create_topic("T", 1)
     for number in range(10):
         await broker.send("T", b"m%d" % number, tags="AB"[number % 2])
@@ -28,7 +28,7 @@ async def filled(broker: Client) -> Client:
 # --- taking ---
 
 
-async def test_a_pop_takes_messages_and_says_how_many_are_left(filled: Client) -> None:
+async def test_a_pop_takes_messages_and_counts_the_remaining_ones(filled: Client) -> None:
     first = await pop(filled, max_msg_nums=4)
     assert (first.frame.header.code, first.frame.header.remark) == (0, "FOUND")
     assert first.bodies == [b"m0", b"m1", b"m2", b"m3"]
@@ -45,7 +45,7 @@ async def test_a_pop_takes_messages_and_says_how_many_are_left(filled: Client) -
     assert (second.fields.revive_qid, second.fields.rest_num) == (1, 0)
 
 
-async def test_what_is_taken_counts_as_consumed_for_tools(filled: Client) -> None:
+async def test_popped_messages_count_as_consumed_for_tools(filled: Client) -> None:
     await pop(filled, max_msg_nums=4)
     answer = await filled.request(
         RequestCode.QUERY_CONSUMER_OFFSET, {"consumerGroup": "G", "topic": "T", "queueId": "0"}
@@ -73,7 +73,7 @@ async def test_two_pops_of_one_read_take_different_messages(filled: Client) -> N
     assert sorted(body for each in bodies for body in each) == [b"m%d" % number for number in range(9)]
 
 
-async def test_messages_that_the_filter_does_not_want_are_passed_over(filled: Client) -> None:
+async def test_messages_that_do_not_pass_the_filter_are_skipped(filled: Client) -> None:
     found = await pop(filled, exp="B", exp_type="TAG", max_msg_nums=3)
     assert found.bodies == [b"m1", b"m3", b"m5"]
     assert found.fields.msg_offset_info == "0 0 1,3,5"
@@ -83,7 +83,7 @@ async def test_messages_that_the_filter_does_not_want_are_passed_over(filled: Cl
     assert (await pop(filled)).bodies == []
 
 
-async def test_sql_filters(broker: Client) -> None:
+async def test_sql_filters_apply(broker: Client) -> None:
     await broker.set_config(enablePropertyFilter="true")
     for number in range(4):
         await broker.send("T", b"%d" % number, properties=f"a\x01{number}")
@@ -93,12 +93,12 @@ async def test_sql_filters(broker: Client) -> None:
 
 
 @pytest.mark.parametrize(("mode", "in_memory", "first"), [(0, "true", b"m0"), (1, "true", b"m0"), (1, "false", b"m9")])
-async def test_where_a_new_group_begins(filled: Client, mode: int, in_memory: str, first: bytes) -> None:
+async def test_a_new_group_begins_at_the_requested_end(filled: Client, mode: int, in_memory: str, first: bytes) -> None:
     await filled.set_config(initPopOffsetByCheckMsgInMem=in_memory)
     assert (await pop(filled, init_mode=mode, max_msg_nums=1)).bodies == [first]
 
 
-async def test_a_group_whose_offset_is_outside_the_queue_goes_on_where_messages_are(filled: Client) -> None:
+async def test_a_group_with_an_offset_outside_the_queue_continues_at_its_messages(filled: Client) -> None:
     ext = {"consumerGroup": "G", "topic": "T", "queueId": "0", "commitOffset": "1000"}
     await filled.request(RequestCode.UPDATE_CONSUMER_OFFSET, ext)
     assert (await pop(filled)).bodies == []
@@ -109,7 +109,7 @@ async def test_a_group_whose_offset_is_outside_the_queue_goes_on_where_messages_
 # --- coming again ---
 
 
-async def test_a_message_that_is_not_acknowledged_comes_again_when_its_time_is_over(
+async def test_an_unacknowledged_message_is_redelivered_after_its_invisible_time(
     filled: Client, server: Server
 ) -> None:
     taken = await pop(filled, max_msg_nums=3)
@@ -134,14 +134,14 @@ async def test_a_message_that_is_not_acknowledged_comes_again_when_its_time_is_o
     assert {got.message.reconsume_times for got in (await pop(filled)).messages} == {1}
 
 
-async def test_all_that_is_acknowledged_never_comes_again(filled: Client, server: Server) -> None:
+async def test_acknowledged_messages_are_never_redelivered(filled: Client, server: Server) -> None:
     taken = await pop(filled)
     assert (await ack_all(filled, *taken.messages)).header.code == 0
     await server.pass_time(60, step=1)
     assert (await pop(filled)).bodies == []
 
 
-async def test_a_message_comes_again_as_often_as_it_is_not_acknowledged(filled: Client, server: Server) -> None:
+async def test_a_message_is_redelivered_each_time_it_is_not_acknowledged(filled: Client, server: Server) -> None:
     await pop(filled, max_msg_nums=1)
     for times in (1, 2, 3):
         await server.pass_time(10.1, step=0.05)
@@ -151,7 +151,7 @@ async def test_a_message_comes_again_as_often_as_it_is_not_acknowledged(filled: 
 
 
 @pytest.mark.parametrize("v2", [False, True])
-async def test_retry_topics_in_both_forms(filled: Client, server: Server, v2: bool) -> None:
+async def test_retry_topics_have_both_forms(filled: Client, server: Server, v2: bool) -> None:
     await filled.set_config(enableRetryTopicV2=str(v2).lower())
     await pop(filled)
     await server.pass_time(10.1, step=0.05)
@@ -165,7 +165,7 @@ async def test_retry_topics_in_both_forms(filled: Client, server: Server, v2: bo
     assert len((await pop(filled)).bodies) == (10 if v2 else 0)
 
 
-async def test_the_actual_retry_topic_in_answers(filled: Client, server: Server) -> None:
+async def test_answers_have_the_actual_retry_topic(filled: Client, server: Server) -> None:
     await filled.set_config(popResponseReturnActualRetryTopic="true")
     await pop(filled, max_msg_nums=1)
     await server.pass_time(10.1, step=0.05)
@@ -189,7 +189,7 @@ async def test_retries_are_read_first_or_last_as_configured(filled: Client, serv
 # --- another time ---
 
 
-async def test_a_message_is_kept_longer(filled: Client, server: Server) -> None:
+async def test_the_invisible_time_of_a_message_is_prolonged(filled: Client, server: Server) -> None:
     (first,) = (await pop(filled, max_msg_nums=1, queue_id=0)).messages
     await server.pass_time(5)
     frame, later = await change(filled, first, 20_000)
@@ -207,7 +207,7 @@ async def test_a_message_is_kept_longer(filled: Client, server: Server) -> None:
     assert later.handle.start_offset == 0
 
 
-async def test_a_message_that_is_given_back_unconsumed_is_not_counted_as_tried(filled: Client, server: Server) -> None:
+async def test_a_message_that_is_returned_unconsumed_counts_no_try(filled: Client, server: Server) -> None:
     (got,) = (await pop(filled, max_msg_nums=1)).messages
     await change(filled, got, 100, suspend=True)
     await server.pass_time(0.3, step=0.005)
@@ -215,10 +215,8 @@ async def test_a_message_that_is_given_back_unconsumed_is_not_counted_as_tried(f
     assert again.message.reconsume_times == 0
 
 
-async def test_an_acknowledgement_is_not_overtaken_whatever_the_last_digit_of_its_time(
-    filled: Client, server: Server
-) -> None:
-    """The timer delivers what is due at a time that ends in 9 a ms late."""
+async def test_no_redelivery_overtakes_an_acknowledgement(filled: Client, server: Server) -> None:
+    """The timer delivers a ms late what is due at a time that ends in 9."""
     taken = await pop(filled)
     for digit, got in enumerate(taken.messages):
         _, changed = await change(filled, got, 5000 + digit)
@@ -231,7 +229,7 @@ async def test_an_acknowledgement_is_not_overtaken_whatever_the_last_digit_of_it
 # --- waiting ---
 
 
-async def test_a_pop_waits_for_a_message(broker: Client, server: Server) -> None:
+async def test_a_pop_is_held_until_a_message_comes(broker: Client, server: Server) -> None:
     await broker.create_topic("T", 2)
     waiting = server.broker()
     await hold(waiting)
@@ -241,7 +239,7 @@ async def test_a_pop_waits_for_a_message(broker: Client, server: Server) -> None
     assert popped(frame).bodies == [b"a"]
 
 
-async def test_one_message_wakes_one_of_those_who_wait(broker: Client, server: Server) -> None:
+async def test_one_message_wakes_one_held_pop(broker: Client, server: Server) -> None:
     await broker.create_topic("T", 2)
     clients = [server.broker() for _ in range(3)]
     for client in clients:
@@ -255,7 +253,7 @@ async def test_one_message_wakes_one_of_those_who_wait(broker: Client, server: S
     assert (await broker.request(RequestCode.POLLING_INFO, info)).header.ext == {"pollingNum": "1"}
 
 
-async def test_a_burst_wakes_as_many_as_it_has_messages_for(broker: Client, server: Server) -> None:
+async def test_a_burst_wakes_as_many_pops_as_it_has_messages_for(broker: Client, server: Server) -> None:
     await broker.create_topic("T", 1)
     clients = [server.broker() for _ in range(4)]
     for client in clients:
@@ -266,7 +264,7 @@ async def test_a_burst_wakes_as_many_as_it_has_messages_for(broker: Client, serv
     assert bodies == [[b"0", b"1"], [b"2", b"3"], [b"4"]]
 
 
-async def test_a_pop_waits_for_messages_that_pass_its_filter(broker: Client, server: Server) -> None:
+async def test_a_held_pop_waits_for_messages_that_pass_its_filter(broker: Client, server: Server) -> None:
     await broker.create_topic("T", 1)
     waiting = server.broker()
     await hold(waiting, exp="A", exp_type="TAG")
@@ -277,7 +275,7 @@ async def test_a_pop_waits_for_messages_that_pass_its_filter(broker: Client, ser
     assert popped(frame).bodies == [b"a"]
 
 
-async def test_a_message_that_comes_again_wakes_who_waits(filled: Client, server: Server) -> None:
+async def test_a_redelivered_message_wakes_a_held_pop(filled: Client, server: Server) -> None:
     await pop(filled)
     waiting = server.broker()
     await hold(waiting, queue_id=0)
@@ -286,7 +284,7 @@ async def test_a_message_that_comes_again_wakes_who_waits(filled: Client, server
     assert len(popped(frame).bodies) > 0
 
 
-async def test_a_pop_that_waits_in_vain_is_told_so(broker: Client, server: Server) -> None:
+async def test_a_held_pop_without_messages_is_answered_so(broker: Client, server: Server) -> None:
     await broker.create_topic("T", 1)
     waiting = server.broker()
     await hold(waiting, seconds=15)
@@ -309,7 +307,7 @@ async def test_a_pop_whose_time_is_over_is_refused(filled: Client) -> None:
     assert (await pop(filled, born_time=NOW - 10_000, poll_time=9_700)).bodies
 
 
-async def test_too_many_that_wait(broker: Client, server: Server) -> None:
+async def test_too_many_held_pops_are_refused(broker: Client, server: Server) -> None:
     await broker.set_config(popPollingSize="2", maxPopPollingSize="3")
     await broker.create_topic("T", 1)
     clients = [server.broker() for _ in range(5)]
@@ -324,7 +322,7 @@ async def test_too_many_that_wait(broker: Client, server: Server) -> None:
     assert full.header.code == PopResponseCode.POLLING_FULL
 
 
-async def test_a_client_that_is_gone_takes_nothing(broker: Client, server: Server) -> None:
+async def test_a_disconnected_client_takes_no_message(broker: Client, server: Server) -> None:
     await broker.create_topic("T", 1)
     waiting = server.broker()
     await hold(waiting)
@@ -334,7 +332,7 @@ async def test_a_client_that_is_gone_takes_nothing(broker: Client, server: Serve
     assert (await pop(broker)).bodies == [b"a"]
 
 
-async def test_a_group_over_its_quota(filled: Client, server: Server) -> None:
+async def test_a_group_over_its_quota_is_refused(filled: Client, server: Server) -> None:
     await filled.set_config(groupQuotas="G=-/2")
     assert len((await pop(filled, max_msg_nums=4)).bodies) == 4
     refused = await filled.request(RequestCode.POP_MESSAGE, pop_ext("T"))
@@ -359,7 +357,7 @@ async def test_a_peek_takes_nothing(filled: Client) -> None:
     assert code_and_remark(frame) == (ResponseCode.PULL_NOT_FOUND, "NO_MESSAGE_IN_QUEUE")
 
 
-async def test_notifications(broker: Client, server: Server) -> None:
+async def test_notifications_announce_messages(broker: Client, server: Server) -> None:
     await broker.create_topic("T", 2)
     waiting = server.broker()
     ext = notification_ext(poll_time=5000)
@@ -400,14 +398,16 @@ async def test_notifications(broker: Client, server: Server) -> None:
         ),
     ],
 )
-async def test_refusals(filled: Client, changes: dict[str, Any], refusal: tuple[int, str]) -> None:
+async def test_malformed_requests_are_refused(
+    filled: Client, changes: dict[str, Any], refusal: tuple[int, str]
+) -> None:
     topic = changes.pop("topic", "T")
     frame = await filled.request(RequestCode.POP_MESSAGE, pop_ext(topic, **changes))
     assert code_and_remark(frame) == (refusal[0], refusal[1].format(filled.local))
     assert (await pop(filled, max_msg_nums=1)).bodies == [b"m0"]
 
 
-async def test_refusals_by_permissions(filled: Client) -> None:
+async def test_requests_without_permission_are_refused(filled: Client) -> None:
     await filled.create_topic("W", 1, perm=2)
     frame = await filled.request(RequestCode.POP_MESSAGE, pop_ext("W"))
     assert code_and_remark(frame) == (16, "the topic[W] peeking message is forbidden")
@@ -421,7 +421,7 @@ async def test_refusals_by_permissions(filled: Client) -> None:
     assert code_and_remark(frame) == (16, "the broker[127.0.0.1] peeking message is forbidden")
 
 
-async def test_acknowledgements_that_are_refused(filled: Client) -> None:
+async def test_malformed_acknowledgements_are_refused(filled: Client) -> None:
     (got,) = (await pop(filled, max_msg_nums=1)).messages
     cases: list[tuple[dict[str, Any], int]] = [
         ({"topic": "None"}, ResponseCode.TOPIC_NOT_EXIST),
@@ -458,7 +458,7 @@ async def test_pops_need_the_timer(tmp_path: Path) -> None:
     ["rmq_sys_REVIVE_LOG_DefaultCluster", "rmq_sys_wheel_timer", "SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC"],
 )
 async def test_topics_in_which_messages_wait_are_not_popped(filled: Client, topic: str) -> None:
-    """A check point of what was popped there would be one more message there, and so on."""
+    """A check point of such a pop would be one more message there, and so on."""
     await pop(filled)
     answer = await filled.request(RequestCode.POP_MESSAGE, pop_ext(topic))
     assert code_and_remark(answer) == (16, f"the topic[{topic}] pop message is forbidden")
@@ -473,7 +473,7 @@ async def test_a_change_to_a_negative_time_is_refused(filled: Client, *, order: 
 
 
 @pytest.mark.parametrize("name", ["x" * 256, "x" * 60_000])
-async def test_a_handle_with_a_long_broker_name_is_none(filled: Client, name: str) -> None:
+async def test_a_handle_with_a_long_broker_name_is_refused(filled: Client, name: str) -> None:
     """It would be written into properties, for which a record has no room."""
     (got, *_) = (await pop(filled)).messages
     wrong = got._replace(handle=got.handle._replace(broker=name))

@@ -1,4 +1,4 @@
-"""POP in a process that is killed: what it answered counts, and the next one goes on where it was."""
+"""POP in a process that is killed: its answers count, and the next process continues."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import send_ext, topic_ext
-from tests.server.pop.asking import Got, ack_body, pop_ext, popped
+from tests.server.pop.requests import Got, ack_body, pop_ext, popped
 from tests.server.processes import Caller, process
 
 INVISIBLE = 3000
@@ -27,7 +27,7 @@ def send(caller: Caller, *bodies: bytes) -> None:
 
 
 @pytest.mark.slow
-def test_a_kill_loses_nothing_and_gives_nothing_twice(tmp_path: Path) -> None:
+def test_a_kill_loses_no_message_and_delivers_none_twice(tmp_path: Path) -> None:
     every = [b"m%d" % number for number in range(60)]
     acked: set[bytes] = set()
     with process(tmp_path / "store") as server:
@@ -59,7 +59,7 @@ def test_a_kill_loses_nothing_and_gives_nothing_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_in_order_too_a_kill_gives_nothing_again_that_was_acknowledged(tmp_path: Path) -> None:
+def test_in_order_a_kill_redelivers_no_acknowledged_message(tmp_path: Path) -> None:
     every = [b"m%d" % number for number in range(30)]
     in_order = {"order": True, "queue_id": 0}
     done = 0
@@ -76,7 +76,7 @@ def test_in_order_too_a_kill_gives_nothing_again_that_was_acknowledged(tmp_path:
                 assert caller.request(RequestCode.BATCH_ACK_MESSAGE, body=ack_body(*part[:2])).header.code == 0
                 done += 12
             server.end(signal.SIGKILL)
-        time.sleep(0.3)  # until the time of those is up that were not acknowledged
+        time.sleep(0.3)  # until the invisible time of the unacknowledged ones is over
     with process(tmp_path / "store") as server, Caller(server.broker) as caller:
         rest = pop(caller, **in_order)
         assert [got.body for got in rest] == every[done:]

@@ -17,12 +17,12 @@ from tests.server.grpc.consuming.test_receiving import SOON, ack, messages
 from tests.server.grpc.sdk import Sdk, code_of, create_group, receive_request
 from tests.server.grpc.sdk import topic as resource
 from tests.server.harness import Clock, Server, records, serving, serving_topic
-from tests.server.pop import asking
+from tests.server.pop import requests
 from tests.store.offline.support import damages
 
 
 async def receive(server: Server, sdk: Sdk, topic: str, group: str) -> list[tuple[bytes, int]]:
-    """Receive what comes within some seconds, and acknowledge it; bodies and attempts."""
+    """Receive and acknowledge the messages of some seconds; bodies and attempts."""
     stream = await sdk.begin("ReceiveMessage", receive_request(group, to=topic, polling=5), SOON)
     await sdk.rest()
     await server.pass_time(6, step=1)
@@ -38,7 +38,7 @@ async def receive(server: Server, sdk: Sdk, topic: str, group: str) -> list[tupl
 
 @pytest.mark.parametrize(("topic_length", "group_length"), [(64, 56), (127, 120)])
 @pytest.mark.parametrize("newer", [False, True])
-async def test_what_is_not_acknowledged_comes_again(
+async def test_an_unacknowledged_message_is_redelivered(
     tmp_path: Path, topic_length: int, group_length: int, *, newer: bool
 ) -> None:
     topic, group, clock = "t" * topic_length, "g" * group_length, Clock()
@@ -49,17 +49,17 @@ async def test_what_is_not_acknowledged_comes_again(
         await create_group(broker, group)
         for body in (b"remoting", b"grpc"):
             await broker.send(topic, body)
-        (first, _) = (await asking.pop(broker, topic, consumer_group=group)).messages
+        (first, _) = (await requests.pop(broker, topic, consumer_group=group)).messages
         assert first.message.topic == topic
         await server.pass_time(12, step=1)
         stored = records((await broker.pull(retry)).body)
         assert [(each.body, each.topic, each.magic) for each in stored] == [
             (b"remoting", retry, MAGIC_V2), (b"grpc", retry, MAGIC_V2)
         ]  # fmt: skip
-        (again, _) = (await asking.pop(broker, topic, consumer_group=group)).messages
+        (again, _) = (await requests.pop(broker, topic, consumer_group=group)).messages
         assert (again.message.topic, again.message.magic, again.message.reconsume_times) == (topic, MAGIC_V1, 1)
         assert again.topic == retry
-        assert (await asking.ack(broker, again)).header.code == 0
+        assert (await requests.ack(broker, again)).header.code == 0
         await server.pass_time(12, step=1)
     assert not damages(tmp_path)
     clock.now += 1000
@@ -70,7 +70,7 @@ async def test_what_is_not_acknowledged_comes_again(
             assert await receive(server, sdk, topic, group) == []
 
 
-async def test_a_group_with_a_long_name_gets_messages_again_and_as_dead_letters(tmp_path: Path) -> None:
+async def test_a_group_with_a_long_name_gets_redeliveries_and_dead_letters(tmp_path: Path) -> None:
     group = "g" * 248
     async with serving_topic(tmp_path, message_delay_level="1s 2s") as (server, broker):
         await create_group(broker, group)

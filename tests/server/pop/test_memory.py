@@ -1,4 +1,4 @@
-"""What messages in flight cost in memory: while they are out, and when the time of all of them is up at once."""
+"""The memory of messages in flight: while they are invisible, and when the time of all of them is over at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import send_ext
-from tests.server.pop.asking import pop_ext
+from tests.server.pop.requests import pop_ext
 from tests.server.processes import Caller, Process, eventually, process
 
 COUNT = 50_000
@@ -19,8 +19,8 @@ AT_ONCE = 1000
 
 
 @pytest.mark.slow
-def test_a_message_that_is_out_costs_few_bytes(tmp_path: Path) -> None:
-    """A million took 0.1 bytes each while they were out, and 80 when all had come again."""
+def test_an_invisible_message_takes_few_bytes(tmp_path: Path) -> None:
+    """A million took 0.1 bytes each while they were invisible, and 80 when all had been redelivered."""
     with process(tmp_path / "store") as server, Caller(server.broker) as caller:
         fill(caller)
         before = server.anonymous()

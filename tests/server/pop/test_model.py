@@ -1,9 +1,9 @@
-"""POP over stops of every kind, against a list of who has which message until when.
+"""POP over stops of every kind, against a list of which client has which message until when.
 
-What happens: sends, pops by two groups, acknowledgements, changes of the time, messages given back, time that passes or
+The steps: sends, pops by two groups, acknowledgements, changes of the time, messages returned, time that passes or
 jumps; stops that are clean, and kills, which lose the offsets that were not saved: at rest, at any write, and in a
-request, the answer of which is lost then. Nothing is lost, nothing is given while it is out or after it was
-acknowledged, and what is not acknowledged comes again when its time is over, and no later than 100 ms after.
+request, whose answer is lost then. No message is lost, none is delivered while it is invisible or after it was
+acknowledged, and unacknowledged ones are redelivered when their time is over, no later than 100 ms after.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from rocketwire.server.core.request import Reply
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.store.disk.files import FileSystem
 from tests.server.harness import Clock
-from tests.server.pop.asking import Got
+from tests.server.pop.requests import Got
 from tests.server.pop.rooms import SAVE_MS, PopTimers
 from tests.server.timer.lives import Killed, LifeOf
 
 GROUPS = st.sampled_from(["G", "G", "H"])
 TIMES = st.sampled_from([50, 500, 999, 1000, 1500, 3000, 10_000, 60_000])
 FUSES = st.sampled_from([None] * 6 + [0, 1, 2, 3])
-"""After how many writes of a request a kill comes."""
+"""The number of writes of a request after which a kill comes."""
 MOST_LATE = 100
 
 
 @dataclass
 class State:
-    """What a group knows of a message."""
+    """A message, as a group has it."""
 
     got: Got | None = None
-    """As it was got last, with its newest handle."""
+    """The latest delivery, with the newest handle."""
     acked: bool = False
     open: bool = False
-    """A kill came while it may have been popped, acknowledged or changed: either way is right."""
+    """A kill came while it may have been popped, acknowledged or changed: both states are right."""
     tries: list[int] = field(default_factory=list)
 
 
@@ -77,7 +77,7 @@ class PopModel(RuleBasedStateMachine):
     # --- requests ---
 
     def answered(self, request: Callable[[], object], fuse: int | None, *keys: tuple[str, bytes]) -> bool:
-        """Whether a request gets its answer before a kill; if not, it may have done something to these messages."""
+        """Whether a request is answered before a kill; if not, it may have changed these messages."""
         with contextlib.suppress(Killed):
             assert self.life.do(lambda: self.succeed(request, fuse))
             self.life.rest()
@@ -92,7 +92,7 @@ class PopModel(RuleBasedStateMachine):
     def succeed(self, request: Callable[[], object], fuse: int | None) -> None:
         self.life.fuse = fuse
         answer = request()
-        self.life.fuse = None  # if it is killed, the fuse stays: nothing is written after a kill
+        self.life.fuse = None  # after a kill the fuse stays: nothing is written any more
         assert not isinstance(answer, Reply) or answer.code == 0
 
     @rule(count=st.integers(1, 8), queue_id=st.integers(0, 1))
@@ -125,7 +125,7 @@ class PopModel(RuleBasedStateMachine):
         state.tries.append(got.message.reconsume_times)
 
     def out(self) -> list[tuple[str, bytes]]:
-        """Messages that groups have and may acknowledge in time, also by a clock that was not set back."""
+        """Messages that groups hold and may acknowledge in time, also by a clock that was not set back."""
         now = self.latest
         return [
             key
@@ -196,7 +196,7 @@ class PopModel(RuleBasedStateMachine):
         self.turn(ms)
 
     def turn(self, ms: int) -> None:
-        """Turn the clock, and have the offsets saved first as they would be in that time."""
+        """Advance the clock, after saving the offsets as in that time."""
         if self.life.alive and ms >= SAVE_MS:
             self.life.do(self.room.offsets.persist)
         self.life.pass_time(ms)
@@ -204,7 +204,7 @@ class PopModel(RuleBasedStateMachine):
         self.latest = max(self.latest, self.clock.now)
 
     def on_time(self) -> None:
-        """What is overdue by 100 ms is there to be popped."""
+        """Messages overdue by 100 ms can be popped."""
         late = {
             key
             for key, state in self.states.items()
@@ -213,11 +213,11 @@ class PopModel(RuleBasedStateMachine):
             and state.got.handle.due + MOST_LATE < self.clock.now
         }
         if late:
-            self.turn(5)  # the timer has to be past their time
+            self.turn(5)  # the timer must have passed their time
             assert late <= self.poppable()
 
     def poppable(self) -> set[tuple[str, bytes]]:
-        """What groups get of their retry topics."""
+        """The messages that groups receive from their retry topics."""
         room = self.room
         found: set[tuple[str, bytes]] = set()
         for group in ("G", "H"):
@@ -252,7 +252,7 @@ class PopModel(RuleBasedStateMachine):
         self.begin()
 
     def pop_more(self, group: str, found: list[Got]) -> bool:
-        """Pop what is left of a group's messages."""
+        """Pop the remaining messages of a group."""
         before = len(found)
         self.life.do(lambda: found.extend(self.room.pop(group, 32, 60_000)))
         return len(found) > before

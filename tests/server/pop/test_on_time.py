@@ -1,4 +1,4 @@
-"""How late messages come again, by a real clock: after each pop its own time, at a steady rate."""
+"""The delay of redeliveries, by a real clock: each pop has another time, at a steady rate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECONDS = 2.0
 
 
 @pytest.mark.slow
-def test_messages_come_again_at_most_100_ms_late(tmp_path: Path) -> None:
+def test_messages_are_redelivered_at_most_100_ms_late(tmp_path: Path) -> None:
     with process(tmp_path / "store") as server, Caller(server.broker) as caller:
         assert caller.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("T", 4)).header.code == 0
         for number in range(MESSAGES):

@@ -1,4 +1,4 @@
-"""Requests that wait: who is woken, in which order, and what faults and clients that are gone do to that."""
+"""Held requests: which one is woken, in which order, and the effect of faults and of clients that left."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.pop import NotificationRequestHeader, PopMessageRequestHeader
 from tests.server.harness import mock_clock, settle
-from tests.server.pop.asking import popped
+from tests.server.pop.requests import popped
 from tests.server.pop.reviving.test_reviver import bodies
 from tests.server.pop.rooms import FakePeer, PopTimers, frame_of
 
 
 def wait(room: PopTimers, peer: FakePeer | None = None, group: str = "G", **more: Any) -> FakePeer:
-    """Have a pop wait; its client."""
+    """Send a pop that is held; its client."""
     peer = peer or FakePeer()
     values = {"queue_id": -1, "max_msg_nums": 2, "invisible_time": 10_000, "poll_time": 15_000, **more}
     fields = PopMessageRequestHeader(consumer_group=group, topic="T", born_time=0, init_mode=0, **values)
@@ -32,11 +32,11 @@ def wait(room: PopTimers, peer: FakePeer | None = None, group: str = "G", **more
 
 
 def got(peer: FakePeer) -> list[bytes]:
-    """What a client got."""
+    """The bodies that a client received."""
     return [body for reply in peer.replies for body in bodies(popped(frame_of(reply)).messages)]
 
 
-async def test_the_first_to_wait_is_the_first_to_get_something(room: PopTimers) -> None:
+async def test_the_first_to_wait_is_the_first_to_receive(room: PopTimers) -> None:
     peers = [wait(room) for _ in range(3)]
     for number in range(2):
         room.put(b"%d" % number)
@@ -44,16 +44,16 @@ async def test_the_first_to_wait_is_the_first_to_get_something(room: PopTimers) 
     assert room.pops.held == 1
 
 
-async def test_each_group_gets_it(room: PopTimers) -> None:
+async def test_each_group_receives_the_message(room: PopTimers) -> None:
     peers = [wait(room, group=group) for group in ("G", "H", "I")]
     room.put(b"a")
     assert [got(peer) for peer in peers] == [[b"a"]] * 3
 
 
-async def test_of_different_filters_each_is_tried(room: PopTimers) -> None:
+async def test_pops_with_different_filters_are_each_tried(room: PopTimers) -> None:
     first, second = wait(room, exp="A", exp_type="TAG"), wait(room)
     room.put(b"a")
-    assert (got(first), got(second)) == ([], [])  # passed over by the first one
+    assert (got(first), got(second)) == ([], [])  # the first one skips it
     third = wait(room, queue_id=1)
     room.put(b"b", queue_id=1)
     assert got(third) == []
@@ -62,7 +62,7 @@ async def test_of_different_filters_each_is_tried(room: PopTimers) -> None:
     assert got(second) + got(third) == [b"c"]
 
 
-async def test_a_consumer_that_left_gets_no_more(room: PopTimers) -> None:
+async def test_a_consumer_that_left_receives_no_more(room: PopTimers) -> None:
     leaving, other_group = wait(room), wait(room, group="H")
     room.pops.consumer_left(leaving, "G")
     next_consumer = wait(room)
@@ -73,7 +73,7 @@ async def test_a_consumer_that_left_gets_no_more(room: PopTimers) -> None:
     assert got(leaving) == [b"b"]
 
 
-async def test_a_queue_that_is_free_again(room: PopTimers) -> None:
+async def test_a_queue_that_is_released_wakes_held_pops(room: PopTimers) -> None:
     one, other = wait(room, queue_id=1), wait(room, group="H")
     room.offsets.commit("G", "T", 1, 0)
     polls = room.pops.services.polls
@@ -83,10 +83,10 @@ async def test_a_queue_that_is_free_again(room: PopTimers) -> None:
     assert polls.held == 2
 
 
-async def test_a_client_that_is_gone_while_the_disk_is_waited_for(
+async def test_a_client_that_leaves_during_the_flush_takes_nothing(
     room: PopTimers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its messages are there for others at once, and no try of theirs is counted."""
+    """Its messages are visible to others at once, and count no try."""
     outcomes: list[Any] = []
 
     def later(appended: Any, refusals: Any, outcome: Any, **_: Any) -> None:
@@ -104,7 +104,7 @@ async def test_a_client_that_is_gone_while_the_disk_is_waited_for(
     assert (again.body, again.message.reconsume_times) == (b"a", 0)
 
 
-async def test_a_client_that_does_not_read_gets_nothing(room: PopTimers) -> None:
+async def test_a_client_that_does_not_read_receives_nothing(room: PopTimers) -> None:
     slow, other = FakePeer(), FakePeer()
     slow.congested = True
     wait(room, slow)
@@ -117,7 +117,9 @@ async def test_a_client_that_does_not_read_gets_nothing(room: PopTimers) -> None
     assert [reply.code for reply in slow.replies] == [210]
 
 
-async def test_what_the_store_refuses_is_not_taken(room: PopTimers, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_messages_whose_check_point_the_store_refuses_are_not_taken(
+    room: PopTimers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     peer = wait(room)
     append = room.storing.append
     refusal = ServiceUnavailable("not now")
@@ -128,7 +130,7 @@ async def test_what_the_store_refuses_is_not_taken(room: PopTimers, monkeypatch:
     assert bodies(room.pop()) == [b"a"]
 
 
-async def test_what_a_group_may_not_do_any_more(room: PopTimers) -> None:
+async def test_a_held_pop_without_permission_is_refused(room: PopTimers) -> None:
     peer, other = wait(room), wait(room, group="H")
     room.groups.table.put(SubscriptionGroupConfig(group_name="G", consume_enable=False))
     room.put(b"a")
@@ -136,7 +138,7 @@ async def test_what_a_group_may_not_do_any_more(room: PopTimers) -> None:
     assert got(other) == [b"a"]
 
 
-async def test_a_bug_is_answered_to_who_waits(
+async def test_a_bug_is_answered_to_held_pops(
     room: PopTimers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     peer = wait(room)
@@ -150,7 +152,7 @@ async def test_a_bug_is_answered_to_who_waits(
     assert "a request of 10.0.0.1:5 that waits" in caplog.text
 
 
-async def test_a_topic_that_ends(room: PopTimers) -> None:
+async def test_a_removed_topic_ends_its_held_pops(room: PopTimers) -> None:
     peers = [wait(room), wait(room, group="H")]
     work = room.pops.end_topic("T", TopicNotFound("T"))
     LongTaskScheduler().start(work)
@@ -158,14 +160,14 @@ async def test_a_topic_that_ends(room: PopTimers) -> None:
     assert room.pops.held == 0
 
 
-async def test_all_that_wait_are_ended(room: PopTimers) -> None:
+async def test_all_held_pops_are_ended(room: PopTimers) -> None:
     peer = wait(room)
     room.pops.end_all()
     await settle()
     assert [reply.code for reply in peer.replies] == [210]
 
 
-async def test_limits(room: PopTimers) -> None:
+async def test_held_pops_are_bounded(room: PopTimers) -> None:
     limits = room.pops.services.polls._limits.keys
     peer = FakePeer()
     limits.current = LimitKeys(max_requests_per_connection=2)
@@ -192,7 +194,7 @@ async def test_a_notification_takes_nothing(room: PopTimers) -> None:
     assert bodies(room.pop()) == [b"a"]
 
 
-async def test_many_that_were_answered_leave_nothing(room: PopTimers) -> None:
+async def test_many_answered_pops_leave_nothing_behind(room: PopTimers) -> None:
     polls = room.pops.services.polls
     for _ in range(20):
         peers = [wait(room, max_msg_nums=1) for _ in range(60)]

@@ -48,7 +48,7 @@ def test_a_check_point_waits_until_a_second_before_its_time() -> None:
 
 
 @pytest.mark.parametrize("invisible_time", [0, 1, 999, 1000])
-def test_one_of_a_short_time_goes_to_the_revive_topic_at_once(invisible_time: int) -> None:
+def test_a_short_check_point_goes_to_the_revive_topic_at_once(invisible_time: int) -> None:
     point = CheckPoint(topic="T", group="G", pop_time=NOW, invisible_time=invisible_time)
     draft = RECORDS.check_point(point, 6, NOW)
     assert (draft.topic, draft.queue_id) == ("rmq_sys_REVIVE_LOG_C", 6)
@@ -64,19 +64,19 @@ def test_an_acknowledgement_never_overtakes_its_check_point(now: int, due: int) 
     assert decode_ack(draft.body) == ACK
 
 
-def test_one_of_several_messages() -> None:
+def test_an_acknowledgement_may_be_of_several_messages() -> None:
     draft = RECORDS.ack(batch_ack(ACK, [3, 4]), 6, NOW + 5000, NOW)
     assert properties(draft)["TAGS"] == "bAck"
     assert decode_ack(draft.body).acked_offsets == (3, 4)
 
 
-def test_the_brokers_own_stands_in_the_revive_topic() -> None:
+def test_the_brokers_own_acknowledgement_stands_in_the_revive_topic() -> None:
     draft = RECORDS.settled_draft(ACK, 6, NOW + 5000, NOW + 5010)
     assert (draft.topic, draft.queue_id) == ("rmq_sys_REVIVE_LOG_C", 6)
     assert properties(draft)["TIMER_DELIVER_MS"] == str(NOW + 5000)
 
 
-def test_times_that_are_too_long() -> None:
+def test_times_that_are_too_long_are_refused() -> None:
     check_invisible_time(10_000, 10, least=1)
     with pytest.raises(MessageIllegal, match="should not be bigger than the max delay 10000ms"):
         check_invisible_time(10_001, 10, least=1)

@@ -1,4 +1,4 @@
-"""For whom messages are renewed, and for how long."""
+"""The clients for which messages are renewed, and for how long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Time:
         return self.now
 
     def ms(self, at: float | None = None) -> int:
-        """The time of the wall at a time, or now."""
+        """The wall time at a time, or now."""
         return round((self.now if at is None else at) * 1000)
 
 
@@ -37,7 +37,7 @@ def renews(renewals: Renewals, client: str | None = "a", after: int = STEP_MS) -
     return renewals.renewal_ms(client, POPPED, POPPED + after)
 
 
-def test_messages_of_those_who_are_here_are_renewed(renewals: Renewals) -> None:
+def test_messages_of_connected_clients_are_renewed(renewals: Renewals) -> None:
     assert renews(renewals) is None
     renewals.client_arrived("a")
     assert renews(renewals) == 2 * STEP_MS
@@ -57,13 +57,13 @@ def test_a_client_that_lost_its_connection_may_come_back(renewals: Renewals, tim
     assert renews(renewals) is not None
 
 
-def test_a_client_that_said_so_does_not(renewals: Renewals) -> None:
+def test_a_client_that_unregistered_does_not_return(renewals: Renewals) -> None:
     renewals.client_arrived("a")
     renewals.client_left("a", for_good=True)
     assert renews(renewals) is None
 
 
-def test_those_who_left_are_forgotten(renewals: Renewals, time: Time) -> None:
+def test_clients_that_left_are_forgotten(renewals: Renewals, time: Time) -> None:
     for number in range(100):
         renewals.client_arrived(str(number))
         renewals.client_left(str(number))
@@ -71,7 +71,7 @@ def test_those_who_left_are_forgotten(renewals: Renewals, time: Time) -> None:
     assert len(renewals._grace_ends) <= 16
 
 
-def test_after_a_start_all_count_as_here(time: Time) -> None:
+def test_after_a_start_all_clients_count_as_connected(time: Time) -> None:
     renewals = Renewals(time, time.ms)
     time.now = 59.0
     assert renews(renewals) is not None
@@ -79,7 +79,7 @@ def test_after_a_start_all_count_as_here(time: Time) -> None:
     assert renews(renewals) is None
 
 
-def test_what_may_be_lost_with_a_connection_is_not_renewed(renewals: Renewals, time: Time) -> None:
+def test_messages_that_may_be_lost_with_a_connection_are_not_renewed(renewals: Renewals, time: Time) -> None:
     renewals.client_arrived("a")
     renewals.client_arrived("b")
     heard = time.now
@@ -100,7 +100,7 @@ def test_what_may_be_lost_with_a_connection_is_not_renewed(renewals: Renewals, t
     assert lost(time.now - 1)
 
 
-def test_breaks_are_forgotten(renewals: Renewals, time: Time) -> None:
+def test_broken_connections_are_forgotten(renewals: Renewals, time: Time) -> None:
     for number in range(1000):
         renewals.connection_broke(str(number % 500), time.now, time.now)
         renewals.connection_broke("a", time.now, time.now)
@@ -114,7 +114,7 @@ def test_breaks_are_forgotten(renewals: Renewals, time: Time) -> None:
 
 
 @pytest.mark.parametrize(("alive", "lost_since"), [(1000.0, 990.0), (975.0, 965.0), (1003.0, 990.0)])
-def test_what_may_be_lost_with_the_server_is_not_renewed(time: Time, alive: float, lost_since: float) -> None:
+def test_messages_that_may_be_lost_with_the_server_are_not_renewed(time: Time, alive: float, lost_since: float) -> None:
     start = time.now = 1000.0
     renewals = Renewals(time, time.ms, time.ms(alive))
     time.now += 50
@@ -123,10 +123,10 @@ def test_what_may_be_lost_with_the_server_is_not_renewed(time: Time, alive: floa
         return renewals.renewal_ms("a", time.ms(at), time.ms()) is None
 
     assert [lost(at) for at in (lost_since - 1, lost_since, start - 1, start)] == [False, True, True, False]
-    assert renewals.renewal_ms("a", time.ms(start - 1), time.ms(), 2 * STEP_MS) is not None  # its client had it
+    assert renewals.renewal_ms("a", time.ms(start - 1), time.ms(), 2 * STEP_MS) is not None  # its client received it
 
 
-def test_messages_are_not_renewed_for_ever(renewals: Renewals) -> None:
+def test_messages_are_not_renewed_without_end(renewals: Renewals) -> None:
     renewals.client_arrived("a")
     assert renews(renewals, after=MOST_MS - 1) == MOST_MS
     assert renews(renewals, after=MOST_MS) is None

@@ -1,4 +1,4 @@
-"""What pulls are answered, and that those who wait together are answered as if each waited alone."""
+"""Answers to pulls; pulls that are held together are answered as if each were held alone."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.server.harness import BINARY, JSON, Client, Server, instances, pull_e
 
 @pytest.fixture
 def brokers(monkeypatch: pytest.MonkeyPatch) -> list[Broker]:
-    """All brokers made in the test; ask for it before `server`."""
+    """All brokers made in the test; to be requested before `server`."""
     return instances(monkeypatch, Broker)
 
 
-async def test_those_who_wait_together_are_answered_in_their_own_way(server: Server, broker: Client) -> None:
+async def test_held_pulls_of_one_offset_are_answered_in_their_form(server: Server, broker: Client) -> None:
     ways = [(JSON, "*"), (BINARY, "*"), (JSON, "A || B"), (BINARY, "B||A"), (JSON, "A"), (JSON, "*")]
     waiting = [server.broker() for _ in ways]
     for client, (serialize_type, expression) in zip(waiting, ways, strict=True):
@@ -48,7 +48,7 @@ def _fields(header: Header) -> dict[str, Any]:
     return {name: getattr(header, name) for name in header.__struct_fields__}
 
 
-async def test_each_who_waits_is_counted_for_its_group(brokers: list[Broker], server: Server, broker: Client) -> None:
+async def test_each_held_pull_counts_for_its_group(brokers: list[Broker], server: Server, broker: Client) -> None:
     for group in ("G1", "G1", "G2"):
         await server.broker().hold("T", consumer_group=group)
     services = brokers[0]
@@ -63,9 +63,7 @@ async def test_each_who_waits_is_counted_for_its_group(brokers: list[Broker], se
     assert (delivered.total(("G1", "T"), StatisticsColumn.CALLS), services.base.metrics.pulls_found) == (2, 4)
 
 
-async def test_a_one_way_pull_that_waited_is_not_answered(
-    brokers: list[Broker], server: Server, broker: Client
-) -> None:
+async def test_a_held_one_way_pull_is_not_answered(brokers: list[Broker], server: Server, broker: Client) -> None:
     sys_flag = PullSysFlag.SUSPEND | PullSysFlag.SUBSCRIPTION
     ext = pull_ext("T", sys_flag=sys_flag, suspend_timeout_millis=15000)
     await broker.send_oneway(RequestCode.PULL_MESSAGE, ext)
@@ -75,18 +73,18 @@ async def test_a_one_way_pull_that_waited_is_not_answered(
     assert brokers[0].pulls.long_poll.held == 0
 
 
-async def test_an_answer_that_no_frame_holds_is_refused(
+async def test_an_answer_that_no_frame_can_hold_is_refused(
     brokers: list[Broker], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = brokers[0].pulls.pull_answers
     reply = answers.reply
 
-    def too_long(asked: PullSpec, fetched: Any) -> Any:
-        made = reply(asked, fetched)
+    def too_long(spec: PullSpec, fetched: Any) -> Any:
+        made = reply(spec, fetched)
         return type(made)(code=made.code, remark=made.remark, fields=made.fields, body=[bytes(MAX_FRAME_LENGTH)])
 
     await broker.hold("T")
-    monkeypatch.setattr(type(answers), "reply", lambda _, asked, fetched: too_long(asked, fetched))
+    monkeypatch.setattr(type(answers), "reply", lambda _, spec, fetched: too_long(spec, fetched))
     await server.broker().send("T")
     (answer,) = await broker.arrived()
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
@@ -106,27 +104,27 @@ steps = st.lists(
 
 @settings(max_examples=30, deadline=None)
 @given(steps)
-def test_waiting_together_is_as_waiting_alone(history: list[tuple[str, int, str, int]]) -> None:
+def test_pulls_held_together_are_answered_as_those_held_alone(history: list[tuple[str, int, str, int]]) -> None:
     together = run(_play, history, False)
     alone = run(_play, history, True)
     assert together == alone
 
 
-def _apart(asked: PullSpec) -> PullSpec:
+def _apart(spec: PullSpec) -> PullSpec:
     """The same, with a filter that equals no other."""
-    by_code = asked.message_filter.by_code
+    by_code = spec.message_filter.by_code
     return replace(
-        asked, message_filter=asked.message_filter._replace(by_code=lambda code: by_code is None or by_code(code))
+        spec, message_filter=spec.message_filter._replace(by_code=lambda code: by_code is None or by_code(code))
     )
 
 
 async def _play(history: list[tuple[str, int, str, int]], alone: bool) -> list[Any]:
-    """All answers of the waiting pulls, with the step they came in."""
+    """All answers of the held pulls, with the step of each."""
     seen: list[Any] = []
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         if alone:
             hold = LongPoll.hold
-            patch.setattr(LongPoll, "hold", lambda poll, pull, asked, seconds: hold(poll, pull, _apart(asked), seconds))
+            patch.setattr(LongPoll, "hold", lambda poll, pull, spec, seconds: hold(poll, pull, _apart(spec), seconds))
         async with serving(Path(directory)) as server:
             sender = server.broker()
             await sender.create_topic("T")

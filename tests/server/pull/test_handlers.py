@@ -1,4 +1,4 @@
-"""Pulls by the table of the protocol: what is answered, where the reader goes on, and what is held."""
+"""Pulls by the table of the protocol: answers, next offsets, and pulls that are held."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KIB = 1024
 
 @pytest.fixture
 async def filled(broker: Client) -> Client:
-    """T's queue 0 has ten messages, of the tags A and B in turn."""
+    """T's queue 0 has ten messages, whose tags alternate between A and B."""
     for number in range(10):
         await broker.send("T", b"m%d" % number, tags="AB"[number % 2])
     return broker
@@ -89,7 +89,7 @@ async def test_a_held_pull_within_its_quota_is_charged(filled: Client, server: S
     assert (await waiting.pull("T", 11)).header.code == ResponseCode.FLOW_CONTROL
 
 
-async def test_a_pull_that_finds_nothing_costs_nothing(filled: Client) -> None:
+async def test_a_pull_that_finds_nothing_is_not_charged(filled: Client) -> None:
     await filled.set_config(groupQuotas="G=-/1")
     for _ in range(3):
         assert (await filled.pull("T", 10)).header.code == ResponseCode.PULL_NOT_FOUND
@@ -114,7 +114,7 @@ async def test_reads_from_the_disk_over_a_threshold_are_refused(tmp_path: Path) 
         assert len(bodies(await client.pull("T", 1))) == 3
 
 
-async def test_reads_for_a_filter_are_charged_though_nothing_matches(tmp_path: Path) -> None:
+async def test_messages_read_for_a_filter_are_charged_though_none_matches(tmp_path: Path) -> None:
     async with serving(
         tmp_path / "store",
         access_message_in_memory_max_ratio=0,
@@ -141,7 +141,7 @@ async def test_reads_for_a_filter_are_charged_though_nothing_matches(tmp_path: P
 # --- the table ---
 
 
-async def test_found(filled: Client) -> None:
+async def test_a_pull_finds_messages(filled: Client) -> None:
     answer = await filled.pull("T", 4, max_msg_nums=3)
     assert code_and_remark(answer) == (ResponseCode.SUCCESS, "FOUND")
     assert offsets_of(answer) == (7, 0, 10)
@@ -163,7 +163,7 @@ async def test_found(filled: Client) -> None:
         ("OFFSET_MOVED_EVENT", 0, {}, ResponseCode.PULL_NOT_FOUND, "NO_MESSAGE_IN_QUEUE", (0, 0, 0)),
     ],
 )
-async def test_where_a_pull_finds_nothing(
+async def test_a_pull_outside_the_queue_gets_the_next_offset(
     filled: Client,
     topic: str,
     offset: int,
@@ -200,12 +200,12 @@ async def test_tags_are_compared_by_their_hash_only(broker: Client) -> None:
 
 
 @pytest.mark.parametrize("nums", [0, -1, 1])
-async def test_one_message_is_given_even_when_none_is_asked_for(filled: Client, nums: int) -> None:
+async def test_one_message_is_delivered_even_if_none_is_requested(filled: Client, nums: int) -> None:
     answer = await filled.pull("T", max_msg_nums=nums)
     assert bodies(answer) == [b"m0"]
 
 
-async def test_at_most_32_messages_are_given(broker: Client) -> None:
+async def test_at_most_32_messages_are_delivered(broker: Client) -> None:
     ext = send_ext("T", batch=True)
     await broker.request(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"%d" % number for number in range(100)]))
     answer = await broker.pull("T", max_msg_nums=1000)
@@ -213,7 +213,7 @@ async def test_at_most_32_messages_are_given(broker: Client) -> None:
     assert offsets_of(answer)[0] == 32
 
 
-async def test_at_most_256_kib_are_given_but_always_one_message(broker: Client) -> None:
+async def test_at_most_256_kib_are_delivered_but_always_one_message(broker: Client) -> None:
     await broker.send("T", bytes(300 * KIB))
     for _ in range(4):
         await broker.send("T", bytes(100 * KIB))
@@ -225,7 +225,7 @@ async def test_at_most_256_kib_are_given_but_always_one_message(broker: Client) 
     assert [len(body) for body in bodies(answer)] == [100 * KIB]
 
 
-async def test_the_limits_are_the_configurations(tmp_path: Path) -> None:
+async def test_the_limits_are_configured(tmp_path: Path) -> None:
     async with serving(tmp_path, max_transfer_count_on_message_in_memory=2) as server:
         client = server.broker()
         for _ in range(3):
@@ -233,7 +233,7 @@ async def test_the_limits_are_the_configurations(tmp_path: Path) -> None:
         assert len(records((await client.pull("New")).body)) == 2
 
 
-async def test_a_pull_brings_as_many_as_client_and_broker_allow(tmp_path: Path) -> None:
+async def test_a_pull_delivers_as_many_as_client_and_broker_allow(tmp_path: Path) -> None:
     async with serving(
         tmp_path,
         max_transfer_count_on_message_in_memory=1024,
@@ -249,12 +249,12 @@ async def test_a_pull_brings_as_many_as_client_and_broker_allow(tmp_path: Path) 
             assert bodies(answer) == [b"%d" % each for each in range(7, 7 + most)]
 
 
-async def test_a_pull_of_a_5x_lite_consumer(filled: Client) -> None:
+async def test_a_pull_of_a_5x_lite_consumer_is_answered(filled: Client) -> None:
     answer = await filled.request(RequestCode.LITE_PULL_MESSAGE, pull_ext("T", 9))
     assert bodies(answer) == [b"m9"]
 
 
-async def test_a_binary_pull_is_answered_binary(filled: Client) -> None:
+async def test_a_binary_pull_gets_a_binary_answer(filled: Client) -> None:
     answer = await filled.request(RequestCode.PULL_MESSAGE, pull_ext("T", 9), serialize_type=BINARY)
     assert answer.serialize_type == BINARY
     assert offsets_of(answer) == (10, 0, 10)
@@ -269,18 +269,18 @@ async def test_a_one_way_pull_is_not_answered(filled: Client) -> None:
 # --- refusals ---
 
 
-async def test_an_unknown_topic(broker: Client) -> None:
+async def test_an_unknown_topic_is_refused(broker: Client) -> None:
     expected = f"topic[Nowhere] not exist, apply first please! {FAQ}"
     assert code_and_remark(await broker.pull("Nowhere")) == (ResponseCode.TOPIC_NOT_EXIST, expected)
 
 
 @pytest.mark.parametrize("queue_id", [-1, 2])
-async def test_a_queue_that_is_not_there(broker: Client, queue_id: int) -> None:
+async def test_an_unknown_queue_is_refused(broker: Client, queue_id: int) -> None:
     expected = f"queueId[{queue_id}] is illegal, topic:[T] topicConfig.readQueueNums:[2] consumer:[{broker.local}]"
     assert code_and_remark(await broker.pull("T", queue_id=queue_id)) == (ResponseCode.SYSTEM_ERROR, expected)
 
 
-async def test_a_topic_or_a_broker_that_may_not_be_read(broker: Client) -> None:
+async def test_a_topic_or_a_broker_without_read_permission_is_refused(broker: Client) -> None:
     await broker.create_topic("Write", perm=2)
     expected = "the topic[Write] pulling message is forbidden"
     assert code_and_remark(await broker.pull("Write")) == (ResponseCode.NO_PERMISSION, expected)
@@ -289,7 +289,7 @@ async def test_a_topic_or_a_broker_that_may_not_be_read(broker: Client) -> None:
     assert code_and_remark(await broker.pull("T")) == (ResponseCode.NO_PERMISSION, expected)
 
 
-async def test_a_group_that_may_not_be_made(broker: Client) -> None:
+async def test_a_group_that_may_not_be_created_is_refused(broker: Client) -> None:
     await broker.set_config(autoCreateSubscriptionGroup="false")
     expected = f"subscription group [Unknown] does not exist, {FAQ}"
     answer = await broker.pull("T", consumer_group="Unknown")
@@ -297,7 +297,7 @@ async def test_a_group_that_may_not_be_made(broker: Client) -> None:
     assert (await broker.pull("T", consumer_group="CID_RMQ_SYS_TRANS")).header.code == ResponseCode.PULL_NOT_FOUND
 
 
-async def test_groups_that_may_not_consume(tmp_path: Path) -> None:
+async def test_groups_that_may_not_consume_are_refused(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "subscriptionGroup.json").write_text(
         '{"subscriptionGroupTable":{"Off":{"groupName":"Off","consumeEnable":false},'
@@ -314,13 +314,13 @@ async def test_groups_that_may_not_consume(tmp_path: Path) -> None:
         assert code_and_remark(answer) == (ResponseCode.NO_PERMISSION, expected)
 
 
-async def test_a_subscription_that_names_no_tag(broker: Client) -> None:
+async def test_an_invalid_subscription_is_refused(broker: Client) -> None:
     answer = await broker.pull("T", subscription="||")
     expected = (ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed")
     assert code_and_remark(answer) == expected
 
 
-async def test_a_request_without_a_topic(broker: Client) -> None:
+async def test_a_request_without_a_topic_is_refused(broker: Client) -> None:
     ext = pull_ext("T")
     del ext["topic"]
     answer = await broker.request(RequestCode.PULL_MESSAGE, ext)
@@ -339,7 +339,7 @@ async def test_a_request_without_a_topic(broker: Client) -> None:
         ("T", ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest"),
     ],
 )
-async def test_a_subscription_that_no_heartbeat_named(
+async def test_a_subscription_that_is_in_no_heartbeat_is_refused(
     broker: Client, named: str | None, code: ResponseCode, remark: str
 ) -> None:
     if named is not None:
@@ -358,7 +358,7 @@ async def test_the_heartbeats_tags_are_the_filter(filled: Client, expression: st
 # --- commit offsets ---
 
 
-async def test_a_pull_commits_when_its_flag_says_so(filled: Client) -> None:
+async def test_a_pull_commits_if_its_flag_is_set(filled: Client) -> None:
     await filled.pull("T", 3, commit_offset=3)
     assert await filled.committed() is None
     await filled.pull("T", 3, commit_offset=3, sys_flag=PullSysFlag.SUBSCRIPTION | PullSysFlag.COMMIT_OFFSET)
@@ -393,7 +393,7 @@ async def test_a_pull_at_the_end_is_held_and_woken_at_once(server: Server, fille
 
 
 @pytest.mark.parametrize("way", ["batch", "binary", "one-way"])
-async def test_every_way_of_sending_wakes(server: Server, broker: Client, way: str) -> None:
+async def test_every_kind_of_send_wakes_it(server: Server, broker: Client, way: str) -> None:
     await broker.hold("T")
     sender = server.broker()
     if way == "batch":
@@ -406,7 +406,7 @@ async def test_every_way_of_sending_wakes(server: Server, broker: Client, way: s
     assert bodies(answer) == [b"new"]
 
 
-async def test_a_consumer_that_sends_on_the_same_connection_wakes_itself(broker: Client) -> None:
+async def test_a_consumer_that_sends_on_the_same_connection_wakes_its_pull(broker: Client) -> None:
     await broker.hold("T")
     await broker.write(broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"own"))
     answers = await broker.arrived()
@@ -440,7 +440,7 @@ async def test_a_pull_that_nothing_wakes_is_answered_after_its_time(
     assert offsets_of(answer) == (offset, 0, offset)
 
 
-async def test_a_pull_past_unwanted_messages_says_at_its_end_how_far_it_came(server: Server, broker: Client) -> None:
+async def test_a_pull_of_unwanted_messages_gets_its_next_offset_in_the_end(server: Server, broker: Client) -> None:
     await broker.hold("T", 0, seconds=15, subscription="C")
     await server.broker().send("T", tags="A")
     await server.pass_time(15.1)
@@ -467,7 +467,7 @@ async def test_without_long_polling_a_pull_waits_a_second(server: Server, broker
         (0, {}, ResponseCode.SUCCESS),
     ],
 )
-async def test_only_nothing_new_is_ever_held(
+async def test_only_a_pull_at_the_end_is_held(
     filled: Client, offset: int, changes: dict[str, Any], code: ResponseCode
 ) -> None:
     await filled.hold("T", offset, **changes)

@@ -1,4 +1,4 @@
-"""Pulls and offset updates of a broker, served by the kernel or by Python: the same answers, counts and offsets."""
+"""Pulls and offset updates of a broker, served by the kernel or by Python: equal answers, counts and offsets."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Side:
         assert len(self.broker.base.store.append(drafts)) == len(drafts)
 
     def python(self, data: bytes) -> bytes:
-        """What the handlers answer to whole frames."""
+        """The handlers' answers to whole frames."""
         nothing: Any = None  # neither socket nor nursery is used
         driver: Any = SimpleNamespace(writing=False)
         session = Session(
@@ -98,7 +98,7 @@ class Side:
         return b"".join(session._output._outbox._chunks)
 
     def native(self, data: bytes) -> tuple[bytes, int]:
-        """What the kernel answers, and how many bytes of frames it took."""
+        """The kernel's answers, and how many bytes of frames it served."""
         self.kernel.before_round(NOW, guarded=False)
         answers, taken = self.kernel.native.serve(self.consumer, data, NOW)
         self.kernel.after_round()
@@ -106,7 +106,7 @@ class Side:
         return answers, taken
 
     def counts(self) -> object:
-        """All that serving changes."""
+        """All state that serving changes."""
         metrics = self.metrics
         return (
             dict(metrics.requests),
@@ -119,16 +119,16 @@ class Side:
         )
 
     def waiting(self) -> object:
-        """The pulls that wait: for what, until when, and how they will be answered."""
+        """The held pulls: their specifications, deadlines, and answers."""
         waiting = []
         for deadline, _, held in self.broker.pulls.long_poll._deadlines:
             assert held.waiters is not None
-            asked = held.waiters.spec
+            spec = held.waiters.spec
             waiting.append(
                 (
                     deadline,
-                    (asked.topic, asked.queue_id, asked.offset, asked.from_start, asked.most, asked.most_bytes),
-                    (asked.message_filter.codes, asked.message_filter.properties, asked.message_filter.most_text),
+                    (spec.topic, spec.queue_id, spec.offset, spec.from_start, spec.most, spec.most_bytes),
+                    (spec.message_filter.codes, spec.message_filter.properties, spec.message_filter.most_text),
                     (held.group, held.offset),
                     (held.request.header, held.request.serialize_type, held.request.fields, bytes(held.request.body)),
                 )
@@ -207,7 +207,7 @@ messages = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([1, 50, 3000]))
 
 @settings(deadline=None, max_examples=40)
 @given(messages, st.lists(pulls | updates, max_size=25), st.sampled_from([(), ("*",), ("Tag1",)]))
-def test_the_kernel_does_as_the_handlers(
+def test_the_kernel_answers_as_the_handlers(
     history: list[tuple[int, int]], requests: list[bytes], tags: tuple[str, ...]
 ) -> None:
     run(_compare, history, requests, tags)
@@ -227,7 +227,7 @@ async def _compare(history: list[tuple[int, int]], requests: list[bytes], tags: 
             assert one.counts() == other.counts()
 
 
-async def test_what_is_found_is_the_kernels() -> None:
+async def test_the_kernel_serves_pulls_that_find_messages() -> None:
     with side() as one:
         one.append(*map(draft, range(50)))
         one.heartbeat("Tag1")
@@ -249,7 +249,7 @@ async def test_what_is_found_is_the_kernels() -> None:
 
 
 @pytest.mark.parametrize("offset", [-1, -2, -(2**63), 2**63 - 1])
-async def test_any_offset_is_noted_by_the_kernel_as_by_the_handlers(offset: int) -> None:
+async def test_the_kernel_stores_any_offset_as_the_handlers_do(offset: int) -> None:
     for request in (update(offset), pull(sys_flag=COMMIT, commit_offset=offset)):
         with side() as one, side() as other:
             for each in (one, other):
@@ -273,7 +273,7 @@ async def test_any_offset_is_noted_by_the_kernel_as_by_the_handlers(offset: int)
         update(3, group=TRANSACTIONS),
     ],
 )
-async def test_the_rest_is_pythons(request_: bytes) -> None:
+async def test_python_serves_the_rest(request_: bytes) -> None:
     with side() as one:
         one.append(*map(draft, range(50)))
         before = one.counts()
@@ -282,7 +282,7 @@ async def test_the_rest_is_pythons(request_: bytes) -> None:
         assert one.counts() == before
 
 
-async def test_a_group_that_the_first_pull_makes_is_made() -> None:
+async def test_a_group_is_created_by_its_first_pull() -> None:
     with side() as one:
         one.append(draft())
         assert one.native(pull(consumer_group="New"))[1]
@@ -313,7 +313,7 @@ def remove_queue(one: Side) -> None:
 
 
 @pytest.mark.parametrize("change", [close_topic, take_queues, close_group, close_broker, remove_queue])
-async def test_pulls_stop_when_that_is_decided(change: Callable[[Side], None]) -> None:
+async def test_pulls_stop_when_that_is_configured(change: Callable[[Side], None]) -> None:
     with side() as one:
         one.append(*map(draft, range(5)))
         assert one.native(pull())[1]
@@ -321,7 +321,7 @@ async def test_pulls_stop_when_that_is_decided(change: Callable[[Side], None]) -
         assert one.native(pull()) == (b"", 0)
 
 
-async def test_a_queue_that_was_removed_begins_again() -> None:
+async def test_a_removed_queue_begins_again() -> None:
     with side() as one:
         one.append(*map(draft, range(5)))
         assert one.native(pull())[1]
@@ -330,7 +330,7 @@ async def test_a_queue_that_was_removed_begins_again() -> None:
         assert one.native(pull()) == (one.python(pull()), len(pull()))
 
 
-async def test_groups_consume_what_their_last_heartbeat_says() -> None:
+async def test_groups_consume_as_their_last_heartbeat_says() -> None:
     request = pull(sys_flag=FROM_HEARTBEAT)
     with side() as one:
         one.append(*map(draft, range(9)))
@@ -361,7 +361,7 @@ async def test_groups_consume_what_their_last_heartbeat_says() -> None:
         look(served=False)
 
 
-async def test_a_filter_of_a_group_is_the_one_it_has_now() -> None:
+async def test_the_current_filter_of_a_group_applies() -> None:
     request = pull(sys_flag=FROM_HEARTBEAT)
     with side() as one:
         one.append(*map(draft, range(9)))
@@ -381,7 +381,7 @@ async def test_a_filter_of_a_group_is_the_one_it_has_now() -> None:
         assert len(set(answers)) == 3
 
 
-async def test_a_group_that_nobody_heard_of_for_long_is_forgotten() -> None:
+async def test_a_group_without_requests_for_long_is_forgotten() -> None:
     request = pull(sys_flag=FROM_HEARTBEAT)
     with side() as one:
         one.append(draft())
@@ -392,14 +392,14 @@ async def test_a_group_that_nobody_heard_of_for_long_is_forgotten() -> None:
         assert one.native(request) == (b"", 0)
 
 
-async def test_limits_are_the_configurations() -> None:
+async def test_limits_are_configured() -> None:
     with side(max_transfer_count_on_message_in_memory=7) as one:
         one.append(*map(draft, range(20)))
         assert one.native(pull()) == (one.python(pull()), len(pull()))
         assert one.metrics.messages_out == 14
 
 
-async def test_pulls_under_a_quota_are_pythons() -> None:
+async def test_python_serves_pulls_under_a_quota() -> None:
     with side() as one:
         one.append(*map(draft, range(20)))
         config = one.broker.base.config

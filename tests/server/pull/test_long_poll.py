@@ -34,30 +34,30 @@ def passed_over(next_offset: int, max_offset: int) -> FetchResult:
 
 
 def held_request(peer: FakePeer) -> Any:
-    """As much of a request as long polling looks at."""
+    """The part of a request that long polling uses."""
     return SimpleNamespace(peer=peer)
 
 
 class Store:
-    """What held pulls are answered, in a test's hands."""
+    """A store for held pulls, whose messages the test sets."""
 
     def __init__(self) -> None:
         self.found: dict[Queue, FetchResult | Exception] = {}
         self.looks: list[PullSpec] = []
-        self.told: list[tuple[str, int, str | None]] = []
+        self.counted: list[tuple[str, int, str | None]] = []
         self.refused: set[str] = set()
 
     def on_store_error(self, error: Exception) -> bool:
         return isinstance(error, StoreGone)
 
-    def fetch(self, asked: PullSpec) -> FetchResult:
-        self.looks.append(asked)
-        found = self.found.get((asked.topic, asked.queue_id), NOTHING)
+    def fetch(self, spec: PullSpec) -> FetchResult:
+        self.looks.append(spec)
+        found = self.found.get((spec.topic, spec.queue_id), NOTHING)
         if isinstance(found, Exception):
             raise found
         return found
 
-    def reply(self, asked: PullSpec, fetched: FetchResult) -> Reply:
+    def reply(self, spec: PullSpec, fetched: FetchResult) -> Reply:
         code = {
             FetchStatus.FOUND: ResponseCode.SUCCESS,
             FetchStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
@@ -71,10 +71,10 @@ class Store:
         return Reply(code=ResponseCode.FLOW_CONTROL, remark=topic) if group in self.refused else None
 
     def count_delivered(
-        self, group: str, offset: int, asked: PullSpec, fetched: FetchResult, reply: Reply, account: str = ""
+        self, group: str, offset: int, spec: PullSpec, fetched: FetchResult, reply: Reply, account: str = ""
     ) -> None:
         assert account == ""
-        self.told.append((group, offset, reply.remark))
+        self.counted.append((group, offset, reply.remark))
 
     def put(self, queue: Queue = T0) -> None:
         """Have a message in a queue."""
@@ -98,8 +98,8 @@ class Pull:
     ) -> None:
         self.peer = peer
         self.request = held_request(peer)
-        asked = PullSpec(*queue, offset, offset == 0, most, None, wanted)
-        poll.hold(HeldPull(self.request, group=group, offset=offset), asked, seconds)
+        spec = PullSpec(*queue, offset, offset == 0, most, None, wanted)
+        poll.hold(HeldPull(self.request, group=group, offset=offset), spec, seconds)
 
     @property
     def replies(self) -> list[Reply]:
@@ -107,7 +107,7 @@ class Pull:
 
 
 class Closing(FakePeer):
-    """A client that closes its connection when it is to read."""
+    """A client that closes its connection while it is answered."""
 
     def __init__(self, poll: LongPoll) -> None:
         super().__init__()
@@ -132,12 +132,12 @@ def poll(store: Store, nursery: trio.Nursery) -> LongPoll:
 
 
 def arrive(poll: LongPoll, *queues: Queue) -> None:
-    """Have messages come into queues, or into T's first one, and wake who waits for them."""
+    """Add messages to queues, or to T's first one, and wake the pulls held there."""
     poll.arrived(queues or [T0])
     poll.wake()
 
 
-async def test_an_arrival_is_looked_at_when_waking(poll: LongPoll, store: Store) -> None:
+async def test_an_arrival_is_read_at_the_wake_up(poll: LongPoll, store: Store) -> None:
     peer = FakePeer()
     pull = Pull(poll, peer)
     store.put()
@@ -151,7 +151,7 @@ async def test_an_arrival_is_looked_at_when_waking(poll: LongPoll, store: Store)
     assert (len(store.looks), pull.replies) == (1, [FOUND])
 
 
-async def test_a_group_over_its_quota_is_refused_when_there_is_something_for_it(poll: LongPoll, store: Store) -> None:
+async def test_a_group_over_its_quota_is_refused_when_a_message_comes(poll: LongPoll, store: Store) -> None:
     store.refused.add("G")
     refused, other = Pull(poll, FakePeer()), Pull(poll, FakePeer(), group="H")
     arrive(poll)
@@ -160,10 +160,10 @@ async def test_a_group_over_its_quota_is_refused_when_there_is_something_for_it(
     arrive(poll)
     assert refused.replies == [Reply(code=ResponseCode.FLOW_CONTROL, remark="T")]
     assert [reply.remark for reply in other.replies] == ["FOUND"]
-    assert (store.told, poll.held) == ([("H", 0, "FOUND")], 0)
+    assert (store.counted, poll.held) == ([("H", 0, "FOUND")], 0)
 
 
-async def test_a_connection_has_only_so_many_pulls_held(poll: LongPoll, store: Store) -> None:
+async def test_the_held_pulls_of_a_connection_are_bounded(poll: LongPoll, store: Store) -> None:
     peer, other = FakePeer("one"), FakePeer("other")
     for offset in range(2000):
         Pull(poll, peer, offset=offset)
@@ -177,7 +177,7 @@ async def test_a_connection_has_only_so_many_pulls_held(poll: LongPoll, store: S
     assert poll.held == 1
 
 
-async def test_only_so_many_pulls_are_held_in_all(poll: LongPoll, store: Store) -> None:
+async def test_all_held_pulls_are_bounded(poll: LongPoll, store: Store) -> None:
     peers = [FakePeer(str(number)) for number in range(4)]
     for number in range(4096):
         Pull(poll, peers[number // 1024], seconds=1 if number else 0.5)
@@ -188,7 +188,7 @@ async def test_only_so_many_pulls_are_held_in_all(poll: LongPoll, store: Store) 
     assert poll.held == 4096
 
 
-async def test_pulls_are_held_as_far_as_their_filters_go(poll: LongPoll, store: Store) -> None:
+async def test_held_pulls_are_bounded_by_the_size_of_their_filters(poll: LongPoll, store: Store) -> None:
     subscriptions = ["||".join(f"{number:x}{each}" for each in range(4000)) for number in range(8)]
     for subscription in subscriptions[:7]:  # 0.55 MiB each
         Pull(poll, FakePeer(), wanted=tag.subscription_filter(subscription))
@@ -199,7 +199,7 @@ async def test_pulls_are_held_as_far_as_their_filters_go(poll: LongPoll, store: 
     assert (poll.held, poll._filters.size) == (0, 0)
 
 
-async def test_nothing_is_kept_of_a_pull_that_is_not_held(store: Store) -> None:
+async def test_a_pull_that_is_not_held_leaves_nothing_behind(store: Store) -> None:
     poll = LongPoll(store, account(max_in_flight_bytes=1 << 20).limits, BackgroundBudget())
     wanted = tag.subscription_filter("||".join(map(str, range(8000))))
     there = weakref.ref(wanted.codes)
@@ -213,13 +213,13 @@ async def test_nothing_is_kept_of_a_pull_that_is_not_held(store: Store) -> None:
         gc.enable()
 
 
-async def test_a_filter_that_many_share_counts_once(poll: LongPoll, store: Store) -> None:
+async def test_a_shared_filter_counts_once(poll: LongPoll, store: Store) -> None:
     shared = tag.subscription_filter("||".join(map(str, range(4000))))
     peer = FakePeer()
     for number in range(20):
         Pull(poll, peer, ("T", number), offset=number % 2, wanted=shared)
     assert poll._filters.size == shared.size
-    # those of a queue that meet at an offset keep one of two equal filters
+    # pulls of a queue that wait at one offset share one of two equal filters
     again = tag._read("||".join(map(str, range(4000))), None)
     Pull(poll, peer, offset=1, wanted=again)
     assert poll._filters.size == 2 * shared.size
@@ -230,14 +230,14 @@ async def test_a_filter_that_many_share_counts_once(poll: LongPoll, store: Store
     assert (poll.held, poll._filters.size) == (0, 0)
 
 
-async def test_waking_without_arrivals_looks_at_nothing(poll: LongPoll, store: Store) -> None:
+async def test_a_wake_up_without_arrivals_reads_nothing(poll: LongPoll, store: Store) -> None:
     Pull(poll, FakePeer())
     poll.wake()
     arrive(poll, ("T", 1), ("U", 0))
     assert store.looks == []
 
 
-async def test_a_pull_that_finds_nothing_waits_on(poll: LongPoll, store: Store) -> None:
+async def test_a_pull_that_finds_nothing_is_held_further(poll: LongPoll, store: Store) -> None:
     Pull(poll, FakePeer())
     for _ in range(3):
         poll.arrived([T0, T0])
@@ -246,7 +246,7 @@ async def test_a_pull_that_finds_nothing_waits_on(poll: LongPoll, store: Store) 
     assert poll.held == 1
 
 
-async def test_the_store_is_looked_at_once_for_all_that_ask_the_same(poll: LongPoll, store: Store) -> None:
+async def test_the_store_is_read_once_for_all_pulls_of_one_offset_and_filter(poll: LongPoll, store: Store) -> None:
     peers = [FakePeer(str(number)) for number in range(20)]
     pulls = [Pull(poll, peer, group=f"G{number % 3}") for number, peer in enumerate(peers)]
     others = [Pull(poll, peers[0], most=1), Pull(poll, peers[0], offset=7)]
@@ -258,8 +258,8 @@ async def test_the_store_is_looked_at_once_for_all_that_ask_the_same(poll: LongP
     assert len(store.looks) == 6
     assert [pull.replies for pull in pulls + others] == [[FOUND]] * 22
     assert [peer.flushed for peer in peers] == [1] * 20
-    # each is counted for its own group
-    assert Counter(store.told) == {
+    # each is counted for its group
+    assert Counter(store.counted) == {
         ("G0", 0, "FOUND"): 7,
         ("G1", 0, "FOUND"): 7,
         ("G2", 0, "FOUND"): 6,
@@ -268,22 +268,22 @@ async def test_the_store_is_looked_at_once_for_all_that_ask_the_same(poll: LongP
     }
 
 
-async def test_what_does_not_pass_the_filter_is_looked_at_once(poll: LongPoll, store: Store) -> None:
+async def test_messages_that_do_not_pass_the_filter_are_read_once(poll: LongPoll, store: Store) -> None:
     behind = [Pull(poll, FakePeer(), offset=3) for _ in range(2)]
     store.found[T0] = passed_over(5, 5)
     arrive(poll)
     ahead = Pull(poll, FakePeer(), offset=5)
     arrive(poll)
-    # Those that asked for 3 wait at 5 now, and so does the other.
-    assert [asked.offset for asked in store.looks] == [3, 5]
+    # Pulls from 3 wait at 5 now, as the other does.
+    assert [spec.offset for spec in store.looks] == [3, 5]
     store.put()
     arrive(poll)
     assert [pull.replies for pull in [*behind, ahead]] == [[FOUND]] * 3
     assert len(store.looks) == 3
-    assert store.told == [("G", 3, "FOUND")] * 2 + [("G", 5, "FOUND")]
+    assert store.counted == [("G", 3, "FOUND")] * 2 + [("G", 5, "FOUND")]
 
 
-async def test_those_who_meet_at_an_offset_wait_together(poll: LongPoll, store: Store) -> None:
+async def test_pulls_that_reach_one_offset_wait_together(poll: LongPoll, store: Store) -> None:
     pulls = [Pull(poll, FakePeer(), offset=offset) for offset in (3, 5)]
     store.found[T0] = passed_over(5, 5)
     arrive(poll)
@@ -294,19 +294,19 @@ async def test_those_who_meet_at_an_offset_wait_together(poll: LongPoll, store: 
     assert (poll.held, poll._waiting) == (0, {})
 
 
-async def test_a_look_that_ends_before_the_queue_is_answered(poll: LongPoll, store: Store) -> None:
+async def test_a_read_that_ends_before_the_end_of_the_queue_is_answered(poll: LongPoll, store: Store) -> None:
     pull = Pull(poll, FakePeer())
     store.found[T0] = passed_over(800, 801)
     arrive(poll)
     assert [reply.code for reply in pull.replies] == [ResponseCode.PULL_RETRY_IMMEDIATELY]
 
 
-async def test_who_is_sent_elsewhere_does_not_wait(poll: LongPoll, store: Store) -> None:
+async def test_a_pull_that_is_moved_is_not_held(poll: LongPoll, store: Store) -> None:
     pull = Pull(poll, FakePeer(), offset=4)
     store.found[T0] = FetchResult(FetchStatus.OFFSET_TOO_SMALL, 9, 9, 12)
     arrive(poll)
     assert [reply.code for reply in pull.replies] == [ResponseCode.PULL_OFFSET_MOVED]
-    assert store.told == [("G", 4, "OFFSET_TOO_SMALL")]
+    assert store.counted == [("G", 4, "OFFSET_TOO_SMALL")]
 
 
 async def test_answers_for_one_peer_are_sent_together(poll: LongPoll, store: Store) -> None:
@@ -320,9 +320,7 @@ async def test_answers_for_one_peer_are_sent_together(poll: LongPoll, store: Sto
 
 
 @pytest.mark.parametrize(("seconds", "held"), [(15, 15), (2**63, 60)])
-async def test_at_its_deadline_a_pull_is_answered_for_good(
-    poll: LongPoll, store: Store, seconds: int, held: int
-) -> None:
+async def test_at_its_deadline_a_pull_is_answered(poll: LongPoll, store: Store, seconds: int, held: int) -> None:
     pull = Pull(poll, FakePeer(), seconds=seconds)
     await pass_time(held - 0.1)
     assert store.looks == []
@@ -331,7 +329,7 @@ async def test_at_its_deadline_a_pull_is_answered_for_good(
     assert poll.held == 0
 
 
-async def test_an_earlier_deadline_that_comes_later_is_kept(poll: LongPoll, store: Store) -> None:
+async def test_an_earlier_deadline_that_is_added_later_counts(poll: LongPoll, store: Store) -> None:
     late = Pull(poll, FakePeer(), seconds=20)
     await pass_time(1)
     early = Pull(poll, FakePeer(), seconds=3)
@@ -372,7 +370,7 @@ async def test_a_peer_whose_outbox_this_wake_up_filled_gets_the_rest(poll: LongP
     assert peer.flushed == 4
 
 
-async def test_a_peer_that_closes_while_others_are_looked_at(poll: LongPoll, store: Store) -> None:
+async def test_a_peer_may_close_while_other_pulls_are_read(poll: LongPoll, store: Store) -> None:
     peer = Closing(poll)
     peer.congested = True
     for queue_id in range(2):
@@ -380,7 +378,7 @@ async def test_a_peer_that_closes_while_others_are_looked_at(poll: LongPoll, sto
             Pull(poll, peer, ("T", queue_id), most=most)
         store.put(("T", queue_id))
     arrive(poll, *(("T", queue_id) for queue_id in range(2)))
-    assert (poll.held, poll._waiting, peer.replies, store.told) == (0, {}, [], [])
+    assert (poll.held, poll._waiting, peer.replies, store.counted) == (0, {}, [], [])
 
 
 async def test_a_closed_peers_pulls_are_dropped(poll: LongPoll, store: Store) -> None:
@@ -408,7 +406,7 @@ async def test_deadlines_of_answered_pulls_do_not_pile_up(poll: LongPoll, store:
 
 
 @pytest.mark.parametrize("final", [False, True])
-async def test_a_look_that_fails_is_answered_and_harms_no_other(
+async def test_a_failed_read_is_answered_and_affects_no_other_pull(
     poll: LongPoll, store: Store, final: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken = [Pull(poll, FakePeer()) for _ in range(2)]
@@ -445,7 +443,7 @@ class Narrow(FakePeer):
 
 
 @pytest.mark.parametrize("final", [False, True])
-async def test_a_pull_whose_answer_fails_is_answered_and_harms_no_other(
+async def test_a_pull_whose_answer_fails_is_answered_and_affects_no_other(
     poll: LongPoll, store: Store, final: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     narrow, fine = Pull(poll, Narrow("1.2.3.4:5")), Pull(poll, FakePeer())
@@ -461,7 +459,7 @@ async def test_a_pull_whose_answer_fails_is_answered_and_harms_no_other(
     assert "held pull from 1.2.3.4:5" in caplog.text
 
 
-async def test_nothing_is_kept_of_answered_pulls(poll: LongPoll, store: Store) -> None:
+async def test_answered_pulls_leave_nothing_behind(poll: LongPoll, store: Store) -> None:
     peer = FakePeer()
     for queue_id in range(2):
         Pull(poll, peer, ("T", queue_id))
@@ -473,7 +471,7 @@ async def test_nothing_is_kept_of_answered_pulls(poll: LongPoll, store: Store) -
     assert poll._waiting == {}
 
 
-async def test_pulls_that_are_all_due_at_once_let_others_run(
+async def test_pulls_that_are_all_due_at_once_yield_between_steps(
     poll: LongPoll, store: Store, nursery: trio.Nursery
 ) -> None:
     pulls = [Pull(poll, FakePeer()) for _ in range(1200)]
@@ -492,9 +490,7 @@ async def test_pulls_that_are_all_due_at_once_let_others_run(
     assert set(left) <= {1200, 700, 200}
 
 
-async def test_requests_are_served_while_pulls_are_answered_whose_time_was_up_long_ago(
-    store: Store, nursery: trio.Nursery
-) -> None:
+async def test_requests_are_served_while_overdue_pulls_are_answered(store: Store, nursery: trio.Nursery) -> None:
     loop = BusyLoop(tick=0.000_01)
     loop.keep_busy()
     limits = account(max_requests_per_connection=2000, max_in_flight_bytes=1 << 22).limits
@@ -508,7 +504,7 @@ async def test_requests_are_served_while_pulls_are_answered_whose_time_was_up_lo
     assert len(loop.rests) >= 1200 // 64
 
 
-async def test_all_are_ended_at_once_whenever_their_time_is_up(poll: LongPoll, store: Store) -> None:
+async def test_all_are_ended_at_once_whatever_their_deadline(poll: LongPoll, store: Store) -> None:
     gone = FakePeer("gone")
     Pull(poll, gone)
     pulls = [Pull(poll, FakePeer(str(number)), seconds=15 - number % 7) for number in range(1200)]

@@ -1,4 +1,4 @@
-"""Pulls filtered by SQL92: brought by the request or by the heartbeat, held until a message matches."""
+"""Pulls filtered by SQL92: by the expression of the request or of the heartbeat, held until a message matches."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_only_a_message_that_matches_wakes(server: Server, filled: Client)
     assert offsets_of(answer) == (13, 0, 13)
 
 
-async def test_a_held_pull_does_not_wait_behind_messages_it_could_not_look_at(server: Server, broker: Client) -> None:
+async def test_a_held_pull_does_not_wait_behind_unread_messages(server: Server, broker: Client) -> None:
     await broker.hold("T", subscription="a = 1", expression_type="SQL92")
     unwanted = batch_body([b"m"] * 900, properties_text(a="0"))
     wanted = batch_body([b"wanted"], properties_text(a="1"))
@@ -96,7 +96,7 @@ async def test_a_held_pull_does_not_wait_behind_messages_it_could_not_look_at(se
         ("a", "CLASS", "no filter is of type CLASS"),
     ],
 )
-async def test_a_request_with_a_bad_expression(broker: Client, expression: str, kind: str, why: str) -> None:
+async def test_a_request_with_a_bad_expression_is_refused(broker: Client, expression: str, kind: str, why: str) -> None:
     code, remark = code_and_remark(await broker.pull("T", subscription=expression, expression_type=kind))
     assert code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
     assert remark is not None
@@ -105,14 +105,16 @@ async def test_a_request_with_a_bad_expression(broker: Client, expression: str, 
 
 
 @pytest.mark.parametrize("kind", ["SQL92", "CLASS"])
-async def test_a_heartbeat_with_a_bad_expression_is_taken_but_its_pulls_are_not(broker: Client, kind: str) -> None:
+async def test_a_heartbeat_with_a_bad_expression_is_accepted_but_its_pulls_are_refused(
+    broker: Client, kind: str
+) -> None:
     beat = await broker.heartbeat("id", consumer("G", subscription("T", "a >", 5, expression_type=kind)))
     assert beat.header.code == 0
     assert code_and_remark(await broker.pull("T", sys_flag=FROM_HEARTBEAT, sub_version=5)) == MISSING
 
 
-async def test_a_filter_that_is_older_than_the_subscription(broker: Client) -> None:
-    """An empty expression is none, and leaves the older filter as it is."""
+async def test_a_filter_that_is_older_than_the_subscription_is_refused(broker: Client) -> None:
+    """An empty expression is none, and keeps the older filter."""
     for version, expression in ((5, "a = 1"), (6, "")):
         await broker.heartbeat("id", consumer("G", sql(expression, version)))
     answer = await broker.pull("T", sys_flag=FROM_HEARTBEAT, sub_version=6)
@@ -133,7 +135,7 @@ async def test_filters_can_be_switched_off(broker: Client) -> None:
 # --- retried messages ---
 
 
-async def test_retried_messages_are_asked_again_if_wanted(broker: Client) -> None:
+async def test_retried_messages_are_filtered_again_if_configured(broker: Client) -> None:
     await broker.heartbeat("id", consumer("G", sql("a = 1"), subscription("%RETRY%G", version=5)))
     for number, topic in enumerate(("T", "T", "Other", None)):
         named = {} if topic is None else {"RETRY_TOPIC": topic}
@@ -148,7 +150,7 @@ async def test_retried_messages_are_asked_again_if_wanted(broker: Client) -> Non
 # --- the file ---
 
 
-async def test_the_file_tells_when_the_last_consumer_left(tmp_path: Path) -> None:
+async def test_the_file_has_the_time_when_the_last_consumer_left(tmp_path: Path) -> None:
     async with serving(tmp_path / "store") as server:
         first, second = server.broker(), server.broker()
         await first.create_topic("T")

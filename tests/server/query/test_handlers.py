@@ -42,7 +42,7 @@ def bodies(answer: Frame) -> list[bytes]:
 
 
 @pytest.mark.parametrize("serialize_type", [0, BINARY])
-async def test_messages_by_key(filled: Client, serialize_type: int) -> None:
+async def test_messages_are_found_by_key(filled: Client, serialize_type: int) -> None:
     answer = await query(filled, "k1", serialize_type=serialize_type)
     assert bodies(answer) == [b"m1"]
     assert answer.serialize_type == serialize_type
@@ -52,26 +52,26 @@ async def test_messages_by_key(filled: Client, serialize_type: int) -> None:
     assert bodies(await query(filled, "all", unique="false")) == [b"m0", b"m1", b"m2"]
 
 
-async def test_messages_by_unique_key(filled: Client) -> None:
+async def test_messages_are_found_by_unique_key(filled: Client) -> None:
     assert bodies(await query(filled, "U2", unique="true")) == [b"m2"]
 
 
-async def test_no_more_than_asked_for(filled: Client) -> None:
+async def test_no_more_messages_than_requested_are_returned(filled: Client) -> None:
     assert len(bodies(await query(filled, "all", most=2))) == 2
 
 
-async def test_a_unique_key_query_has_a_limit_of_its_own(filled: Client) -> None:
+async def test_a_unique_key_query_has_its_limit(filled: Client) -> None:
     await filled.set_config(defaultQueryMaxNum=1)
     assert len(bodies(await query(filled, "all", unique="true"))) == 1
     assert len(bodies(await query(filled, "all"))) == 3
 
 
-async def test_only_messages_of_that_time(filled: Client) -> None:
+async def test_only_messages_of_the_time_are_found(filled: Client) -> None:
     assert bodies(await query(filled, "all", begin=NOW + 1000, end=str(NOW + 1500))) == [b"m1"]
 
 
 @pytest.mark.parametrize(("key", "topic"), [("nokey", "T"), ("k1", "Other")])
-async def test_nothing_found(filled: Client, key: str, topic: str) -> None:
+async def test_without_a_match_nothing_is_found(filled: Client, key: str, topic: str) -> None:
     answer = await query(filled, key, topic=topic)
     expected = "can not find message, maybe time range not correct"
     assert code_and_remark(answer) == (ResponseCode.QUERY_NOT_FOUND, expected)
@@ -85,7 +85,7 @@ async def test_a_message_just_sent_is_found(broker: Client) -> None:
 
 
 @pytest.mark.parametrize("serialize_type", [0, BINARY])
-async def test_a_message_by_its_place(filled: Client, serialize_type: int) -> None:
+async def test_a_message_is_found_by_its_offset(filled: Client, serialize_type: int) -> None:
     sent = await filled.send("T", b"here")
     assert sent.header.ext is not None
     offset = int(sent.header.ext["msgId"][16:], 16)
@@ -97,7 +97,7 @@ async def test_a_message_by_its_place(filled: Client, serialize_type: int) -> No
 
 
 @pytest.mark.parametrize("offset", [1, -1, 2**62, 10_000])
-async def test_no_message_at_a_place(filled: Client, offset: int) -> None:
+async def test_an_offset_without_a_message_is_refused(filled: Client, offset: int) -> None:
     answer = await filled.request(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(offset)})
     expected = f"can not find message by the offset, {offset}"
     assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, expected)
@@ -117,5 +117,5 @@ async def test_an_answer_holds_no_more_than_a_frame(broker: Client) -> None:
     assert [body[0] for body in bodies(answer)] == [0, 1, 2]
 
 
-def test_what_cannot_be_read_is_of_no_topic() -> None:
+def test_an_unreadable_record_has_no_topic() -> None:
     assert not _is_of(memoryview(b"damaged"), "T")

@@ -27,17 +27,17 @@ async def filled(broker: Client) -> Client:
     return broker
 
 
-async def test_entries(filled: Client) -> None:
-    told = await queried(filled)
-    assert (told["minQueueIndex"], told["maxQueueIndex"]) == (0, 3)
-    assert [entry["tagsCode"] for entry in told["queueData"]] == [string_hash(tag) for tag in "abc"]
-    first, second, _ = told["queueData"]
+async def test_entries_are_listed(filled: Client) -> None:
+    entries = await queried(filled)
+    assert (entries["minQueueIndex"], entries["maxQueueIndex"]) == (0, 3)
+    assert [entry["tagsCode"] for entry in entries["queueData"]] == [string_hash(tag) for tag in "abc"]
+    first, second, _ = entries["queueData"]
     assert second["physicOffset"] == first["physicOffset"] + first["physicSize"]
     assert first["eval"] is False
-    assert not {"subscriptionData", "filterData"} & set(told)
+    assert not {"subscriptionData", "filterData"} & set(entries)
 
 
-async def test_some_of_them(filled: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_part_of_the_entries_is_listed(filled: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = (await queried(filled))["queueData"]
     assert (await queried(filled, index=1, count=1))["queueData"] == whole[1:2]
     assert (await queried(filled, count=0))["queueData"] == []
@@ -46,13 +46,13 @@ async def test_some_of_them(filled: Client, monkeypatch: pytest.MonkeyPatch) -> 
     assert (await queried(filled))["queueData"] == whole[:2]
 
 
-async def test_more_than_one_step_takes(broker: Client) -> None:
+async def test_many_entries_are_listed_in_steps(broker: Client) -> None:
     for _ in range(130):
         await broker.send("T")
     assert len((await queried(broker, count=1000))["queueData"]) == 130
 
 
-async def test_what_is_not_there(filled: Client) -> None:
+async def test_missing_entries_queues_and_topics_are_reported(filled: Client) -> None:
     assert await queried(filled, index=3) == (0, "Index 3 of 0@T is not exist!")
     assert await queried(filled, index=-1) == (0, "Index -1 of 0@T is not exist!")
     assert await queried(filled, queueId=1) == (0, "Index 0 of 1@T is not exist!")  # a queue without messages
@@ -60,12 +60,12 @@ async def test_what_is_not_there(filled: Client) -> None:
     assert await queried(filled, topic="None") == (ResponseCode.SYSTEM_ERROR, "0@None is not exist!")
 
 
-async def test_what_a_group_subscribes_to(filled: Client) -> None:
+async def test_the_subscription_of_a_group_is_shown(filled: Client) -> None:
     assert (await queried(filled, consumerGroup="G"))["filterData"] == "G@T is not online!"
     await filled.heartbeat("client", consumer("G", subscription("T", "a||b")))
-    told = await queried(filled, consumerGroup="G")
-    assert told["subscriptionData"]["subString"] == "a||b"
-    assert told["filterData"] == "null"
+    entries = await queried(filled, consumerGroup="G")
+    assert entries["subscriptionData"]["subString"] == "a||b"
+    assert entries["filterData"] == "null"
     sql = subscription("T", "a > 1", version=2, expression_type="SQL92")
     await filled.heartbeat("client", consumer("G", sql))
     assert json.loads((await queried(filled, consumerGroup="G"))["filterData"])["subString"] == "a > 1"

@@ -19,7 +19,7 @@ def made(*offsets: int, attempt: str | None = None, former: OrderInfo | None = N
     return make_batch(former, attempt_id=attempt, pop_time=1000, invisible_time=60, offsets=offsets)
 
 
-def test_a_client_holds_what_it_neither_acknowledged_nor_postponed() -> None:
+def test_a_client_holds_messages_that_it_neither_acknowledged_nor_postponed() -> None:
     info = made(1, 2)
     assert is_held(info)
     postponed = after_postponing(info, 2, 5000)

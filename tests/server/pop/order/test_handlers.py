@@ -11,7 +11,7 @@ from rocketwire.wire.facts.codes import PopResponseCode, RequestCode, ResponseCo
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pop import NotificationResponseHeader
 from tests.server.harness import NOW, Client, Server, serving, serving_topic, settle
-from tests.server.pop.asking import ack, ack_all, change, hold, notification_ext, pop, popped
+from tests.server.pop.requests import ack, ack_all, change, hold, notification_ext, pop, popped
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ async def consumed(client: Client) -> str | None:
     return (answer.header.ext or {}).get("offset")
 
 
-async def test_a_queue_gives_nothing_until_all_is_acknowledged(filled: Client) -> None:
+async def test_a_queue_gives_no_message_until_all_are_acknowledged(filled: Client) -> None:
     first = await pop(filled, order=True, max_msg_nums=2)
     assert first.bodies == [b"m0", b"m1"]
     assert first.frame.header.ext == {
@@ -56,7 +56,7 @@ async def test_the_same_attempt_gets_the_batch_again(filled: Client) -> None:
         assert found.fields.order_count_info == "0 0 0"
 
 
-async def test_others_wait_for_the_last_acknowledgement(filled: Client, server: Server) -> None:
+async def test_other_clients_wait_for_the_last_acknowledgement(filled: Client, server: Server) -> None:
     first = await pop(filled, order=True, max_msg_nums=2)
     other = server.broker()
     await hold(other, order=True)
@@ -67,7 +67,7 @@ async def test_others_wait_for_the_last_acknowledgement(filled: Client, server: 
     assert popped(answer).bodies == [b"m2", b"m3", b"m4", b"m5"]
 
 
-async def test_others_wait_until_the_time_is_up(filled: Client, server: Server) -> None:
+async def test_other_clients_wait_until_the_invisible_time_is_over(filled: Client, server: Server) -> None:
     first = await pop(filled, order=True, max_msg_nums=2, invisible_time=5000)
     await ack(filled, first.messages[0])
     other = server.broker()
@@ -79,12 +79,12 @@ async def test_others_wait_until_the_time_is_up(filled: Client, server: Server) 
     again = popped(answer)
     assert again.bodies == [b"m1", b"m2", b"m3", b"m4", b"m5"]
     assert again.fields.order_count_info == "0 qo0%1 1;0 0 0"
-    # Whoever had it before comes too late.
+    # The former client acknowledges too late.
     assert (await ack(filled, first.messages[1])).header.code == 0
     assert await consumed(filled) == "1"
 
 
-async def test_a_message_may_be_kept_longer_or_given_back(filled: Client, server: Server) -> None:
+async def test_a_messages_invisible_time_may_be_prolonged_or_ended(filled: Client, server: Server) -> None:
     first = await pop(filled, order=True, max_msg_nums=1)
     frame, got = await change(filled, first.messages[0], 60_000)
     assert frame.header.ext == {"popTime": str(NOW), "invisibleTime": "60000", "reviveQid": "999"}
@@ -101,7 +101,7 @@ async def test_a_message_may_be_kept_longer_or_given_back(filled: Client, server
     assert frame.header.ext == {"popTime": "0", "invisibleTime": "0", "reviveQid": "0"}
 
 
-async def test_what_was_not_popped_is_not_acknowledged(filled: Client) -> None:
+async def test_a_message_that_was_not_popped_is_not_acknowledged(filled: Client) -> None:
     first = await pop(filled, order=True, max_msg_nums=1)
     wrong = first.messages[0]._replace(handle=first.messages[0].handle._replace(offset=3))
     answer = await ack(filled, wrong)
@@ -109,7 +109,7 @@ async def test_what_was_not_popped_is_not_acknowledged(filled: Client) -> None:
     assert answer.header.remark == "offset is illegal, key:T@G@0, old:0, commit:3, next:-1"
 
 
-async def test_nobody_is_notified_of_a_queue_that_gives_nothing(filled: Client) -> None:
+async def test_no_client_is_notified_of_a_blocked_queue(filled: Client) -> None:
     async def has_message(attempt: str | None) -> bool:
         ext = notification_ext(order=True, attempt_id=attempt)
         answer = await filled.request(RequestCode.NOTIFICATION, ext)
@@ -120,7 +120,7 @@ async def test_nobody_is_notified_of_a_queue_that_gives_nothing(filled: Client) 
     assert not await has_message("b")
 
 
-async def test_what_is_out_is_known_after_a_restart(tmp_path: Path) -> None:
+async def test_invisible_messages_are_known_after_a_restart(tmp_path: Path) -> None:
     async with serving_topic(tmp_path / "store") as (_, client):
         for number in range(3):
             await client.send("T", b"m%d" % number)

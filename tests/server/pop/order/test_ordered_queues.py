@@ -30,7 +30,7 @@ def taken(offsets: list[int], *, at: int = NOW, attempt: str | None = None, invi
 
 
 class Replay:
-    """What a 5.5.0 broker was asked, asked of ours."""
+    """The requests that a 5.5.0 broker got, sent to ours."""
 
     def __init__(self, folder: Path) -> None:
         self.setting = Setting(folder)
@@ -81,7 +81,7 @@ class Replay:
 
 
 def stable(text: bytes) -> Any:
-    """A file without what may differ: when it says that the broker took a message, and what 5.5.0 counts by itself."""
+    """A file without values that may differ: when the broker received a message, and 5.5.0's counters."""
     document = loads(text)
     for queues in document["table"].values():
         for info in queues.values():
@@ -89,7 +89,7 @@ def stable(text: bytes) -> Any:
     return document
 
 
-def test_answers_and_files_are_those_of_apache(tmp_path: Path) -> None:
+def test_answers_and_files_equal_apaches(tmp_path: Path) -> None:
     replay = Replay(tmp_path)
     files = 0
     for row in golden.pop_rows("order"):
@@ -99,7 +99,7 @@ def test_answers_and_files_are_those_of_apache(tmp_path: Path) -> None:
             files += 1
             continue
         replay.setting.clock.now = row["at"]
-        if row["what"] == "never popped":  # Apache's offset passes over what nobody acknowledged
+        if row["what"] == "never popped":  # Apache's offset skips messages that were not acknowledged
             replay.setting.offsets.commit("ol", "Order", 0, 3)
         elif row["code"] == RequestCode.POP_MESSAGE:
             replay.pop(row)
@@ -110,14 +110,14 @@ def test_answers_and_files_are_those_of_apache(tmp_path: Path) -> None:
     assert files == 4
 
 
-def test_an_acknowledgement_of_a_lost_batch_passes_over_nothing(tmp_path: Path) -> None:
+def test_an_acknowledgement_of_a_lost_batch_skips_nothing(tmp_path: Path) -> None:
     setting = Setting(tmp_path)
     for offset, committed in ((1, None), (0, 1), (1, 2)):
         setting.ordered.ack(QUEUE, offset, NOW, 60_000)
         assert setting.offsets.query("G", "T", 0) == committed
 
 
-async def test_waiting_pops_are_woken_when_the_time_is_up(tmp_path: Path) -> None:
+async def test_held_pops_are_woken_when_the_invisible_time_is_over(tmp_path: Path) -> None:
     setting = Setting(tmp_path)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(setting.ordered.run, BackgroundBudget())
@@ -144,13 +144,13 @@ async def test_waiting_pops_are_woken_when_the_time_is_up(tmp_path: Path) -> Non
         setting.ordered.change(QUEUE, 1, at, at + 5)
         assert await passes(0.005) == [QUEUE]
         setting.ordered.note_popped(taken([1], at=at, invisible=100_000))
-        setting.ordered.change(QUEUE, 1, at, setting.clock.now)  # its consumer is gone
+        setting.ordered.change(QUEUE, 1, at, setting.clock.now)  # its consumer has left
         assert setting.freed == [QUEUE]
         setting.freed.clear()
         nursery.cancel_scope.cancel()
 
 
-async def test_what_was_out_before_a_restart_is_out(tmp_path: Path) -> None:
+async def test_invisible_messages_are_invisible_after_a_restart(tmp_path: Path) -> None:
     setting = Setting(tmp_path)
     setting.ordered.note_popped(taken([0], attempt="a", invisible=10_000))
     setting.save()
@@ -168,7 +168,7 @@ async def test_what_was_out_before_a_restart_is_out(tmp_path: Path) -> None:
     assert not setting.ordered.is_blocked(QUEUE, None, 1)
 
 
-def test_messages_that_the_offset_has_passed_keep_nobody_waiting(tmp_path: Path) -> None:
+def test_messages_before_the_offset_block_no_client(tmp_path: Path) -> None:
     """The offset is saved more often than the batch: after a kill it may be ahead."""
     setting = Setting(tmp_path)
     setting.ordered.note_popped(taken([0, 1]))
@@ -182,7 +182,7 @@ def test_messages_that_the_offset_has_passed_keep_nobody_waiting(tmp_path: Path)
     assert not setting.ordered.is_blocked(QUEUE, None, 1)
 
 
-def test_an_offset_that_was_moved_ahead_does_not_go_back(tmp_path: Path) -> None:
+def test_an_offset_that_was_moved_ahead_does_not_return(tmp_path: Path) -> None:
     setting = Setting(tmp_path)
     setting.ordered.note_popped(taken([3, 4, 5]))
     setting.offsets.commit("G", "T", 0, 5)
@@ -197,7 +197,9 @@ def test_an_offset_that_was_moved_ahead_does_not_go_back(tmp_path: Path) -> None
     assert not setting.ordered.is_blocked(QUEUE, None, 60_000)
 
 
-async def test_batches_of_what_is_gone_are_forgotten(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_batches_of_removed_topics_and_groups_are_forgotten(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
     setting = Setting(tmp_path)
     fresh, old = OrderInfo(last_consume_timestamp=NOW), OrderInfo(last_consume_timestamp=NOW - 86_400_001)
@@ -229,7 +231,7 @@ async def test_batches_of_what_is_gone_are_forgotten(tmp_path: Path, caplog: pyt
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """One queue that many attempts pop from: each message is set by itself in the model, without batches."""
+    """A queue that many attempts pop from: the model has each message separately, without batches."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -279,7 +281,7 @@ class QueueMachine(RuleBasedStateMachine):
         again = {} if same else {offset: self.times.get(offset, 0) + 1 for offset in offsets if offset in self.last}
         self.times = self.times if same else again
         assert {each.offset: each.times for each in counts if each.offset is not None} == self.times
-        # What was acknowledged behind the first comes again, as from Apache: only the last batch is kept.
+        # Messages acknowledged behind the first are redelivered, as by Apache: only the last batch is kept.
         self.done = set(range(start))
         self.out = dict.fromkeys(offsets, now + invisible)
         self.last = set(offsets)
@@ -306,9 +308,9 @@ class QueueMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.next < self.end)
     @rule()
-    def somebody_late_acknowledges(self) -> None:
+    def late_acknowledgement(self) -> None:
         self.setting.ordered.ack(QUEUE, self.next, self.pop_time - 1 if self.last else self.pop_time, 10)
-        if not self.last:  # a batch that is not known
+        if not self.last:  # an unknown batch
             self.done.add(self.next)
 
     @rule()

@@ -14,7 +14,7 @@ from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.pop import ChangeInvisibleTimeRequestHeader
 from tests.server.grpc.sdk import create_group
 from tests.server.harness import NOW, Client, Clock, Server, serving
-from tests.server.pop.asking import Got, ack, ack_all, change, pop
+from tests.server.pop.requests import Got, ack, ack_all, change, pop
 
 NO_MESSAGE = 208
 
@@ -38,7 +38,7 @@ async def change_code(broker: Client, got: Got, invisible_time: int = 2000, **ch
 
 
 async def pops(server: Server, seconds: float) -> list[tuple[bytes, int]]:
-    """What comes in so long, and with how many tries."""
+    """The messages of some seconds, each with its number of tries."""
     found: list[tuple[bytes, int]] = []
     broker = server.broker()
     for _ in range(round(seconds)):
@@ -48,7 +48,7 @@ async def pops(server: Server, seconds: float) -> list[tuple[bytes, int]]:
     return found
 
 
-async def test_each_handle_of_a_chain_is_good_once(server: Server, filled: Client) -> None:
+async def test_each_handle_of_a_chain_may_be_used_once(server: Server, filled: Client) -> None:
     (got,) = (await pop(filled)).messages
     for _ in range(5):
         frame, newer = await change(filled, got, 3000)
@@ -59,21 +59,21 @@ async def test_each_handle_of_a_chain_is_good_once(server: Server, filled: Clien
     assert await pops(server, 15) == []
 
 
-async def test_changes_of_one_read_are_one(server: Server, filled: Client) -> None:
+async def test_equal_changes_of_one_read_count_once(server: Server, filled: Client) -> None:
     (got,) = (await pop(filled)).messages
     fields = ChangeInvisibleTimeRequestHeader(
         consumer_group="G", topic="T", queue_id=0, extra_info=got.handle.text, offset=0, invisible_time=2000
     )
-    ask = filled.frame(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, encode_ext(fields))
+    request = filled.frame(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, encode_ext(fields))
     again = filled.frame(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, encode_ext(fields))
-    await filled.write(ask + again)
+    await filled.write(request + again)
     answers: list[Frame] = [await filled.receive(), await filled.receive()]
     assert [each.header.code for each in answers] == [0, NO_MESSAGE]
     assert await pops(server, 15) == [(b"x", 1)]
 
 
-async def test_an_acknowledgement_with_a_handle_that_was_changed_does_nothing(server: Server, filled: Client) -> None:
-    """As with Apache 5.5.0: it is answered as if it were good."""
+async def test_an_acknowledgement_with_a_changed_handle_has_no_effect(server: Server, filled: Client) -> None:
+    """As with Apache 5.5.0: the answer is success."""
     (got,) = (await pop(filled)).messages
     assert await change_code(filled, got) == 0
     assert (await ack(filled, got)).header.code == 0
@@ -82,14 +82,14 @@ async def test_an_acknowledgement_with_a_handle_that_was_changed_does_nothing(se
 
 
 @pytest.mark.parametrize("together", [False, True])
-async def test_what_was_acknowledged_is_not_changed(server: Server, filled: Client, *, together: bool) -> None:
+async def test_an_acknowledged_message_is_not_changed(server: Server, filled: Client, *, together: bool) -> None:
     (got,) = (await pop(filled)).messages
     assert (await (ack_all if together else ack)(filled, got)).header.code == 0
     assert await change_code(filled, got) == NO_MESSAGE
     assert await pops(server, 15) == []
 
 
-async def test_others_of_an_acknowledged_check_point_are_changed(server: Server, filled: Client) -> None:
+async def test_other_messages_of_an_acknowledged_check_point_are_changed(server: Server, filled: Client) -> None:
     for body in (b"y", b"z"):
         await filled.send("T", body)
     x, y, z = (await pop(filled)).messages
@@ -98,7 +98,7 @@ async def test_others_of_an_acknowledged_check_point_are_changed(server: Server,
     assert await pops(server, 15) == [(b"y", 1)]
 
 
-async def test_a_delivery_whose_time_is_up_is_not_changed(server: Server, filled: Client) -> None:
+async def test_a_delivery_whose_time_is_over_is_not_changed(server: Server, filled: Client) -> None:
     (got,) = (await pop(filled)).messages
     await server.pass_time(10, step=1)
     assert await change_code(filled, got) == NO_MESSAGE
@@ -109,9 +109,7 @@ async def test_a_delivery_whose_time_is_up_is_not_changed(server: Server, filled
     "changes",
     [{"start_offset": 1}, {"pop_time": NOW - 1}, {"pop_time": NOW + 1}, {"broker": "broker-b"}, {"broker": "../x"}],
 )
-async def test_a_handle_that_a_client_makes_up_is_not_changed(
-    server: Server, filled: Client, changes: dict[str, Any]
-) -> None:
+async def test_an_invented_handle_is_not_changed(server: Server, filled: Client, changes: dict[str, Any]) -> None:
     (got,) = (await pop(filled)).messages
     made_up = got._replace(handle=got.handle._replace(**changes))
     assert await change_code(filled, made_up) == NO_MESSAGE
@@ -120,7 +118,7 @@ async def test_a_handle_that_a_client_makes_up_is_not_changed(
 
 
 @pytest.mark.parametrize("invisible_time", [1, 500, 1000, 1001])
-async def test_what_is_visible_again_within_a_second_is_changed(
+async def test_a_message_that_is_visible_again_within_a_second_is_changed(
     server: Server, filled: Client, invisible_time: int
 ) -> None:
     (got,) = (await pop(filled, invisible_time=invisible_time)).messages
@@ -131,8 +129,8 @@ async def test_what_is_visible_again_within_a_second_is_changed(
     assert await pops(server, 15) == [(b"x", 1)]
 
 
-async def test_in_order_a_handle_stays_good(server: Server, filled: Client) -> None:
-    """A change only says until when the batch is out: no copy of the message is made."""
+async def test_in_order_a_handle_may_be_used_again(server: Server, filled: Client) -> None:
+    """A change only sets the time until which the batch is invisible: the message is not copied."""
     (got,) = (await pop(filled, order=True)).messages
     assert [await change_code(filled, got) for _ in range(3)] == [0, 0, 0]
     await server.pass_time(3, step=0.5)

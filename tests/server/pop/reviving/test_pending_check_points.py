@@ -35,8 +35,8 @@ def taken(points: PendingCheckPoints, until: int) -> list[PendingCheckPoint]:
     return found
 
 
-def test_the_collector_has_nothing_to_look_at() -> None:
-    """It would stop the event loop for 7 ms with each 10,000 check points that are read."""
+def test_the_garbage_collector_has_nothing_to_examine() -> None:
+    """It would stop the event loop for 7 ms for each 10,000 check points."""
     points = PendingCheckPoints(NONE, "b")
     points.add(point(0), 0, 7)
     (pending,) = taken(points, 110)
@@ -44,7 +44,7 @@ def test_the_collector_has_nothing_to_look_at() -> None:
     assert not any(map(gc.is_tracked, held))
 
 
-def test_what_is_acknowledged_is_left_out() -> None:
+def test_acknowledged_messages_are_omitted() -> None:
     points = PendingCheckPoints(NONE, "b")
     points.add(point(0), 0, 7)
     points.ack(ack(0, 1))
@@ -56,14 +56,14 @@ def test_what_is_acknowledged_is_left_out() -> None:
     assert (pending.offset, pending.place, len(points)) == (0, 7, 1)
 
 
-def test_what_was_acknowledged_before_it_was_written() -> None:
+def test_a_message_may_be_acknowledged_before_its_check_point_is_read() -> None:
     points = PendingCheckPoints(NONE, "b")
     points.add(point(5, bits=0b101), 0, 0)
     (pending,) = taken(points, 110)
     assert list(pending.unacked) == [6]
 
 
-def test_acknowledgements_of_other_check_points_count_for_nothing() -> None:
+def test_acknowledgements_of_other_check_points_have_no_effect() -> None:
     points = PendingCheckPoints(NONE, "b")
     points.add(point(0), 0, 0)
     for other in (ack(1, 1), ack(0, 1, pop_time=99), ack(0, 1, broker="c")):
@@ -74,7 +74,7 @@ def test_acknowledgements_of_other_check_points_count_for_nothing() -> None:
     assert list(pending.unacked) == [0, 2]
 
 
-def test_a_check_point_that_came_twice_is_done_once() -> None:
+def test_a_check_point_that_is_read_twice_is_processed_once() -> None:
     points = PendingCheckPoints(NONE, "b")
     points.add(point(0), 0, 0)
     points.add(point(0), 1, 0)
@@ -88,7 +88,7 @@ def test_a_check_point_that_came_twice_is_done_once() -> None:
     assert (points.committed, len(points)) == (1, 0)
 
 
-def test_the_offset_moves_past_what_is_done_in_the_order_of_the_queue() -> None:
+def test_the_offset_passes_finished_check_points_in_the_order_of_the_queue() -> None:
     points = PendingCheckPoints(4, "b")
     assert points.read_to == 5
     points.add(point(0, invisible_time=30), 5, 0)
@@ -105,7 +105,7 @@ def test_the_offset_moves_past_what_is_done_in_the_order_of_the_queue() -> None:
     assert points.next_due is None
 
 
-def test_one_that_is_postponed_comes_up_again() -> None:
+def test_a_postponed_check_point_is_due_later() -> None:
     points = PendingCheckPoints(NONE, "b")
     points.add(point(0), 0, 0)
     (pending,) = taken(points, 110)

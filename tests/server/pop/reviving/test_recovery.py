@@ -9,10 +9,10 @@ from tests.server.pop.reviving.test_reviver import bodies, filled
 from tests.server.pop.rooms import PopTimers
 
 
-async def test_what_is_out_is_not_given_again(tmp_path: Path) -> None:
+async def test_invisible_messages_are_not_delivered_again(tmp_path: Path) -> None:
     room = filled(tmp_path)
     room.pop(most=2)
-    room.pop(most=1, invisible_time=500)  # its check point is not with the timer
+    room.pop(most=1, invisible_time=500)  # its check point is not in the timer
     room.kill()
     again = PopTimers(tmp_path, clock=room.clock)
     assert bodies(again.pop()) == [b"m3", b"m4"]
@@ -31,7 +31,7 @@ async def test_an_offset_that_is_ahead_stays(tmp_path: Path) -> None:
     again.stop()
 
 
-async def test_check_points_of_long_ago_say_nothing(tmp_path: Path) -> None:
+async def test_old_check_points_are_ignored(tmp_path: Path) -> None:
     room = filled(tmp_path)
     room.pop(most=4)
     room.offsets.commit("G", "T", 0, 1)  # reset
@@ -44,7 +44,7 @@ async def test_check_points_of_long_ago_say_nothing(tmp_path: Path) -> None:
     again.stop()
 
 
-async def test_after_a_clean_stop_the_table_counts(tmp_path: Path) -> None:
+async def test_after_a_clean_stop_the_saved_offsets_count(tmp_path: Path) -> None:
     room = filled(tmp_path)
     room.pop(most=4)
     room.offsets.commit("G", "T", 0, 1)

@@ -1,4 +1,4 @@
-"""The copies that another broker made before it was killed are read in short steps, once."""
+"""The copies that another broker stored before it was killed are read in short steps, once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_a_long_retry_topic_is_read_in_steps_and_once(tmp_path: Path) -> N
     times += [time.thread_time() for _ in copies.read(point, RETRY)]
     assert len(times) > _COPIES // 32
     assert max(after - before for before, after in itertools.pairwise(times)) < _STEP_SECONDS
-    assert list(copies.read(point, RETRY)) == []  # it is known
+    assert list(copies.read(point, RETRY)) == []  # it is indexed
     place = room.store.place(("T", 0), 0)
     record = None if place is None else room.store.record_at(place)
     assert record is not None

@@ -1,4 +1,4 @@
-"""Check points that are renewed have one key: tests `server.pop.reviving.pending_check_points`."""
+"""Renewed check points have one key: tests `server.pop.reviving.pending_check_points`."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ def ack(offset: int) -> Ack:
 
 
 def left(points: PendingCheckPoints) -> list[list[int]]:
-    """What is not acknowledged of each check point, the earliest first."""
+    """The messages of each check point that are not acknowledged, the earliest first."""
     found = []
     while (pending := points.take_due(NEVER)) is not None:
         found.append(list(pending.unacked))
     return found
 
 
-def test_an_acknowledgement_is_of_the_check_point_before_it() -> None:
+def test_an_acknowledgement_belongs_to_the_check_point_before_it() -> None:
     points = PendingCheckPoints(-1, "B")
     points.add(point(), 0, 100)
     points.ack(ack(5))
-    points.ack(ack(6))  # by the broker, for it is renewed
+    points.ack(ack(6))  # by the broker, since it is renewed
     points.add(point(120_000), 1, 200)
     assert left(points) == [[], [5, 6]]
 
 
-def test_acknowledgements_behind_are_of_the_renewed_one() -> None:
+def test_later_acknowledgements_belong_to_the_renewed_check_point() -> None:
     points = PendingCheckPoints(-1, "B")
     points.add(point(), 0, 100)
     points.ack(ack(5))
@@ -44,14 +44,14 @@ def test_acknowledgements_behind_are_of_the_renewed_one() -> None:
     assert left(points) == [[6], [5]]
 
 
-def test_one_that_was_delivered_twice_counts_once() -> None:
+def test_a_message_that_was_delivered_twice_counts_once() -> None:
     points = PendingCheckPoints(-1, "B")
     points.add(point(), 0, 100)
     points.add(point(), 1, 100)
     assert left(points) == [[5, 6], []]
 
 
-def test_all_are_done_in_the_end() -> None:
+def test_all_check_points_are_finished_in_the_end() -> None:
     points = PendingCheckPoints(-1, "B")
     points.add(point(), 0, 100)
     first = points.take_due(NEVER)

@@ -1,4 +1,4 @@
-"""Groups that pop are set to another offset on the broker, with what is out: all comes again once, or is skipped."""
+"""Offset resets of groups that pop and have invisible messages: all are redelivered once, or skipped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.server.clients.test_online_handlers import RESET_OF_CLIENT, join, pus
 from tests.server.grpc.consuming.test_receiving import SOON, messages
 from tests.server.grpc.sdk import Sdk, consumer_settings, create_group, receive_request
 from tests.server.harness import Client, Server, serving, serving_topic
-from tests.server.pop.asking import ack, ack_all, change, hold, pop, popped
+from tests.server.pop.requests import ack, ack_all, change, hold, pop, popped
 
 RESET = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
 ALL = [b"m%d" % number for number in range(4)]
@@ -42,7 +42,7 @@ async def to_offset(client: Client, offset: int) -> int:
 
 
 async def commit(client: Client, offset: int) -> None:
-    """Commit an offset of G in the queue, as its members do that pull, and old tools."""
+    """Commit an offset of G in the queue, as pulling members and old tools do."""
     ext = {"consumerGroup": "G", "topic": "T", "queueId": "0", "commitOffset": str(offset)}
     assert (await client.request(RequestCode.UPDATE_CONSUMER_OFFSET, ext)).header.code == 0
 
@@ -53,7 +53,7 @@ async def consumed(client: Client) -> str | None:
 
 
 async def until_nothing_comes(server: Server, client: Client, **changes: Any) -> list[bytes]:
-    """What a group gets and acknowledges until nothing has come for long."""
+    """The messages that a group receives and acknowledges until none has come for long."""
     found: list[bytes] = []
     for _ in range(40):
         got = await pop(client, **changes)
@@ -66,8 +66,8 @@ async def until_nothing_comes(server: Server, client: Client, **changes: Any) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("out", [0, 2, 4])
-async def test_what_is_out_comes_once(filled: Client, server: Server, out: int) -> None:
-    """Some of the messages are acknowledged, the others out, when the group is set back."""
+async def test_invisible_messages_are_redelivered_once(filled: Client, server: Server, out: int) -> None:
+    """Some of the messages are acknowledged, the others invisible, when the group is reset."""
     got = await pop(filled)
     for each in got.messages[out:]:
         assert (await ack(filled, each)).header.code == 0
@@ -77,7 +77,7 @@ async def test_what_is_out_comes_once(filled: Client, server: Server, out: int) 
 
 
 @pytest.mark.slow
-async def test_handles_of_before_move_nothing_and_lose_nothing(filled: Client, server: Server) -> None:
+async def test_handles_from_before_the_reset_move_and_lose_nothing(filled: Client, server: Server) -> None:
     got = await pop(filled)
     await server.pass_time(1)
     assert await to_offset(filled, 1) == 0
@@ -86,14 +86,12 @@ async def test_handles_of_before_move_nothing_and_lose_nothing(filled: Client, s
     assert changed.header.code == 0
     assert (await ack_all(filled, got.messages[3])).header.code == 0
     assert await consumed(filled) == "1"
-    # The first one is out as before: the group was not set to it.
+    # The first one is invisible as before: the group was not reset to it.
     assert sorted(await until_nothing_comes(server, filled)) == ALL
 
 
 @pytest.mark.slow
-async def test_messages_that_are_skipped_do_not_come_but_those_that_are_out_may_fail(
-    filled: Client, server: Server
-) -> None:
+async def test_skipped_messages_are_not_delivered_but_invisible_ones_may_fail(filled: Client, server: Server) -> None:
     assert (await pop(filled, max_msg_nums=1)).bodies == [b"m0"]
     await server.pass_time(1)
     assert await reset(filled, -1, queueId="-1", offset="-1") == 0
@@ -112,7 +110,7 @@ async def test_a_queue_in_order_is_released_at_once(filled: Client, server: Serv
     (answer,) = await other.arrived()
     again = popped(answer)
     assert again.bodies == [b"m0", b"m1"]
-    for each in got.messages:  # of before
+    for each in got.messages:  # from before
         assert (await ack(filled, each)).header.code == 0
     assert await consumed(filled) == "0"
     assert (await pop(filled, order=True)).bodies == []
@@ -122,7 +120,7 @@ async def test_a_queue_in_order_is_released_at_once(filled: Client, server: Serv
 
 
 async def test_a_commit_that_sets_a_queue_in_order_back_releases_it(filled: Client) -> None:
-    """As tools do that set a group without members: they commit (15)."""
+    """As tools do that reset a group without members: they commit (15)."""
     got = await pop(filled, order=True, max_msg_nums=3)
     assert (await ack(filled, got.messages[0])).header.code == 0
     assert (await pop(filled, order=True)).bodies == []
@@ -134,7 +132,7 @@ async def test_a_commit_that_sets_a_queue_in_order_back_releases_it(filled: Clie
     assert (await pop(filled, order=True)).bodies == [b"new"]
 
 
-async def test_handles_of_before_a_commit_of_another_offset_move_nothing(filled: Client, server: Server) -> None:
+async def test_handles_from_before_a_commit_of_another_offset_move_nothing(filled: Client, server: Server) -> None:
     got = await pop(filled, order=True, max_msg_nums=3)
     for each in got.messages[:2]:
         assert (await ack(filled, each)).header.code == 0
@@ -171,16 +169,16 @@ async def test_an_old_handle_in_order_moves_no_offset_before_the_queue_is_popped
     assert (await pop(filled, order=True)).bodies == ALL
 
 
-async def test_a_tool_of_4x_is_told_of_no_members_and_one_of_5x_is_not(filled: Client) -> None:
+async def test_without_members_a_4x_tool_is_refused_and_a_5x_tool_is_not(filled: Client) -> None:
     await commit(filled, 2)
     assert await reset(filled) == ResponseCode.CONSUMER_NOT_ONLINE
     assert await reset(filled, queueId="-1", offset="-1") == 0
     await pop(filled)
-    assert await reset(filled) == 0  # the broker has the offsets of who pops
+    assert await reset(filled) == 0  # the broker has the offsets of clients that pop
 
 
 @pytest.mark.slow
-async def test_a_group_of_5x_is_set_back_with_what_its_clients_hold(filled: Client, server: Server) -> None:
+async def test_a_group_of_5x_is_reset_with_the_messages_of_its_clients(filled: Client, server: Server) -> None:
     await create_group(filled, "G")
     with Sdk(server.broker_address) as push, Sdk(server.broker_address, "simple@1@0@x") as simple:
         await push.command(await push.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
@@ -200,7 +198,7 @@ async def test_a_group_of_5x_is_set_back_with_what_its_clients_hold(filled: Clie
         ]
         request = s.AckMessageRequest(group=d.Resource(name="G"), topic=d.Resource(name="T"), entries=entries)
         await simple.call("AckMessage", request)
-        for _ in range(20):  # the other one is here all the time, and nothing is renewed for it
+        for _ in range(20):  # the other client is connected throughout, and nothing is renewed for it
             await server.pass_time(10, step=1)
             await push.call("Heartbeat", s.HeartbeatRequest(group=d.Resource(name="G"), client_type=d.PUSH_CONSUMER))
             await simple.call("Heartbeat", s.HeartbeatRequest(client_type=d.SIMPLE_CONSUMER))
@@ -209,13 +207,13 @@ async def test_a_group_of_5x_is_set_back_with_what_its_clients_hold(filled: Clie
         assert messages((await simple.over(stream)).messages(s.ReceiveMessageResponse)) == []
 
 
-async def test_a_mixed_group_is_told_and_reset(filled: Client, server: Server) -> None:
+async def test_a_mixed_group_is_notified_and_reset(filled: Client, server: Server) -> None:
     puller = server.broker()
     await join(puller, "puller")
     await pop(filled)
     assert await reset(filled) == 0
-    (told,) = await pushed(puller, RESET_OF_CLIENT)
-    assert told.header.ext == {"topic": "T", "group": "G", "timestamp": "0", "isForce": "false"}
+    (push,) = await pushed(puller, RESET_OF_CLIENT)
+    assert push.header.ext == {"topic": "T", "group": "G", "timestamp": "0", "isForce": "false"}
     assert await consumed(filled) == "0"
 
 
@@ -233,7 +231,7 @@ async def test_a_client_of_5x_that_has_received_nothing_yet_is_reset(filled: Cli
 @pytest.mark.slow
 @pytest.mark.parametrize("ordered", [False, True])
 async def test_a_reset_survives_a_kill(tmp_path: Path, ordered: bool) -> None:
-    """Neither the table of offsets nor what was popped before undoes it."""
+    """Neither the table of offsets nor earlier pops undo it."""
     async with serving_topic(tmp_path / "store") as (server, client):
         for body in ALL:
             await client.send("T", body)

@@ -1,4 +1,4 @@
-"""Messages that come again: when, where to, and what stops, faults and another broker do to that."""
+"""Redelivery: when, to which topic, and the effect of stops, faults and another broker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketwire.store.errors import RecordTooLarge
 from rocketwire.wire import names
 from rocketwire.wire.names import REVIVE_GROUP
 from tests.server.harness import Clock
-from tests.server.pop.asking import Got
+from tests.server.pop.requests import Got
 from tests.server.pop.rooms import PopTimers
 from tests.server.timer.support import HOST, Refusing
 
@@ -45,7 +45,7 @@ def bodies(messages: list[Got]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("invisible_time", [1, 500, 1000, 1001, 12_345])
-async def test_what_is_not_acknowledged_comes_again_soon_after_its_time(
+async def test_an_unacknowledged_message_is_redelivered_soon_after_its_time(
     filled_room: PopTimers, invisible_time: int
 ) -> None:
     taken = filled_room.pop(invisible_time=invisible_time)
@@ -62,7 +62,7 @@ async def test_what_is_not_acknowledged_comes_again_soon_after_its_time(
     assert reviver(filled_room).pending == 0
 
 
-async def test_the_offset_of_the_revive_topic_moves_when_all_before_is_done(tmp_path: Path) -> None:
+async def test_the_offset_of_the_revive_topic_passes_finished_check_points(tmp_path: Path) -> None:
     room = filled(tmp_path, count=9)
     async with room.running():
         for _ in range(9):  # of eight revive queues
@@ -75,7 +75,7 @@ async def test_the_offset_of_the_revive_topic_moves_when_all_before_is_done(tmp_
     room.stop()
 
 
-async def test_a_message_is_not_revived_twice_by_the_next_process(tmp_path: Path) -> None:
+async def test_a_message_is_not_redelivered_twice_by_the_next_process(tmp_path: Path) -> None:
     room = filled(tmp_path)
     async with room.running():
         room.ack(room.pop()[0])
@@ -89,8 +89,10 @@ async def test_a_message_is_not_revived_twice_by_the_next_process(tmp_path: Path
         assert len(again.delivered(RETRY)) == 4
 
 
-async def test_what_another_broker_made_visible_before_it_was_killed(tmp_path: Path) -> None:
-    """Apache's broker writes no acknowledgement with it."""
+async def test_messages_that_another_broker_redelivered_before_its_kill_are_not_redelivered_again(
+    tmp_path: Path,
+) -> None:
+    """Apache's broker stores no acknowledgement with it."""
     room = filled(tmp_path)
     room.pop(most=3)
     born = room.clock.now
@@ -102,10 +104,10 @@ async def test_what_another_broker_made_visible_before_it_was_killed(tmp_path: P
     room.clock.now += 5000
     async with PopTimers.started(tmp_path, clock=room.clock) as again:
         await pass_ms(again, 100)
-        assert again.delivered(RETRY) == [b"m0", b"m1", b"m1", b"m2"]  # the other m1 has one try more
+        assert again.delivered(RETRY) == [b"m0", b"m1", b"m1", b"m2"]  # the other m1 has one more try
 
 
-async def test_while_the_store_takes_nothing_messages_wait(filled_room: PopTimers) -> None:
+async def test_while_the_store_refuses_messages_wait(filled_room: PopTimers) -> None:
     filled_room.pop(most=3)
     await pass_ms(filled_room, 9500)
     refusing = Refusing(filled_room, b"m1")
@@ -119,7 +121,7 @@ async def test_while_the_store_takes_nothing_messages_wait(filled_room: PopTimer
     assert (reviver(filled_room).pending, reviver(filled_room).counts.lost) == (0, 0)
 
 
-async def test_one_that_can_never_be_stored_is_given_up(
+async def test_a_message_that_can_never_be_stored_is_dropped(
     filled_room: PopTimers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     filled_room.pop(most=3)
@@ -138,7 +140,7 @@ async def test_one_that_can_never_be_stored_is_given_up(
     assert (reviver(filled_room).pending, reviver(filled_room).counts.lost) == (0, 1)
 
 
-async def test_messages_of_a_topic_or_group_that_is_gone(filled_room: PopTimers) -> None:
+async def test_messages_of_removed_topics_and_groups_are_dropped(filled_room: PopTimers) -> None:
     filled_room.pop(most=2)
     filled_room.pop("H", most=2)
     filled_room.groups.table.remove("H")
@@ -152,7 +154,7 @@ async def test_messages_of_a_topic_or_group_that_is_gone(filled_room: PopTimers)
     assert reviver(filled_room).pending == 0
 
 
-async def test_records_that_say_nothing(filled_room: PopTimers, caplog: pytest.LogCaptureFixture) -> None:
+async def test_malformed_records_are_skipped(filled_room: PopTimers, caplog: pytest.LogCaptureFixture) -> None:
     filled_room.pop(most=1)
     for tag, body in ((b"ck", b"{"), (b"ack", b"[]"), (b"x", b""), (b"ck", b'{"t":"T","c":"G","n":1,"so":9}')):
         filled_room.store.append([Draft(REVIVE, 0, body, b"TAGS\x01" + tag, 0, 0, 1, HOST)])
@@ -162,7 +164,7 @@ async def test_records_that_say_nothing(filled_room: PopTimers, caplog: pytest.L
     assert (counts.unreadable, counts.lost) == (3, 1)
 
 
-async def test_a_group_without_a_place_for_another_offset(filled_room: PopTimers) -> None:
+async def test_a_group_beyond_the_limit_of_offsets_gets_redeliveries(filled_room: PopTimers) -> None:
     filled_room.pop(most=1)
     filled_room.offsets.max_offsets = 0
     await pass_ms(filled_room, 10_100)
@@ -171,7 +173,9 @@ async def test_a_group_without_a_place_for_another_offset(filled_room: PopTimers
     assert b"m0" in bodies(filled_room.pop())
 
 
-async def test_retry_topics_that_cannot_be_made_now(filled_room: PopTimers, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_retry_topics_that_cannot_be_created_now_are_created_later(
+    filled_room: PopTimers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     filled_room.pop(most=1)
     real = filled_room.topics.create_own_retry
 
@@ -187,7 +191,7 @@ async def test_retry_topics_that_cannot_be_made_now(filled_room: PopTimers, monk
     assert filled_room.delivered(RETRY) == [b"m0"]
 
 
-async def test_an_offset_behind_the_revive_topic_is_mended(tmp_path: Path) -> None:
+async def test_an_offset_behind_the_revive_topic_is_corrected(tmp_path: Path) -> None:
     room = filled(tmp_path)
     room.offsets.put(REVIVE_GROUP, REVIVE, 0, 1000)
     async with room.running():
@@ -199,8 +203,8 @@ async def test_an_offset_behind_the_revive_topic_is_mended(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-async def test_requests_are_served_while_much_comes_again_late(tmp_path: Path) -> None:
-    """Of the time, which passes with each look at it, a backlog takes its share; what comes in time does not."""
+async def test_requests_are_served_during_many_late_redeliveries(tmp_path: Path) -> None:
+    """A backlog takes its share of the time, which passes with each reading; timely redeliveries do not wait."""
     room = filled(tmp_path, count=600)
     loop = room.loop
     loop.keep_busy()

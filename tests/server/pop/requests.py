@@ -1,4 +1,4 @@
-"""Requests of POP as the tests send them, and what they look at of the answers."""
+"""POP requests as the tests send them, and the parts of the answers that they check."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Got(NamedTuple):
     message: MessageRecord
     handle: PopHandle
     topic: str
-    """The topic that it is in."""
+    """Its topic."""
     group: str
 
     @property
