@@ -14,6 +14,8 @@ are in the one of POP."""
 MAX_GROUP_LENGTH: Final = 255
 MAX_BROKER_NAME_LENGTH: Final = 255
 """Characters of a broker's name in the handle of a popped message: it is written into records. A limit of our own."""
+MAX_CLIENT_ID_LENGTH: Final = 512
+"""Characters. Official clients join the name of a host and some numbers. A limit of our own, too."""
 ALLOWED_CHARACTERS: Final = "^[%|a-zA-Z0-9_-]+$"
 
 RETRY_PREFIX: Final = "%RETRY%"

@@ -1,28 +1,34 @@
-"""Which account each client id belongs to: the one whose heartbeat, of either protocol, came first.
+"""Which account each client id belongs to: the one whose heartbeat, of either protocol, or gRPC call came first.
 
 Replies to requests, and requests to consumers, name a client by its id alone. So while a client is connected, another
-account may not send heartbeats under its id. A client that reconnects has the same account, and may have several
-connections: its id is free when all of them are closed or silent. Two accounts may share one connection: some libraries
-have one connection, and one id, for all producers and consumers of a process.
+account may not use its id. A client that reconnects has the same account, and may have several connections: its id is
+free when all of them are closed or silent. Two accounts may share one connection: some libraries have one connection,
+and one id, for all producers and consumers of a process.
 """
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer
+from rocketwire.wire.names import MAX_CLIENT_ID_LENGTH
 
 EXPIRY_SECONDS: Final = 120.0
 """After so long without a heartbeat a client's id is free: it is no member of its groups any more."""
-_MOST_OF_CONNECTION: Final = 16
-"""So many ids of one connection are known, the last ones: clients have one, or one for each part of a process."""
+_MOST_OF_CONNECTION: Final = 1024
+"""The most ids of one connection: clients have one, or one for each part of a process."""
+
+
+_NOT_HEARD: Final = {"": -math.inf}
 
 
 class _Id:
-    """When which accounts last sent heartbeats under one client id on each connection, in seconds of the event loop."""
+    """When which accounts were last heard under one client id on each connection, in seconds of the event loop."""
 
     __slots__ = ("__weakref__", "heard")
 
@@ -37,7 +43,7 @@ class _Id:
 
 
 class _Connection:
-    """The account of a connection's last heartbeat, and the ids of its heartbeats, the last one at the end."""
+    """The account that was last heard on a connection, and the ids, the one that was heard last at the end."""
 
     __slots__ = ("account", "ids")
 
@@ -71,18 +77,32 @@ class ClientIds:
         return not heard or peer in heard or any(account in accounts for accounts in heard.values())
 
     def heard(self, client_id: str, account: str, peer: Peer) -> None:
-        """Note a heartbeat that is admitted; an empty account is that of an address that needs none."""
+        """Note a heartbeat or call that is admitted; an empty account is that of an address that needs none.
+
+        Raises:
+            LimitExceeded: the id is too long, or too many ids of the connection are in use.
+        """
+        if len(client_id) > MAX_CLIENT_ID_LENGTH:
+            raise LimitExceeded("clientIdLength", MAX_CLIENT_ID_LENGTH)
         connection = self._of_peers.setdefault(peer, _Connection())
+        self._make_room(connection, client_id, peer)
         found = self._of_ids.setdefault(client_id, _Id())
         found.heard.setdefault(peer, {})[account] = self._now()
         connection.account = account
         connection.ids[client_id] = found
         connection.ids.move_to_end(client_id)
-        if len(connection.ids) > _MOST_OF_CONNECTION:
-            _, former = connection.ids.popitem(last=False)
-            former.heard.pop(peer, None)
+
+    def _make_room(self, connection: _Connection, client_id: str, peer: Peer) -> None:
+        """Forget ids under which a connection has been silent, if it has no room for another one."""
+        oldest = self._now() - EXPIRY_SECONDS
+        while client_id not in connection.ids and len(connection.ids) >= _MOST_OF_CONNECTION:
+            name, found = next(iter(connection.ids.items()))
+            if max(found.heard.get(peer, _NOT_HEARD).values()) >= oldest:
+                raise LimitExceeded("clientsPerConnection", _MOST_OF_CONNECTION)
+            del connection.ids[name]
+            found.heard.pop(peer, None)
 
     def account(self, peer: Peer) -> str:
-        """The account of a connection's last heartbeat; empty: there was none."""
+        """The account that was last heard on a connection; empty: there was none."""
         connection = self._of_peers.get(peer)
         return "" if connection is None else connection.account

@@ -128,13 +128,15 @@ def check_transaction_id(transaction_id: str) -> None:
 
 
 def check_client_id(client_id: str) -> None:
-    """Refuse a call of a client without a name.
+    """Refuse a call of a client without a name, or with one that is too long to be kept.
 
     Raises:
-        CallInvalid: with the code `CLIENT_ID_REQUIRED`.
+        CallInvalid: with the code `CLIENT_ID_REQUIRED`, or `BAD_REQUEST`.
     """
     if not client_id.strip():
         raise CallInvalid(Code.CLIENT_ID_REQUIRED, "client id cannot be blank")
+    if len(client_id) > names.MAX_CLIENT_ID_LENGTH:
+        raise CallInvalid(Code.BAD_REQUEST, f"client id exceeds the max length {names.MAX_CLIENT_ID_LENGTH}")
 
 
 def check_invisible_ms(ms: int, limits: CallLimits, *, least: int = 0) -> None:

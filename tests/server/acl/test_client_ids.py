@@ -7,6 +7,8 @@ import gc
 import pytest
 
 from rocketwire.server.acl.client_ids import EXPIRY_SECONDS, ClientIds
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.wire.names import MAX_CLIENT_ID_LENGTH
 from tests.server.harness import FakePeer
 
 
@@ -52,16 +54,31 @@ def test_an_id_is_free_when_its_last_connection_is_closed() -> None:
 
 def test_a_connection_may_have_several_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rocketwire.server.acl.client_ids._MOST_OF_CONNECTION", 2)
-    ids = ClientIds(lambda: 0.0)
+    now = 0.0
+    ids = ClientIds(lambda: now)
     first, second = FakePeer(), FakePeer()
     ids.heard("a", "one", first)
     ids.heard("b", "other", first)
+    assert ids.account(first) == "other"
+    with pytest.raises(LimitExceeded, match="clientsPerConnection=2"):
+        ids.heard("c", "one", first)
     assert not ids.may_use("a", "two", second)
     assert not ids.may_use("b", "two", second)
-    assert ids.account(first) == "other"
-    ids.heard("c", "one", first)  # one too many
+    now = EXPIRY_SECONDS + 1
+    ids.heard("b", "other", first)
+    ids.heard("c", "one", first)  # there is room: nothing came under "a" for long
     assert ids.may_use("a", "two", second)
     assert not ids.may_use("b", "two", second)
+    assert not ids.may_use("c", "two", second)
+    ids.heard("b", "other", first)  # it takes no more room
+
+
+def test_an_id_has_a_greatest_length() -> None:
+    ids = ClientIds(lambda: 0.0)
+    peer = FakePeer()
+    ids.heard("a" * MAX_CLIENT_ID_LENGTH, "one", peer)
+    with pytest.raises(LimitExceeded, match="clientIdLength=512"):
+        ids.heard("a" * (MAX_CLIENT_ID_LENGTH + 1), "one", peer)
 
 
 def test_accounts_that_share_a_connection_share_its_id_elsewhere() -> None:

@@ -57,6 +57,8 @@ def test_ids() -> None:
     assert _code(checks.check_transaction_id, " ") == Code.INVALID_TRANSACTION_ID
     assert _code(checks.check_client_id, "host@1@0@x") == 0
     assert _code(checks.check_client_id, "") == Code.CLIENT_ID_REQUIRED
+    assert _code(checks.check_client_id, "i" * 512) == 0
+    assert _code(checks.check_client_id, "i" * 513) == Code.BAD_REQUEST
 
 
 @pytest.mark.parametrize(
