@@ -276,7 +276,7 @@ class _Proxy:
                 charge=edge.quotas.charging,
                 copy=None if self._shadow is None else self._shadow.around,
             ),
-            identify=None if edge.access is None else edge.access.identify,
+            accounts=edge.access,
             may_receive=edge.may_receive,
             answered=None if upstream.times is None else upstream.times.answered,
             took=None if upstream.times is None else upstream.times.sent,

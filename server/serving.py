@@ -317,7 +317,7 @@ def _broker_ports(
         peer_closed=broker.peer_closed,
         line_closed=faults.delayed.peer_closed if faults is not None else lambda _: None,
         guarded=access is not None,
-        identify=None if access is None else access.identify,
+        accounts=access,
         kernel_guarded=lambda: dispatcher.guarded,
         note=None if latencies is None else latencies.note,
         in_flight=base.in_flight,

@@ -217,17 +217,22 @@ class AccessControl:
     def _hear(self, account: str, peer: Peer, header: Header, body: memoryview) -> None:
         """Bind the client id of a heartbeat to the account that sends it; no other may lock queues in its name."""
         if header.code in _LOCKS:
-            self._check_client_id(locks_sender(body), account, peer)
+            self.check_client_id(locks_sender(body), account, peer)
         if header.code != RequestCode.HEART_BEAT:
             return
         self._check_heartbeat(body)
         client_id = heartbeat_sender(body)
-        self._check_client_id(client_id, account, peer)
-        self._client_ids.heard(client_id, account, peer)
+        self.check_client_id(client_id, account, peer)
+        self.note_client_id(client_id, account, peer)
 
-    def _check_client_id(self, client_id: str, account: str, peer: Peer) -> None:
+    def check_client_id(self, client_id: str, account: str, peer: Peer) -> None:
+        """See `CallAccounts`."""
         if not self._client_ids.may_use(client_id, account, peer):
             self._refuse("client_id", f"client id {client_id} belongs to another account")
+
+    def note_client_id(self, client_id: str, account: str, peer: Peer) -> None:
+        """See `CallAccounts`."""
+        self._client_ids.heard(client_id, account, peer)
 
     def _check_heartbeat(self, body: memoryview) -> None:
         """Raise LimitExceeded for a heartbeat that is too long to be parsed."""

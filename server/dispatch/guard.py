@@ -32,3 +32,24 @@ class RequestGuard(Protocol):
             ServerError: the request is refused; the error's response code and text are the answer.
             WireError: the request cannot be parsed; likewise.
         """
+
+
+class CallAccounts(Protocol):
+    """The accounts of gRPC calls: who makes a call, and which client ids it may use."""
+
+    def identify(self, proof: CallSignature) -> None:
+        """Refuse a call that no account has made, before its request is read.
+
+        Raises:
+            ServerError: none has made it.
+        """
+
+    def check_client_id(self, client_id: str, account: str, peer: Peer) -> None:
+        """Refuse what an account does under a client id that belongs to another one.
+
+        Raises:
+            ServerError: it belongs to another account.
+        """
+
+    def note_client_id(self, client_id: str, account: str, peer: Peer) -> None:
+        """Note that an account has done something under a client id, and has it from now on."""

@@ -67,6 +67,7 @@ class CallConnection(Protocol):
     remote_text: str
     born_host: bytes
     guarded: bool
+    has_accounts: bool
 
     @property
     def place(self) -> str:
@@ -98,8 +99,11 @@ class CallConnection(Protocol):
 
 
 def named_account(headers: Mapping[str, str], line: CallConnection) -> str:
-    """The account that headers name, whether or not its signature is good; empty without access control."""
-    return read_proof(headers, line.remote_text).access_key or "" if line.guarded else ""
+    """The account that headers name, whether or not its signature is good; empty without access control.
+
+    Guards that know no accounts, such as quotas, do not verify signatures: there anybody may name any account.
+    """
+    return read_proof(headers, line.remote_text).access_key or "" if line.has_accounts else ""
 
 
 class MethodKind(Enum):
@@ -205,7 +209,7 @@ class Call:
     @property
     def account(self) -> str:
         """The account in whose name it comes; empty: none, or there is no access control."""
-        return named_account(self.headers, self.connection) if self.connection.guarded else ""
+        return named_account(self.headers, self.connection) if self.connection.has_accounts else ""
 
     def request(
         self,

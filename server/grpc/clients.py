@@ -18,6 +18,7 @@ from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.waiting import ExpiryRounds
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import OnClientAnswer, Reply, Request
+from rocketwire.server.dispatch.guard import CallAccounts
 from rocketwire.server.grpc.tables.client_ids import ClientIdOwner
 from rocketwire.server.grpc.tables.declarations import NO_DECLARATION
 from rocketwire.server.pop.renewals import Renewals
@@ -45,6 +46,7 @@ class GrpcClient:
     Attributes:
         client_id: Its id.
         account: The account that its id belongs to; empty: none, or there is no access control.
+        claim: What calls in its name have in common until one is admitted.
         renewer: What its deliveries that are renewed name it by: who has the same id later is another one.
         remote_text: Its ``host:port``, of the connection on which it last said something about itself.
         born_host: The same as records hold it.
@@ -63,6 +65,7 @@ class GrpcClient:
         "_kept",
         "account",
         "born_host",
+        "claim",
         "client_id",
         "closed",
         "declaration",
@@ -78,6 +81,7 @@ class GrpcClient:
     def __init__(self, client_id: str, account: str, line: CallConnection, in_flight: InFlight) -> None:
         self.client_id = client_id
         self.account = account
+        self.claim = _claim(client_id, account, line)
         self.renewer = f"{client_id} {account}" if account else client_id
         self.remote_text, self.born_host = line.remote_text, line.born_host
         self.declaration = NO_DECLARATION
@@ -97,7 +101,16 @@ class GrpcClient:
         return next(reversed(self.streams)) if self.streams else None
 
     def stream_opened(self, stream: TelemetrySession, line: CallConnection) -> None:
-        """Note that it opened a telemetry stream on a connection."""
+        """Note that it opened a telemetry stream on a connection.
+
+        Without accounts its streams from other addresses end: it has left those, or a stranger had its id there.
+
+        Raises:
+            ClientIdTaken: it has meanwhile opened one at another address.
+        """
+        self.owner.check_place(line.place, trio.current_time)
+        for other in [each for each in self.streams if not self.owner.may_share(each.place, line.place)]:
+            other.end_for_another_address(self.owner)
         self.streams.pop(stream, None)
         self.streams[stream] = None
         self.owner.stream_opened(line.place, trio.current_time())
@@ -162,6 +175,10 @@ class GrpcClient:
         self.here, self.closed = False, True
 
 
+def _claim(client_id: str, account: str, line: CallConnection) -> tuple[str, str, str]:
+    return client_id, account, "" if account else line.place
+
+
 class GrpcClients:
     """The 5.x clients of one broker.
 
@@ -169,15 +186,23 @@ class GrpcClients:
         in_flight: Counts what is kept for them.
         peer_closed: Called when one is gone.
         renewals: Renews what clients that are here have popped.
+        accounts: Say which client ids an account may use, by gRPC or the remoting protocol; None: there are none.
     """
 
-    def __init__(self, in_flight: InFlight, peer_closed: Callable[[GrpcClient], None], renewals: Renewals) -> None:
+    def __init__(
+        self,
+        in_flight: InFlight,
+        peer_closed: Callable[[GrpcClient], None],
+        renewals: Renewals,
+        accounts: CallAccounts | None = None,
+    ) -> None:
         self._in_flight = in_flight
         self._peer_closed = peer_closed
         self._renewals = renewals
+        self._accounts = accounts
         self._clients: dict[str, GrpcClient] = {}
-        # By id and account, as long as calls in their names last.
-        self._claimed: WeakValueDictionary[tuple[str, str], GrpcClient] = WeakValueDictionary()
+        # By id and account, without one by id and address, as long as calls in their names last.
+        self._claimed: WeakValueDictionary[tuple[str, str, str], GrpcClient] = WeakValueDictionary()
         self._of_lines: dict[CallConnection, dict[GrpcClient, None]] = {}
         self._rounds = ExpiryRounds()
 
@@ -213,9 +238,10 @@ class GrpcClients:
 
         Raises:
             ClientIdTaken: the id belongs to another account, or the call speaks for a client of another address.
+            AccessRefused: a client of the remoting protocol has the id, and another account.
             LimitExceeded: too many clients use the connection.
         """
-        client = self._clients.get(client_id) or self._claimed.get((client_id, account))
+        client = self._clients.get(client_id) or self._claimed.get(_claim(client_id, account, line))
         if client is not None:
             client.owner.check_account(account)
             if speaks:
@@ -226,34 +252,42 @@ class GrpcClients:
         if client not in of_line and len(of_line) >= _MOST_OF_CONNECTION:
             raise LimitExceeded(_LIMIT, _MOST_OF_CONNECTION)
         if client is None:
-            client = self._claimed[client_id, account] = GrpcClient(client_id, account, line, self._in_flight)
+            client = GrpcClient(client_id, account, line, self._in_flight)
+        if self._accounts is not None:
+            self._accounts.check_client_id(client_id, account, client)
+        if not client.here:
+            self._claimed[client.claim] = client
         return client
 
-    def note_admitted(self, client: GrpcClient, line: CallConnection) -> None:
+    def note_admitted(self, client: GrpcClient, line: CallConnection) -> bool:
         """Note that a client is connected: guards have admitted a call of it on this connection.
 
-        Nothing happens if it has left meanwhile. If the connection is closed, a client that has no other leaves; so
-        does one whose id belongs to another account by now.
+        Returns whether it was a call of the client. It was not if the client has left meanwhile, or has opened its
+        telemetry stream at another address. If the connection is closed, a client that has no other leaves; so does one
+        whose id another client has by now.
         """
-        if client.closed:
-            return
+        if client.closed or client.owner.is_elsewhere(line.place, trio.current_time):
+            return False
         taken = not client.here and client.client_id in self._clients
         if line.closed or taken:
             if not client.lines:
                 self.leave(client)
-            return
+            return False
         if not client.here:
-            self._claimed.pop((client.client_id, client.account), None)
+            self._claimed.pop(client.claim, None)
             self._clients[client.client_id] = client
             self._renewals.client_arrived(client.renewer)
         client.call_admitted(line)
         client.lines[line] = client.seen
         self._of_lines.setdefault(line, {})[client] = None
+        if self._accounts is not None:
+            self._accounts.note_client_id(client.client_id, client.account, client)
+        return True
 
     def leave(self, client: GrpcClient, *, for_good: bool = False) -> None:
         """Forget a client; unless it said that it leaves, it may be back soon."""
         if not client.here:
-            self._claimed.pop((client.client_id, client.account), None)
+            self._claimed.pop(client.claim, None)
         if self._clients.get(client.client_id) is client:
             del self._clients[client.client_id]
             self._renewals.client_left(client.renewer, for_good=for_good)

@@ -22,7 +22,7 @@ from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.long_tasks import LongTaskScheduler, PausedTask, in_thread
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import CallSignature
+from rocketwire.server.dispatch.guard import CallAccounts
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.tables.directories import GroupDirectory, TopicDirectory
 from rocketwire.server.messages.message_writer import MessageWriter
@@ -110,7 +110,7 @@ class GrpcServer:
         peer_closed: Called for calls and clients that are gone.
         line_closed: Called for connections that are closed.
         guarded: Whether guards ask who a client is.
-        identify: Refuses calls that no account has made, before their requests are read; None: there are no accounts.
+        accounts: Tell who makes a call and which client ids it may use; None: there are no accounts.
         kernel_guarded: Whether Python must see every request now.
         note: Called for requests that dispatch does not see, with their code, how many seconds they took, and their
                 number.
@@ -126,7 +126,7 @@ class GrpcServer:
         peer_closed: Callable[[Any], None],
         line_closed: Callable[[Any], None],
         guarded: bool,
-        identify: Callable[[CallSignature], None] | None = None,
+        accounts: CallAccounts | None = None,
         kernel_guarded: Callable[[], bool],
         note: Callable[[int, float, int], None] | None = None,
         in_flight: InFlight,
@@ -137,7 +137,7 @@ class GrpcServer:
         self._peer_closed = peer_closed
         self._line_closed = line_closed
         self._guarded = guarded
-        self._identify = identify
+        self._accounts = accounts
         self._kernel_guarded = kernel_guarded
         self._note = note
         self._in_flight = in_flight
@@ -205,7 +205,7 @@ class GrpcServer:
             held.forget(client)  # visible again when their time is up
             self._peer_closed(client)
 
-        clients = self._clients = GrpcClients(self._in_flight, gone, parts.renewals)
+        clients = self._clients = GrpcClients(self._in_flight, gone, parts.renewals, self._accounts)
         services = methods.Services(
             acknowledging=acknowledging.AcknowledgingServices(clients=clients, clock=parts.clock, held=held),
             receiving=receiving.ReceivingServices(
@@ -243,7 +243,7 @@ class GrpcServer:
             peer_closed=self._peer_closed,
             closed=closed,
             guarded=self._guarded,
-            identify=self._identify,
+            accounts=self._accounts,
             bounds=RequestBounds(),
             http2=self._http2,
             no_http2=self._http2(),

@@ -19,6 +19,7 @@ from rocketwire.server.grpc.consuming.handles import HeldDeliveries
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_language
 from rocketwire.server.grpc.settings import SettingsServices, check_size, group_config_request, merge_settings
 from rocketwire.server.grpc.statuses import OK, status_of_error, status_of_reply
+from rocketwire.server.grpc.tables.client_ids import ClientIdOwner, ClientIdTaken
 from rocketwire.server.grpc.tables.declarations import ClientDeclaration
 from rocketwire.server.grpc.transactions import PendingTransactions
 from rocketwire.server.grpc.transport.streams import MessageStream
@@ -97,9 +98,9 @@ def registration(
                 version=VERSION_5_0_0,
             )
         )
-    if reply is None or reply.code == ResponseCode.SUCCESS:
+    admitted = reply is None or reply.code == ResponseCode.SUCCESS
+    if admitted and services.clients.note_admitted(client, call.connection):
         client.declaration = said
-        services.clients.note_admitted(client, call.connection)
     return reply
 
 
@@ -192,11 +193,24 @@ class TelemetrySession:
                 except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it ends this stream alone
                     self._end(error)
             else:
-                client.stream_opened(self, line)
-                self._client = client
-                stream.send(TelemetryCommand(status=OK, settings=merge_settings(services.settings, settings)))
+                self._opened(client, settings)
 
         line.carry_out(stream, lambda call: registration(services, call, client, said), done)
+
+    def _opened(self, client: GrpcClient, settings: Settings) -> None:
+        try:
+            client.stream_opened(self, self._stream.connection)
+        except ClientIdTaken as error:
+            self._end(error)
+            return
+        self._client = client
+        settings = merge_settings(self._services.settings, settings)
+        self._stream.send(TelemetryCommand(status=OK, settings=settings))
+
+    def end_for_another_address(self, owner: ClientIdOwner) -> None:
+        """End the stream: the client has opened one at another address."""
+        self._end(owner.used_elsewhere())
+        self._stream.connection.flush()
 
     def _end(self, error: Exception) -> None:
         status = status_of_error(error)
@@ -217,6 +231,11 @@ class TelemetrySession:
             self._client.stream_ended(self)
 
     # --- what the broker says
+
+    @property
+    def place(self) -> str:
+        """The client's address, as its connection has it."""
+        return self._stream.connection.place
 
     @property
     def congested(self) -> bool:

@@ -12,8 +12,7 @@ from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.long_tasks import LongTaskScheduler
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import CallSignature
-from rocketwire.server.dispatch.guard import RequestGuard
+from rocketwire.server.dispatch.guard import CallAccounts, RequestGuard
 from rocketwire.server.grpc.clients import GrpcClient
 from rocketwire.server.grpc.front import GrpcParts, GrpcServer
 from rocketwire.server.grpc.keys import GrpcKeys
@@ -50,7 +49,7 @@ def remote_grpc_server(
     upstream_keys: LiveGroup[UpstreamKeys] | None = None,
     guards: Iterable[RequestGuard] = (),
     checks: AnswerChecks = AnswerChecks(),  # noqa: B008 - it is frozen
-    identify: Callable[[CallSignature], None] | None = None,
+    accounts: CallAccounts | None = None,
     may_receive: MayCheck = allow_every_producer,
     answered: Callable[[int, float], None] | None = None,
     took: Callable[[float, int], None] | None = None,
@@ -69,7 +68,7 @@ def remote_grpc_server(
         upstream_keys: What the cluster cannot tell, likewise.
         guards: Admit or refuse each request while they are active.
         checks: Look at requests and answers on their way.
-        identify: As for `GrpcServer`.
+        accounts: As for `GrpcServer`.
         may_receive: Says whether a producer may receive the messages of a topic.
         answered: As for `CallAnswers`.
         took: As for `ForwardedCalls`.
@@ -139,7 +138,7 @@ def remote_grpc_server(
         peer_closed=gone,
         line_closed=lambda _: None,
         guarded=bool(guards),
-        identify=identify,
+        accounts=accounts,
         kernel_guarded=lambda: True,
         in_flight=in_flight,
         works=works,

@@ -257,8 +257,8 @@ class KernelReceives:
         topic, group = plan.ask.fields.topic, plan.ask.fields.consumer_group
         services, broker, renewed = self._services, self._pops.broker_name, plan.renewed
         taken.commit()
-        services.clients.note_admitted(client, line)
-        client.declaration = client.declaration.with_subscription(group, topic, plan.wanted, taken.pop_time)
+        if services.clients.note_admitted(client, line):
+            client.declaration = client.declaration.with_subscription(group, topic, plan.wanted, taken.pop_time)
         delivery = Delivery(services, call, client, topic, group)
         call.undo = lambda: delivery.give_back(list(popped_messages(broker, taken.messages_reply(), renewed=renewed)))
         if renewed:

@@ -87,8 +87,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     header = pop_request(call, client, request, wanted, in_order=bool(config.consume_message_orderly), now=now)
     (reply,) = yield from serve(call.request(RequestCode.POP_MESSAGE, header, broker=broker))
     fields, code = reply.fields, code_of_reply(reply)
-    if code in _ADMITTED:
-        services.clients.note_admitted(client, call.connection)
+    if code in _ADMITTED and services.clients.note_admitted(client, call.connection):
         client.declaration = client.declaration.with_subscription(group, topic, wanted, now)
     if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
         return empty_response(reply, services.clock())

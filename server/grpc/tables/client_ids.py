@@ -6,7 +6,8 @@ accounts are refused, and the same account may use any number of connections.
 Without accounts nobody can tell a client that comes back from a stranger by anything but its address. So while a
 client's telemetry stream is open, and the client gives signs of life from there, another address may neither open one
 under its id nor speak for it. A client whose network changes is silent at its former address: it is let in after
-`ALIVE_SECONDS`. Several connections from one address are one client's: SDKs open one for each endpoint.
+`ALIVE_SECONDS`, and its streams at the former address end. Several connections from one address are one client's: SDKs
+open one for each endpoint.
 """
 
 from __future__ import annotations
@@ -62,6 +63,10 @@ class ClientIdOwner:
         if account != self._account:
             raise ClientIdTaken(Code.UNAUTHORIZED, f"client id {self._client_id} belongs to another account")
 
+    def may_share(self, place: str, other: str) -> bool:
+        """Whether the client may have streams at two places at a time."""
+        return bool(self._account) or place == other
+
     def is_elsewhere(self, place: str, now: Callable[[], float]) -> bool:
         """Whether the id belongs to no account, and the client is alive at another place."""
         if self._place is None or self._account or self._place == place:
@@ -75,4 +80,8 @@ class ClientIdOwner:
             ClientIdTaken: the id belongs to no account, and the client is alive at another place.
         """
         if self.is_elsewhere(place, now):
-            raise ClientIdTaken(Code.FORBIDDEN, f"client id {self._client_id} is in use at another address")
+            raise self.used_elsewhere()
+
+    def used_elsewhere(self) -> ClientIdTaken:
+        """The error for who may not use the id because the client is at another place."""
+        return ClientIdTaken(Code.FORBIDDEN, f"client id {self._client_id} is in use at another address")

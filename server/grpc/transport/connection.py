@@ -61,6 +61,7 @@ class GrpcConnection:
         remote_text: The client's ``host:port``.
         born_host: The client's address as records hold it.
         guarded: Whether guards ask who the client is.
+        has_accounts: Whether one of them knows its account.
         in_flight: The bytes in flight of all connections.
         nursery: Runs what waits for its client.
         closed: Whether the connection is closed.
@@ -80,6 +81,7 @@ class GrpcConnection:
         self.remote_text = str(Address(host=host, port=port))
         self.born_host = encode_host(host, port)
         self.guarded = context.guarded
+        self.has_accounts = context.accounts is not None
         self.in_flight = context.in_flight
         self.nursery = nursery
         self.closed = False

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import trio
 
 from rocketwire.server.core.long_tasks import LongTaskScheduler
-from rocketwire.server.core.request import CallSignature, Request
+from rocketwire.server.core.request import Request
 from rocketwire.server.dispatch.caller import GrpcCaller
+from rocketwire.server.dispatch.guard import CallAccounts
 from rocketwire.server.grpc.calls import Call, GrpcMethod
 from rocketwire.server.grpc.metadata import read_proof
 from rocketwire.server.grpc.transport.cancel_queue import CancelQueue
@@ -65,7 +66,7 @@ class GrpcContext:
         peer_closed: Called for each call that ended before its requests were answered.
         closed: Called with a connection that is closed.
         guarded: Whether guards ask who the client is.
-        identify: Refuses calls that no account has made; None: there are no accounts.
+        accounts: Tell who makes a call; None: there are no accounts.
         bounds: Refuse requests that are too large.
         http2: Makes the protocol's state of a connection.
         no_http2: That of connections that are closed: it has no calls, so it keeps no answers.
@@ -83,7 +84,7 @@ class GrpcContext:
     peer_closed: Callable[[Call], None]
     closed: Callable[[GrpcConnection], None]
     guarded: bool
-    identify: Callable[[CallSignature], None] | None
+    accounts: CallAccounts | None
     bounds: RequestBounds
     http2: Callable[[], Http2]
     no_http2: Http2
@@ -99,5 +100,5 @@ class GrpcContext:
         Raises:
             ServerError: none has.
         """
-        if self.identify is not None and path not in ANONYMOUS:
-            self.identify(read_proof(headers, remote))
+        if self.accounts is not None and path not in ANONYMOUS:
+            self.accounts.identify(read_proof(headers, remote))

@@ -11,11 +11,14 @@ import pytest
 
 from rocketwire.server.grpc.tables.client_ids import ALIVE_SECONDS
 from rocketwire.server.grpc.transport.connection import GrpcConnection
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code, GrpcStatus
+from rocketwire.wire.names import MAX_CLIENT_ID_LENGTH
 from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, SecretKey, signed_content
+from tests.server import harness as remoting
 from tests.server.grpc.consuming.test_receiving import SOON, messages
 from tests.server.grpc.sdk import (
     CLIENT,
@@ -31,6 +34,7 @@ from tests.server.grpc.sdk import (
 from tests.server.grpc.test_access import signed
 from tests.server.grpc.test_telemetry import consumers, heartbeat
 from tests.server.harness import Client, Server, serving, topic_ext
+from tests.server.proxy.proxied import pair, proxying
 
 SECRET = "very-secret-key"
 ACCOUNTS = f"""\
@@ -118,6 +122,62 @@ async def test_an_owner_may_use_several_connections_and_come_back(tmp_path: Path
             await member.command(await member.telemetry(consumer_settings()))
 
 
+@contextlib.asynccontextmanager
+async def guarded_ports(folder: Path, *, through_proxy: bool) -> AsyncIterator[tuple[Server, Address, Client]]:
+    """Where 5.x clients connect, and a client of the remoting protocol: at a broker with accounts, or at a proxy."""
+    async with guarded(folder) as server:
+        if not through_proxy:
+            yield server, server.broker_address, server.broker()
+            return
+        edge = folder / "edge.yml"
+        edge.write_text(ACCOUNTS)
+        own: dict[str, Any] = {"upstream_access_key": "admin-account", "upstream_secret_key": SECRET}
+        own |= {"acl_enable": True, "acl_file": str(edge)}
+        async with proxying(folder / "p", server.name_server_address, **own) as proxy:
+            yield server, proxy.standing.listened, proxy.broker()
+
+
+async def remoting_heartbeat(client: Client, account: str) -> str | None:
+    """The remark that refuses a heartbeat of the remoting protocol under the client id."""
+    ext, body = {ACCESS_KEY: account}, remoting.heartbeat(CLIENT, remoting.consumer("G", remoting.subscription("T")))
+    ext[SIGNATURE] = SecretKey(SECRET).sign(signed_content(ext), body).decode()
+    answer = await client.ask(RequestCode.HEART_BEAT, ext, body)
+    return answer.header.remark
+
+
+async def receive(server: Server, sdk: Sdk) -> Code:
+    """The code of a receive that finds no message."""
+    stream = await sdk.begin("ReceiveMessage", receive_request(polling=5), SOON)
+    await sdk.rest()
+    await server.pass_time(6, step=0.5)
+    response, *_ = (await sdk.over(stream)).messages(s.ReceiveMessageResponse)
+    return code_of(response)
+
+
+@pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
+async def test_an_id_of_a_remoting_client_is_its_accounts_by_grpc_too(tmp_path: Path, *, through_proxy: bool) -> None:
+    async with guarded_ports(tmp_path, through_proxy=through_proxy) as (server, address, remote):
+        assert await remoting_heartbeat(remote, "owner-account") is None
+        with Sdk(address, headers=MEMBER) as member, Sdk(address, headers=OWNER) as owner:
+            assert await receive(server, member) is Code.UNAUTHORIZED
+            assert code_of(await member.call("Heartbeat", heartbeat())) is Code.UNAUTHORIZED
+            assert (await ended(member, consumer_settings(), MEMBER))[0] == GrpcStatus.INVALID_ARGUMENT
+            await owner.command(await owner.telemetry(consumer_settings()))
+
+
+@pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
+async def test_who_receives_by_grpc_has_its_id_in_the_remoting_protocol_too(
+    tmp_path: Path, *, through_proxy: bool
+) -> None:
+    async with guarded_ports(tmp_path, through_proxy=through_proxy) as (server, address, remote):
+        with Sdk(address, headers=OWNER) as owner:
+            assert await receive(server, owner) is Code.MESSAGE_NOT_FOUND
+            refusal = await remoting_heartbeat(remote, "member-account")
+            assert f"client id {CLIENT} belongs to another account" in str(refusal)
+            assert await remoting_heartbeat(remote, "owner-account") is None
+            await owner.command(await owner.telemetry(consumer_settings()))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("says_so", [True, False])
 async def test_what_a_dead_owner_held_is_not_kept_by_who_takes_its_client_id(tmp_path: Path, says_so: bool) -> None:
@@ -197,3 +257,85 @@ async def test_without_accounts_connections_of_one_address_are_one_clients(serve
             assert code_of(await sdk.call("Heartbeat", heartbeat())) is Code.OK
         assert code_of(await second.call("NotifyClientTermination", TERMINATION)) is Code.OK
         assert await consumers(broker) is None
+
+
+async def test_an_account_that_nobody_verifies_gives_no_id(tmp_path: Path, places: dict[int, str]) -> None:
+    """A proxy with quotas looks at all requests, and has no accounts: whoever calls may name any."""
+    named = {"authorization": "MQv2-HMAC-SHA1 Credential=owner-account, SignedHeaders=x-mq-date-time, Signature=00"}
+    async with pair(tmp_path, topic_quotas="T=1000/1000") as (_, proxy):
+        address = proxy.standing.listened
+        with Sdk(address, headers=OWNER) as owner, Sdk(address, headers=named) as other, Sdk(address) as same:
+            places[other.sock.getsockname()[1]] = "192.0.2.7"
+            await owner.command(await owner.telemetry(producer_settings()))
+            taken = f"client id {CLIENT} is in use at another address"
+            assert await ended(other, producer_settings(), named) == (GrpcStatus.INVALID_ARGUMENT, taken)
+            assert code_of(await other.call("NotifyClientTermination", TERMINATION)) is Code.FORBIDDEN
+            await same.command(await same.telemetry(producer_settings()))
+
+
+async def test_without_accounts_one_of_two_addresses_that_open_a_stream_at_once_gets_the_id(
+    tmp_path: Path, places: dict[int, str]
+) -> None:
+    """A proxy takes both in before a broker has answered the heartbeat of one."""
+    async with pair(tmp_path) as (_, proxy):
+        with Sdk(proxy.standing.listened) as first, Sdk(proxy.standing.listened) as second:
+            places[first.sock.getsockname()[1]] = "192.0.2.7"
+            streams = [await sdk.telemetry(producer_settings()) for sdk in (first, second)]
+            codes = []
+            for sdk, stream in zip((first, second), streams, strict=True):
+                while not sdk.incoming[stream].data and not sdk.incoming[stream].over:
+                    await sdk.read()
+                alive = code_of(await sdk.call("Heartbeat", heartbeat(d.PRODUCER)))
+                codes.append((sdk.incoming[stream].over, alive))
+            assert sorted(codes) == [(False, Code.OK), (True, Code.FORBIDDEN)]
+
+
+@pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
+@pytest.mark.parametrize("here", [False, True], ids=["unknown", "known"])
+async def test_without_accounts_a_receive_that_waits_elsewhere_changes_no_settings(
+    tmp_path: Path, places: dict[int, str], *, through_proxy: bool, here: bool
+) -> None:
+    async with pair(tmp_path) as (server, proxy):
+        address, broker = proxy.standing.listened if through_proxy else server.broker_address, server.broker()
+        with Sdk(address) as owner, Sdk(address) as other:
+            places[other.sock.getsockname()[1]] = "192.0.2.7"
+            if here:
+                assert code_of(await other.call("Heartbeat", s.HeartbeatRequest())) is Code.OK
+            request = receive_request("H", polling=20)
+            waits = await other.begin("ReceiveMessage", request, {"grpc-timeout": "30S"})
+            await other.rest()
+            await server.pass_time(1, step=0.5)
+            await owner.command(await owner.telemetry(consumer_settings()))
+            await broker.send("T", b"for H")
+            await server.pass_time(5, step=0.5)
+            got = messages((await other.over(waits)).messages(s.ReceiveMessageResponse))
+            assert [each.body for each in got] == [b"for H"]
+            assert code_of(await owner.call("Heartbeat", heartbeat())) is Code.OK
+            assert await consumers(broker) is not None
+            assert await consumers(broker, "H") is None
+
+
+async def test_without_accounts_streams_at_a_former_address_end(
+    server: Server, broker: Client, places: dict[int, str]
+) -> None:
+    """Else the broker would send there what it has to tell the client between two of its streams."""
+    assert broker is not None
+    with Sdk(server.broker_address) as former, Sdk(server.broker_address) as newer:
+        places[former.sock.getsockname()[1]] = "192.0.2.7"
+        stream = await former.telemetry(consumer_settings())
+        await former.command(stream)
+        await server.pass_time(ALIVE_SECONDS + 1, step=1)
+        await newer.command(await newer.telemetry(consumer_settings()))
+        over = await former.over(stream)
+        taken = f"client id {CLIENT} is in use at another address"
+        assert (over.status, over.headers["grpc-message"]) == (GrpcStatus.INVALID_ARGUMENT, taken)
+
+
+async def test_a_client_id_has_a_greatest_length(server: Server) -> None:
+    """The server keeps the ids of a thousand clients of each connection."""
+    with Sdk(server.broker_address) as sdk:
+        for length, code in ((MAX_CLIENT_ID_LENGTH, Code.OK), (MAX_CLIENT_ID_LENGTH + 1, Code.BAD_REQUEST)):
+            named = {"x-mq-client-id": "i" * length}
+            assert code_of(await sdk.call("Heartbeat", s.HeartbeatRequest(), named)) is code
+        found = await ended(sdk, producer_settings(), named)
+        assert found == (GrpcStatus.INVALID_ARGUMENT, f"client id exceeds the max length {MAX_CLIENT_ID_LENGTH}")
