@@ -175,12 +175,12 @@ class _Upstream:
         self.times = RelayHistograms(trio.current_time) if timed else None
         took = None if self.times is None else self.times.upstream_answered
         self.rings = ProxyLoopGuard(token_hex(8), network.connecting)
-        self.lines = ConnectionPool(
+        self.pool = ConnectionPool(
             network.connecting, self.account.signed, took, lambda: self.account.active, network.connections
         )
         self.cluster = UpstreamCluster(
             settings.upstream,
-            self.lines,
+            self.pool,
             limits=network.in_flight.limits,
             most=network.most_brokers,
             run_sync=run_sync,
@@ -196,7 +196,7 @@ class _Edge:
     ) -> None:
         config = settings.base
         self.access = access_control(config, live, clock, metrics, owner_at=None)
-        self.places = None if self.access is None else MessagePlaces(self.access, upstream.lines)
+        self.places = None if self.access is None else MessagePlaces(self.access, upstream.pool)
         self.throttle = Throttle(live[ThrottleKeys], {}, metrics, region=config.broker.region_id)
         live.changed.subscribe(self.throttle.changed)
         self.quotas = ProxyQuotas(self.throttle, accounts=self.access is not None)
@@ -216,11 +216,11 @@ class _Edge:
         """Decides whether a producer may receive the messages of a topic."""
         return allow_every_producer if self.access is None else self.access.may_receive_as_producer
 
-    def accounts(self, lines: ConnectionPool) -> EdgeAccounts | None:
+    def accounts(self, pool: ConnectionPool) -> EdgeAccounts | None:
         """Fetches what requests of clients with accounts are decided by; None: there are no accounts."""
         if self.access is None or self.places is None:
             return None
-        return EdgeAccounts(self.access, self.places, RemoteQueries(lines))
+        return EdgeAccounts(self.access, self.places, RemoteQueries(pool))
 
 
 class _Proxy:
@@ -246,7 +246,7 @@ class _Proxy:
         )
         self._shadow = shadow_of(
             settings.shadow,
-            upstream.lines.with_new_connections(),
+            upstream.pool.with_new_connections(),
             percent=settings.shadow_sample,
             choose=choose,
             limits=network.in_flight.limits,
@@ -262,7 +262,7 @@ class _Proxy:
         self._relayed = RelayedPorts(self._listeners, self._relay_parts(), self._relays, host=settings.advertised_host)
         self._front = remote_grpc_server(
             upstream.cluster,
-            upstream.lines,
+            upstream.pool,
             clock=clock,
             metrics=network.metrics,
             in_flight=network.in_flight,
@@ -295,7 +295,7 @@ class _Proxy:
             rings=upstream.rings,
             known=self._network.resolver.known,
             account=upstream.account,
-            accounts=edge.accounts(upstream.lines),
+            accounts=edge.accounts(upstream.pool),
             may_receive=edge.may_receive,
             times=upstream.times,
             shadow=self._shadow,
@@ -359,7 +359,7 @@ class _Proxy:
     def _start_background(self, nursery: trio.Nursery) -> None:
         faults = self._listeners.faults
         delayed = None if faults is None else faults.delayed
-        parts = (self._network.in_flight, self._upstream.lines, self._relays, self._reloading, self._shadow, delayed)
+        parts = (self._network.in_flight, self._upstream.pool, self._relays, self._reloading, self._shadow, delayed)
         for each in parts:
             if each is not None:
                 nursery.start_soon(each.run)
@@ -381,7 +381,7 @@ class _Proxy:
             descriptors=network.descriptors,
             faults=self._listeners.faults,
             in_flight=network.in_flight,
-            lines=upstream.lines,
+            pool=upstream.pool,
             listeners=self._listeners.by_kind,
             metrics=network.metrics,
             passed=self._passed,

@@ -51,7 +51,7 @@ def serve(*requests: Request[Any]) -> Operation[list[Reply]]:
     return replies
 
 
-class BrokerNotReached(CallInvalid):
+class BrokerConnectionError(CallInvalid):
     """A request did not reach its broker: nothing came of it, so another broker may get it."""
 
 

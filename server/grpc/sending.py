@@ -13,7 +13,7 @@ from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import MessageTypeWrong
 from rocketwire.server.core.request import Reply
-from rocketwire.server.grpc.calls import BrokerNotReached, Call, serve
+from rocketwire.server.grpc.calls import BrokerConnectionError, Call, serve
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.routing import accepted_types, load_shares
 from rocketwire.server.grpc.statuses import status_of_reply
@@ -86,7 +86,7 @@ def send(services: SendingServices, call: Call, request: SendMessageRequest) -> 
     while True:
         broker, queue_id = _place(services, sent.message_group, writable)
         (reply,) = yield from serve(call.request(code, sent.fields(queue_id), sent.body, broker=broker))
-        if reply.error is None or not isinstance(reply.error, BrokerNotReached):
+        if reply.error is None or not isinstance(reply.error, BrokerConnectionError):
             return _answer(services, sent, reply, broker)
         writable = [each for each in writable if each.broker != broker]
         if not writable or sent.message_group:  # the order of a group is that of one queue

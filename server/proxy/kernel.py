@@ -25,7 +25,7 @@ from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.shadow import ShadowCluster
 from rocketwire.server.proxy.times import RelayTimeSums, sorted_codes
 from rocketwire.server.proxy.tunnels import HIGH_WATER, AdoptedConnection, OnRelayedAnswer, Relocation
-from rocketwire.server.upstream.connecting import UpstreamUnreachable, nonblocking
+from rocketwire.server.upstream.connecting import UpstreamConnectionError, nonblocking
 from rocketwire.server.upstream.proxy_loops import FIRST_BYTES, is_loop_probe
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import WireError
@@ -297,7 +297,7 @@ class PlainPort:
             return None
         try:
             broker = await self._connecting(address)
-        except UpstreamUnreachable:
+        except UpstreamConnectionError:
             return None
         if not self.plain():
             broker.close()

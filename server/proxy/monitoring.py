@@ -44,7 +44,7 @@ class ProxySources:
     Attributes:
         relays: The connections that the kernel relays; None: it relays none.
         connections: Of each broker the connections to it that clients have.
-        lines: The connections that routes and calls share.
+        pool: The connections that routes and calls share.
         listeners: The listeners by what they are; more may come.
         passed: What sessions passed on.
         shadow: What copies sends to a second cluster; None: nothing does.
@@ -59,7 +59,7 @@ class ProxySources:
     descriptors: Descriptors
     faults: FaultInjection | None
     in_flight: InFlight
-    lines: ConnectionPool
+    pool: ConnectionPool
     listeners: Mapping[str, Sequence[Listener]]
     metrics: Metrics
     passed: RelayCounts
@@ -173,7 +173,7 @@ class ProxyMonitoring:
             ("broker", "id"),
             (((key.name, str(key.broker_id)), count) for key, count in of.connections()),
         )
-        yield gauge("shared_connections", "Connections that routes and calls of 5.x clients share.", of.lines.open)
+        yield gauge("shared_connections", "Connections that routes and calls of 5.x clients share.", of.pool.open)
         passed = of.passed
         frames = {("session", "broker"): passed.up, ("session", "client"): passed.down}
         sizes = {("session", "broker"): passed.up_bytes, ("session", "client"): passed.down_bytes}

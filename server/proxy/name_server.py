@@ -34,7 +34,7 @@ from rocketwire.server.upstream.cluster import (
     brokers_in,
     listed_brokers,
 )
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
 from rocketwire.server.upstream.proxy_loops import LOOP_REMARK, ProxyLoopGuard
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
@@ -57,7 +57,7 @@ _MOST_TOGETHER: Final = 64
 """Questions for routes; the answers to all of them are in memory at the same time."""
 
 
-class _Asked(NamedTuple):
+class _Query(NamedTuple):
     """A request that waits for its answer."""
 
     header: Header
@@ -114,64 +114,64 @@ class ProxyNameServer(RelayingDispatcher):
         Raises:
             FrameError: a header cannot be read.
         """
-        asked: list[_Asked] = []
+        queries: list[_Query] = []
         for handled, frame in enumerate(frames):
             header = decode_header(frame.header, frame.serialize_type)
             if header.is_response:
                 continue
-            if asked and (header.code != RequestCode.GET_ROUTEINFO_BY_TOPIC or len(asked) == _MOST_TOGETHER):
-                return self._engage(session, asked, handled)
+            if queries and (header.code != RequestCode.GET_ROUTEINFO_BY_TOPIC or len(queries) == _MOST_TOGETHER):
+                return self._engage(session, queries, handled)
             if not self._admitted(session, header, frame):
                 continue
             if header.code in _REFUSED:
                 self._refuse(session, header, frame.serialize_type)
                 continue
             if self._rings.is_loop(header.remark):
-                session.answer(header, frame.serialize_type, _not_reached(UpstreamUnreachable(LOOP_REMARK)))
+                session.answer(header, frame.serialize_type, _not_reached(UpstreamConnectionError(LOOP_REMARK)))
                 continue
-            asked.append(_Asked(header, frame.serialize_type, bytes(frame.body), self.now()))
+            queries.append(_Query(header, frame.serialize_type, bytes(frame.body), self.now()))
             if header.code != RequestCode.GET_ROUTEINFO_BY_TOPIC:
-                return self._engage(session, asked, handled + 1)
-        return self._engage(session, asked, len(frames))
+                return self._engage(session, queries, handled + 1)
+        return self._engage(session, queries, len(frames))
 
-    def _engage(self, session: Session, asked: list[_Asked], handled: int) -> int:
-        if asked:
-            size = sum(len(each.body) for each in asked)
-            if asked[0].header.code in _ROUTES:
-                session.begin_long_request(partial(self._ask, session, asked, size), size)
+    def _engage(self, session: Session, queries: list[_Query], handled: int) -> int:
+        if queries:
+            size = sum(len(each.body) for each in queries)
+            if queries[0].header.code in _ROUTES:
+                session.begin_long_request(partial(self._send, session, queries, size), size)
             else:
-                self._wait(session, asked, size)
+                self._wait(session, queries, size)
         return handled
 
-    def _ask(self, session: Session, asked: list[_Asked], size: int, ended: Callable[[], None]) -> None:
+    def _send(self, session: Session, queries: list[_Query], size: int, ended: Callable[[], None]) -> None:
         """Have the reader of the name server's answers answer the client: that is quicker than a task that waits."""
 
         def told(answers: list[Response] | None) -> None:
             try:
                 if answers is None:
                     if not session.closed:
-                        self._wait(session, asked, size)
+                        self._wait(session, queries, size)
                 elif any(_is_long(answer) for answer in answers):
-                    session.run_long_request(partial(self._answer_in_steps, session, asked, answers), size)
+                    session.run_long_request(partial(self._answer_in_steps, session, queries, answers), size)
                 else:
-                    self._answer(session, asked, answers)
+                    self._answer(session, queries, answers)
             finally:
                 ended()
 
         try:
-            is_asked = self._cluster.ask_then([self._question(each) for each in asked], told)
+            is_sent = self._cluster.start_requests([self._request(each) for each in queries], told)
         except WireError:
-            is_asked = False
-        if not is_asked:
-            self._wait(session, asked, size)
+            is_sent = False
+        if not is_sent:
+            self._wait(session, queries, size)
             ended()
 
-    def _wait(self, session: Session, asked: list[_Asked], size: int) -> None:
+    def _wait(self, session: Session, queries: list[_Query], size: int) -> None:
         """Have a task ask one name server after the other."""
 
         async def answer() -> None:
-            questions = [self._question(each) for each in asked]
-            await self._answer_in_steps(session, asked, await self._cluster.ask_together(questions))
+            requests = [self._request(each) for each in queries]
+            await self._answer_in_steps(session, queries, await self._cluster.send_requests(requests))
 
         session.run_long_request(answer, size)
 
@@ -182,37 +182,39 @@ class ProxyNameServer(RelayingDispatcher):
         if self._times is not None:
             self._times.answered(header.code, self.now())
 
-    def _question(self, asked: _Asked) -> ClientRequest:
-        header = asked.header
+    def _request(self, query: _Query) -> ClientRequest:
+        header = query.header
         remark = self._rings.add_own_mark(header.remark)
-        return ClientRequest(header.code, header.ext, asked.body, header.language, header.version, remark)
+        return ClientRequest(header.code, header.ext, query.body, header.language, header.version, remark)
 
     async def _answer_in_steps(
-        self, session: Session, asked: list[_Asked], answers: Sequence[Response | UpstreamUnreachable]
+        self, session: Session, queries: list[_Query], answers: Sequence[Response | UpstreamConnectionError]
     ) -> None:
         """As `_answer`, but what takes long is done before, in threads and in steps."""
-        for each, answer in zip(asked, answers, strict=True):
+        for each, answer in zip(queries, answers, strict=True):
             if isinstance(answer, Response) and _is_long(answer) and each.header.code in _ROUTES:
-                async with self._turn:  # many may ask for the same
+                async with self._turn:  # many may request the same
                     await self._prepare(each.header, answer)
-        self._answer(session, asked, answers)
+        self._answer(session, queries, answers)
 
-    def _answer(self, session: Session, asked: list[_Asked], answers: Sequence[Response | UpstreamUnreachable]) -> None:
-        for each, answer in zip(asked, answers, strict=True):
+    def _answer(
+        self, session: Session, queries: list[_Query], answers: Sequence[Response | UpstreamConnectionError]
+    ) -> None:
+        for each, answer in zip(queries, answers, strict=True):
             session.answer(each.header, each.serialize_type, self._reply(each.header, answer))
             if self._times is not None:
                 self._times.answered(each.header.code, each.arrived)
 
-    def _reply(self, header: Header, answer: Response | UpstreamUnreachable) -> Reply:
+    def _reply(self, header: Header, answer: Response | UpstreamConnectionError) -> Reply:
         if header.code not in _ROUTES:
-            return _not_reached(answer) if isinstance(answer, UpstreamUnreachable) else _passed(answer, answer.body)
-        if isinstance(answer, UpstreamUnreachable):
+            return _not_reached(answer) if isinstance(answer, UpstreamConnectionError) else _passed(answer, answer.body)
+        if isinstance(answer, UpstreamConnectionError):
             kept = self._kept.get(_key(header))
             return _not_reached(answer) if kept is None else self._told(kept)
         if answer.code != ResponseCode.SUCCESS:
             return _passed(answer, answer.body)
         if len(answer.body) > MOST_BYTES:
-            return _not_reached(UpstreamUnreachable(f"its answer of {len(answer.body)} bytes is too long"))
+            return _not_reached(UpstreamConnectionError(f"its answer of {len(answer.body)} bytes is too long"))
         kept = self._keep(header, answer)
         if kept.brokers is not self._cluster.brokers and not _is_long(answer):
             self._note(_read_listed(header.code, answer.body))
@@ -287,7 +289,7 @@ def _read_listed(code: int, body: bytes) -> ListedBrokers | None:
         return None
 
 
-def _not_reached(reason: UpstreamUnreachable) -> Reply:
+def _not_reached(reason: UpstreamConnectionError) -> Reply:
     return Reply(code=ResponseCode.SYSTEM_ERROR, remark=f"no name server of the cluster answers: {reason}")
 
 

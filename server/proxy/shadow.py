@@ -24,7 +24,7 @@ from rocketwire.server.proxy.sends import SENDS, is_half, number
 from rocketwire.server.proxy.tunnels import OnRelayedAnswer
 from rocketwire.server.upstream.broker_connection import OnAnswer
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, UpstreamCluster
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.route import TopicRouteData
@@ -85,7 +85,7 @@ class ShadowCluster:
 
     Args:
         cluster: The second cluster.
-        lines: The connections to it.
+        pool: The connections to it.
         percent: How many of a hundred sends are copied; below one is possible.
         choose: Gives a random number below another.
         limits: Say whether a line of the log is due.
@@ -99,14 +99,14 @@ class ShadowCluster:
     def __init__(
         self,
         cluster: UpstreamCluster,
-        lines: ConnectionPool,
+        pool: ConnectionPool,
         *,
         percent: float,
         choose: Callable[[int], int],
         limits: Limits,
     ) -> None:
         self.cluster = cluster
-        self._lines = lines
+        self._pool = pool
         self._chance = round(percent * _MILLIONTHS / 100)
         self._choose = choose
         self._limits = limits
@@ -114,7 +114,7 @@ class ShadowCluster:
         # Those under way, the oldest first, and until when the first cluster may answer.
         self._open: dict[_Copy, float] = {}
         self._bytes = 0
-        self._routes: dict[str, tuple[float, TopicRouteData | UpstreamUnreachable | None]] = {}
+        self._routes: dict[str, tuple[float, TopicRouteData | UpstreamConnectionError | None]] = {}
         self.sampled = 0
         self.outcomes: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
 
@@ -179,10 +179,10 @@ class ShadowCluster:
     def _answered_frame(self, copy: _Copy, header: Header | None, _body: memoryview) -> None:
         self._tell(copy, 0, None if header is None else _told(header.code, header.ext, header.remark))
 
-    def _answered_call(self, copy: _Copy, done: OnAnswer, found: Response | UpstreamUnreachable) -> None:
+    def _answered_call(self, copy: _Copy, done: OnAnswer, found: Response | UpstreamConnectionError) -> None:
         done(found)
         self._tell(
-            copy, 0, None if isinstance(found, UpstreamUnreachable) else _told(found.code, found.ext, found.remark)
+            copy, 0, None if isinstance(found, UpstreamConnectionError) else _told(found.code, found.ext, found.remark)
         )
 
     # --- the second cluster
@@ -190,19 +190,20 @@ class ShadowCluster:
     async def run(self) -> None:
         """Pass copies on; never returns."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._lines.run)
+            nursery.start_soon(self._pool.run)
             nursery.start_soon(self.cluster.run)
             nursery.start_soon(self._give_up)
             async for copy in self._received:
                 try:
                     await self._pass_on(copy)
-                except (UpstreamUnreachable, WireError) as error:
+                except (UpstreamConnectionError, WireError) as error:
                     self._answered(
-                        copy, error if isinstance(error, UpstreamUnreachable) else UpstreamUnreachable(str(error))
+                        copy,
+                        error if isinstance(error, UpstreamConnectionError) else UpstreamConnectionError(str(error)),
                     )
                 except Exception as error:  # a bug must not end the proxy
                     log.exception("shadow: a send to %(topic)s", {"topic": copy.topic})
-                    self._answered(copy, UpstreamUnreachable(str(error)))
+                    self._answered(copy, UpstreamConnectionError(str(error)))
 
     async def _give_up(self) -> None:
         """Wait no more for answers of the first cluster that do not come."""
@@ -217,15 +218,15 @@ class ShadowCluster:
         """Send a copy; its answer comes later.
 
         Raises:
-            UpstreamUnreachable: it cannot be sent.
+            UpstreamConnectionError: it cannot be sent.
             WireError: it does not fit in a frame.
         """
         header = copy.header
         address = self._address(copy, await self._route(copy.topic))
-        line = self._lines.open_connection(address) or await self._lines.get_connection(address)
+        connection = self._pool.open_connection(address) or await self._pool.get_connection(address)
         request = ClientRequest(header.code, header.ext, copy.body, header.language, header.version)
-        line.send(request, seconds=_SECONDS, done=partial(self._answered, copy))
-        line.flush()
+        connection.send(request, seconds=_SECONDS, done=partial(self._answered, copy))
+        connection.flush()
 
     async def _route(self, topic: str) -> TopicRouteData | None:
         """The route of a topic in the second cluster; asked again after some seconds only."""
@@ -234,7 +235,7 @@ class ShadowCluster:
         if known is None or known[0] < now:
             try:
                 found = await self.cluster.route(topic)
-            except UpstreamUnreachable as error:
+            except UpstreamConnectionError as error:
                 known = (now + _SECONDS, error)
             else:
                 known = (now + _ROUTE_SECONDS, found)
@@ -243,7 +244,7 @@ class ShadowCluster:
             if len(self._routes) >= _MOST_ROUTES:
                 self._routes.clear()
             self._routes[topic] = known
-        if isinstance(known[1], UpstreamUnreachable):
+        if isinstance(known[1], UpstreamConnectionError):
             raise known[1]
         return known[1]
 
@@ -256,14 +257,14 @@ class ShadowCluster:
         queues = {each.broker_name: each.write_queue_nums for each in ([] if route is None else route.queue_datas)}
         masters = [key.name for key in brokers if key.broker_id == MASTER and (not queues or key.name in queues)]
         if not masters:
-            raise UpstreamUnreachable("no broker of the second cluster is known")
+            raise UpstreamConnectionError("no broker of the second cluster is known")
         name = min(masters, key=lambda name: (name != copy.broker, queues.get(name, 0) <= copy.queue, name))
         return brokers[BrokerKey(name, MASTER)]
 
-    def _answered(self, copy: _Copy, found: Response | UpstreamUnreachable) -> None:
+    def _answered(self, copy: _Copy, found: Response | UpstreamConnectionError) -> None:
         self._bytes -= len(copy.body)
         copy.body = b""
-        if isinstance(found, UpstreamUnreachable):
+        if isinstance(found, UpstreamConnectionError):
             if self._limits.may_log("shadow: not reached"):
                 log.warning("shadow: a send to %(topic)s: %(reason)s", {"topic": copy.topic, "reason": found})
             self._tell(copy, 1, None)
@@ -297,7 +298,7 @@ class ShadowCluster:
 
 def shadow_of(
     name_servers: Iterable[Address],
-    lines: ConnectionPool,
+    pool: ConnectionPool,
     *,
     percent: float,
     choose: Callable[[int], int],
@@ -307,7 +308,7 @@ def shadow_of(
     addresses = tuple(name_servers)
     if not addresses:
         return None
-    return ShadowCluster(UpstreamCluster(addresses, lines), lines, percent=percent, choose=choose, limits=limits)
+    return ShadowCluster(UpstreamCluster(addresses, pool), pool, percent=percent, choose=choose, limits=limits)
 
 
 def _told(code: int, ext: Mapping[str, str] | None, remark: str | None) -> _Told:

@@ -19,7 +19,7 @@ from rocketwire.server.core.request import Reply
 from rocketwire.server.net.outbox import Outbox
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.times import RelayHistograms
-from rocketwire.server.upstream.connecting import Connect, UpstreamUnreachable, connect_plain
+from rocketwire.server.upstream.connecting import Connect, UpstreamConnectionError, connect_plain
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError
@@ -203,7 +203,7 @@ class Tunnel:
         if begun is None:
             try:
                 begun = AdoptedConnection(await self._connecting(self.address, nursery), b"", b"")
-            except UpstreamUnreachable as error:
+            except UpstreamConnectionError as error:
                 self._refuse_all(error)
                 return
         self._begun = None
@@ -228,7 +228,7 @@ class Tunnel:
         finally:
             self.close()
 
-    def _refuse_all(self, error: UpstreamUnreachable) -> None:
+    def _refuse_all(self, error: UpstreamConnectionError) -> None:
         """Answer what waits; the next request tries again."""
         session = self.session
         remark = f"the broker cannot be reached by the proxy: {error}"

@@ -10,8 +10,8 @@ import trio
 from rocketwire.remoting.core.session import Response
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.caller import GrpcCaller
-from rocketwire.server.grpc.calls import BrokerNotReached
-from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
+from rocketwire.server.grpc.calls import BrokerConnectionError
+from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
@@ -34,17 +34,17 @@ class CallAnswers:
     """Answers the requests of calls.
 
     Args:
-        lines: The connections by which brokers answer.
-        on_answered: Called with the code of each request that is answered, and when it came; None: nobody measures.
+        pool: The connections by which brokers answer.
+        on_answered: Called with the code of each answered request, and when it came; None: nothing is measured.
     """
 
-    def __init__(self, lines: ConnectionPool, on_answered: Callable[[int, float], None] | None) -> None:
-        self._lines = lines
+    def __init__(self, pool: ConnectionPool, on_answered: Callable[[int, float], None] | None) -> None:
+        self._pool = pool
         self._on_answered = on_answered
         self._began: dict[tuple[GrpcCaller, int], float] = {}
         self._answered: dict[GrpcCaller, None] = {}
         self._flushes = False
-        lines.settled.subscribe(self.flush)
+        pool.settled.subscribe(self.flush)
 
     def begin(self, caller: GrpcCaller, header: Header) -> None:
         """A request came."""
@@ -59,7 +59,7 @@ class CallAnswers:
             if began is not None:
                 self._on_answered(header.code, began)
 
-    def answer(self, caller: GrpcCaller, header: Header, found: Response | UpstreamUnreachable) -> None:
+    def answer(self, caller: GrpcCaller, header: Header, found: Response | UpstreamConnectionError) -> None:
         """Give a broker's answer, which is sent with those of the same read."""
         self.reply(caller, header, reply_of(header.code, found))
         self._answered[caller] = None
@@ -78,21 +78,21 @@ class CallAnswers:
     def flush_later(self) -> None:
         """Send answers that come with no read."""
         if not self._flushes:
-            self._flushes = self._lines.start(self._flush_now)
+            self._flushes = self._pool.start(self._flush_now)
 
     async def _flush_now(self) -> None:
         self._flushes = False
         self.flush()
 
 
-def reply_of(code: int, found: Response | UpstreamUnreachable) -> Reply:
+def reply_of(code: int, found: Response | UpstreamConnectionError) -> Reply:
     """A broker's answer as the reply to a request."""
     if isinstance(found, RequestNotSent):
         text = str(found)
         return Reply(
-            code=ResponseCode.SYSTEM_ERROR, remark=text, error=BrokerNotReached(Code.INTERNAL_SERVER_ERROR, text)
+            code=ResponseCode.SYSTEM_ERROR, remark=text, error=BrokerConnectionError(Code.INTERNAL_SERVER_ERROR, text)
         )
-    if isinstance(found, UpstreamUnreachable):
+    if isinstance(found, UpstreamConnectionError):
         text = str(found)
         return Reply(code=ResponseCode.SYSTEM_ERROR, remark=text, error=CallInvalid(Code.PROXY_TIMEOUT, text))
     cls, fields = _RESPONSES.get(code), None

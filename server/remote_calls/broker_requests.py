@@ -13,7 +13,7 @@ from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import CallSignature, Request
 from rocketwire.server.dispatch.caller import GrpcCaller
-from rocketwire.server.grpc.calls import BrokerNotReached
+from rocketwire.server.grpc.calls import BrokerConnectionError
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.remote_calls.answers import CallAnswers
 from rocketwire.server.remote_calls.delay_levels import with_level
@@ -21,7 +21,7 @@ from rocketwire.server.remote_calls.message_places import MessagePlaces
 from rocketwire.server.remote_calls.pop_emulation.service import EMULATED_REVIVE_QUEUE, PopEmulation, is_emulated_handle
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.upstream.broker_connection import BrokerConnection, OnAnswer
-from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
+from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
@@ -44,19 +44,19 @@ SECONDS: Final = 5.0
 """For how long a broker's answer is waited for, beside what a request may wait there."""
 _KEPT_EACH: Final = 512
 ChargeAnswer: TypeAlias = Callable[[Header, CallSignature | None], Callable[[Buffer], None] | None]
-"""Says what charges the body of the answer to a request that guards have admitted; None: nothing does."""
+"""Returns what charges the body of the answer to a request that guards have admitted; None: it is not charged."""
 CopySend: TypeAlias = Callable[[str, Header, Buffer, OnAnswer], OnAnswer]
-"""Takes a request to a broker with what its answer is to be given to, and says what that is then."""
+"""Gets a request to a broker with what receives its answer; returns what receives it from then on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerChecks:
-    """What looks at requests and answers on their way.
+    """What checks requests and answers on their way.
 
     Attributes:
-        places: Decides about requests that name a message by its physical offset; None: nobody does.
-        charge: Charges answers to quotas; None: nothing does.
-        copy: Copies sends to a second cluster; None: nothing does.
+        places: Decides about requests that name a message by its physical offset; None: they are not checked.
+        charge: Charges answers to quotas; None: there are no quotas.
+        copy: Copies sends to a second cluster; None: there is none.
     """
 
     places: MessagePlaces | None = None
@@ -65,23 +65,23 @@ class AnswerChecks:
 
 
 class BrokerRequests:
-    """Asks brokers.
+    """Sends the requests of calls to brokers.
 
     Args:
         topics: The cluster's topics and brokers.
-        lines: The connections that all calls share.
+        pool: The connections that all calls share.
         clock: The time of messages.
         pulls: Carries out POP for brokers that have none.
         in_flight: Counts the bytes of requests that wait for their answers.
         answers: Answers the calls.
-        checks: What looks at requests and answers on their way.
+        checks: What checks requests and answers on their way.
     """
 
     def __init__(
         self,
         *,
         topics: RemoteTopics,
-        lines: ConnectionPool,
+        pool: ConnectionPool,
         clock: Clock,
         pulls: PopEmulation,
         in_flight: InFlight,
@@ -89,7 +89,7 @@ class BrokerRequests:
         checks: AnswerChecks,
     ) -> None:
         self._topics = topics
-        self._lines = lines
+        self._pool = pool
         self._clock = clock
         self._pulls = pulls
         self._in_flight = in_flight
@@ -106,12 +106,12 @@ class BrokerRequests:
             self._pulls.change(broker, header, done)
             return
         request = ClientRequest(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, header)
-        line = self._lines.send(address, request, seconds=SECONDS, done=done)
-        if line is not None:
-            line.flush()
+        connection = self._pool.send(address, request, seconds=SECONDS, done=done)
+        if connection is not None:
+            connection.flush()
 
     def pass_on(self, caller: GrpcCaller, request: Request[Any], ext: Mapping[str, str]) -> BrokerConnection | None:
-        """Ask the broker that a request is for; return the connection that is to be flushed."""
+        """Send a request to the broker that it is for; return the connection that is to be flushed."""
         header, fields = request.header, request.fields
         if (
             isinstance(fields, SendMessageRequestHeader)
@@ -127,7 +127,7 @@ class BrokerRequests:
         broker = self.broker_of(request)
         address = self._topics.address(broker)
         if address is None:
-            raise BrokerNotReached(Code.INTERNAL_SERVER_ERROR, f"no broker {broker} is known")
+            raise BrokerConnectionError(Code.INTERNAL_SERVER_ERROR, f"no broker {broker} is known")
         body: Buffer = request.body
         if isinstance(fields, BatchAckMessageRequestBody):
             body = encode_body(fields)
@@ -144,7 +144,7 @@ class BrokerRequests:
                 done = partial(self._popped, broker, fields, done)
             if self._checks.copy is not None:
                 done = self._checks.copy(broker, replace(header, ext=dict(ext)), body, done)
-            return self._lines.send(address, ClientRequest(header.code, ext, body), seconds=seconds, done=done)
+            return self._pool.send(address, ClientRequest(header.code, ext, body), seconds=seconds, done=done)
         except WireError:
             self._in_flight.add(-size)
             raise
@@ -176,16 +176,16 @@ class BrokerRequests:
         return True
 
     def _popped(
-        self, broker: str, fields: PopMessageRequestHeader, done: OnAnswer, found: Response | UpstreamUnreachable
+        self, broker: str, fields: PopMessageRequestHeader, done: OnAnswer, found: Response | UpstreamConnectionError
     ) -> None:
-        """Take a broker's answer to a pop: one that has no POP is asked by pulls."""
+        """Receive a broker's answer to a pop; if the broker has no POP, the request is carried out by pulls."""
         if isinstance(found, Response) and found.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
             self._pulls.note_lacks_pop(broker)
             self._pulls.pop(broker, fields, partial(self._done_now, done))
         else:
             done(found)
 
-    def _done_now(self, done: OnAnswer, found: Response | UpstreamUnreachable) -> None:
+    def _done_now(self, done: OnAnswer, found: Response | UpstreamConnectionError) -> None:
         """Pass on an answer that comes with no read."""
         done(found)
         self._answers.flush_later()
@@ -200,10 +200,10 @@ class BrokerRequests:
             return next((name for name, _ in self._topics.masters()), "")
 
     def _done(
-        self, caller: GrpcCaller, header: Header, broker: str, size: int, found: Response | UpstreamUnreachable
+        self, caller: GrpcCaller, header: Header, broker: str, size: int, found: Response | UpstreamConnectionError
     ) -> None:
         self._in_flight.add(-size)
-        if isinstance(found, UpstreamUnreachable):
+        if isinstance(found, UpstreamConnectionError):
             self._topics.failed(broker)
         else:
             self._topics.answered(broker)
@@ -212,7 +212,7 @@ class BrokerRequests:
             self._answers.flush_later()
 
 
-def _charge(charge: Callable[[Buffer], None], done: OnAnswer, found: Response | UpstreamUnreachable) -> None:
+def _charge(charge: Callable[[Buffer], None], done: OnAnswer, found: Response | UpstreamConnectionError) -> None:
     """Charge an answer, unless it is a refusal."""
     if isinstance(found, Response) and found.code == ResponseCode.SUCCESS:
         charge(found.body)

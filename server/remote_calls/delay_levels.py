@@ -18,12 +18,12 @@ from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties, encode_properties
 
 FITS_MS: Final = 1_000
-"""How far a level may be from the time that is asked for: the message comes so much earlier or later."""
+"""How far a level may be from the requested time: the message is delivered so much earlier or later."""
 _KEY: Final = "messageDelayLevel"
 
 
 def levels_of(configuration: bytes) -> tuple[int, ...]:
-    """The delays of a broker's levels 1, 2 and so on in ms, by its configuration; none if it does not tell them."""
+    """The delays of a broker's levels 1, 2 and so on in ms, by its configuration; none if they are not in it."""
     try:
         text = parse_java_properties(configuration.decode("utf-8", "replace")).get(_KEY, "")
         return DelayKeys(message_delay_level=text).levels if text else ()

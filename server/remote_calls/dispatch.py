@@ -1,7 +1,7 @@
-"""Serves the requests that calls are translated into, by asking brokers of a cluster.
+"""Serves the requests that calls are translated into, by requests to the brokers of a cluster.
 
 Each request goes to the broker that it names, on a connection that all calls share, and is answered when that one
-answers: no call waits for another. Routes and groups are loaded from the cluster, memberships are each client's own.
+answers: no call waits for another. Routes and groups are loaded from the cluster; each client has its memberships.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rocketwire.server.dispatch.caller import GrpcCaller
 from rocketwire.server.dispatch.dispatcher import MAX_SERVE_SECONDS
 from rocketwire.server.dispatch.execution import refusal_reply
 from rocketwire.server.dispatch.guard import RequestGuard
-from rocketwire.server.grpc.calls import BrokerNotReached
+from rocketwire.server.grpc.calls import BrokerConnectionError
 from rocketwire.server.grpc.clients import GrpcClient
 from rocketwire.server.remote_calls.answers import CallAnswers
 from rocketwire.server.remote_calls.broker_requests import AnswerChecks, BrokerRequests
@@ -29,7 +29,7 @@ from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import RemoteMembers
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.upstream.broker_connection import BrokerConnection
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc.codes import Code
@@ -49,10 +49,10 @@ class RemoteDispatch:
         topics: The cluster's topics.
         groups: Its groups.
         members: The clients at the brokers.
-        lines: The connections that all calls share; they run the tasks that load.
+        pool: The connections that all calls share; they run the tasks that load.
         metrics: Counts requests.
         guards: Admit or refuse each request while they are active.
-        brokers: Asks brokers.
+        brokers: Sends requests to brokers.
         answers: Answers the calls.
         checks: As for `BrokerRequests`.
     """
@@ -63,7 +63,7 @@ class RemoteDispatch:
         topics: RemoteTopics,
         groups: RemoteGroups,
         members: RemoteMembers,
-        lines: ConnectionPool,
+        pool: ConnectionPool,
         metrics: Metrics,
         guards: Iterable[RequestGuard],
         brokers: BrokerRequests,
@@ -73,7 +73,7 @@ class RemoteDispatch:
         self._topics = topics
         self._groups = groups
         self._members = members
-        self._lines = lines
+        self._pool = pool
         self._metrics = metrics
         self._guards = tuple(guards)
         self._brokers = brokers
@@ -83,7 +83,7 @@ class RemoteDispatch:
     # --- the dispatch of `server.grpc.transport.connection`
 
     def serve_requests(self, caller: GrpcCaller, requests: Sequence[Request[Any]]) -> int:
-        """Pass requests on; none waits for the answer to another. Those that are left when it takes long come later."""
+        """Pass requests on; none waits for the answer to another. If it takes long, the rest is passed on later."""
         until = trio.current_time() + MAX_SERVE_SECONDS
         handled = 0
         guards = [guard for guard in self._guards if guard.active]
@@ -92,31 +92,31 @@ class RemoteDispatch:
             self._metrics.requests[request.header.code] += 1
             self._answers.begin(caller, request.header)
             try:
-                line = self._serve(caller, request, guards)
-            except Exception as error:  # noqa: BLE001 - the call is told; a bug is logged
+                connection = self._serve(caller, request, guards)
+            except Exception as error:  # noqa: BLE001 - the call gets the error; a bug is logged
                 self._answers.reply(
                     caller, request.header, refusal_reply(caller, request.header, error), request.serialize_type
                 )
             else:
-                if line is not None:
-                    written[line] = None
+                if connection is not None:
+                    written[connection] = None
             handled += 1
             if trio.current_time() > until:
                 caller.request_yield()
                 break
-        for line in written:
-            line.flush()
+        for connection in written:
+            connection.flush()
         return handled
 
     @property
     def plain(self) -> bool:
-        """Whether nothing has to look at requests."""
-        if self._checks.copy is not None or self._lines.signs:
+        """Whether requests need no check."""
+        if self._checks.copy is not None or self._pool.signs:
             return False
         return not any(guard.active for guard in self._guards)
 
     def settle(self) -> None:
-        """Nothing is left to be done when answers are sent."""
+        """Do nothing: nothing remains to be done when answers are sent."""
 
     # --- one request
 
@@ -126,12 +126,12 @@ class RemoteDispatch:
         """Pass a request on; return the connection that is to be flushed."""
         header, fields = request.header, request.fields
         code = header.code
-        if code == RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG:  # the server's own question, which may create the group
-            asked = replace(header, code=RequestCode.GET_CONSUMER_LIST_BY_GROUP, ext={"consumerGroup": fields.group})
+        if code == RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG:  # an internal request, which may create the group
+            checked = replace(header, code=RequestCode.GET_CONSUMER_LIST_BY_GROUP, ext={"consumerGroup": fields.group})
             for guard in guards:
-                guard.admit(request.peer, asked, request.body, request.call_signature)
+                guard.admit(request.peer, checked, request.body, request.call_signature)
             if not self._groups.when_loaded(fields.group, partial(self._group_loaded, caller, header)):
-                raise BrokerNotReached(Code.INTERNAL_SERVER_ERROR, _STOPS)
+                raise BrokerConnectionError(Code.INTERNAL_SERVER_ERROR, _STOPS)
             return None
         ext = _ext(fields)
         for guard in guards:
@@ -143,37 +143,37 @@ class RemoteDispatch:
             self._serve_member(caller, request, request.peer, ext)
             return None
         if self._checks.places is not None:
-            told = replace(header, ext=dict(ext))
-            place = self._checks.places.to_decide(request.peer, told, request.call_signature)
+            decided = replace(header, ext=dict(ext))
+            place = self._checks.places.to_decide(request.peer, decided, request.call_signature)
             if place is not None:
                 held = replace(request, body=memoryview(bytes(request.body)))
-                self._start(self._decide, caller, held, told, place)
+                self._start(self._decide, caller, held, decided, place)
                 return None
         return self._brokers.pass_on(caller, request, ext)
 
-    async def _decide(self, caller: GrpcCaller, request: Request[Any], told: Header, place: int) -> None:
+    async def _decide(self, caller: GrpcCaller, request: Request[Any], header: Header, place: int) -> None:
         """Pass a request on once it is decided by the topic of the message that it names."""
         broker = self._brokers.broker_of(request)
         address = self._topics.address(broker)
         try:
             if address is None:
-                raise BrokerNotReached(Code.INTERNAL_SERVER_ERROR, f"no broker {broker} is known")  # noqa: TRY301 - as others
+                raise BrokerConnectionError(Code.INTERNAL_SERVER_ERROR, f"no broker {broker} is known")  # noqa: TRY301 - as others
             assert self._checks.places is not None  # noqa: S101 - it gave the place
-            await self._checks.places.decide(request.peer, told, place, address, request.call_signature)
-            line = self._brokers.pass_on(caller, request, told.ext or {})
-        except Exception as error:  # noqa: BLE001 - the call is told; a bug is logged
+            await self._checks.places.decide(request.peer, header, place, address, request.call_signature)
+            connection = self._brokers.pass_on(caller, request, header.ext or {})
+        except Exception as error:  # noqa: BLE001 - the call gets the error; a bug is logged
             self._answers.reply(
                 caller, request.header, refusal_reply(caller, request.header, error), request.serialize_type
             )
             caller.flush()
         else:
-            if line is not None:
-                line.flush()
+            if connection is not None:
+                connection.flush()
 
     def _serve_member(
         self, caller: GrpcCaller, request: Request[Any], client: GrpcClient, ext: Mapping[str, str]
     ) -> None:
-        """Tell all brokers of a client."""
+        """Register a client at all brokers."""
         header = request.header
         done = partial(self._done_apart, caller, header)
         if header.code == RequestCode.HEART_BEAT:
@@ -181,22 +181,22 @@ class RemoteDispatch:
         else:
             self._members.leave(client, header, ext, done)
 
-    def _done_apart(self, caller: GrpcCaller, header: Header, found: Response | UpstreamUnreachable) -> None:
+    def _done_apart(self, caller: GrpcCaller, header: Header, found: Response | UpstreamConnectionError) -> None:
         self._answers.answer(caller, header, found)
         self._answers.flush_later()
 
     # --- what is loaded
 
     def _start(self, task: Callable[..., Any], *args: Any) -> None:  # noqa: ANN401 - what the task takes
-        if not self._lines.start(task, *args):
-            raise BrokerNotReached(Code.INTERNAL_SERVER_ERROR, _STOPS)
+        if not self._pool.start(task, *args):
+            raise BrokerConnectionError(Code.INTERNAL_SERVER_ERROR, _STOPS)
 
     async def _load_topic(self, caller: GrpcCaller, header: Header, topic: str) -> None:
         try:
             known = await self._topics.load(topic)
             reply = Reply() if known else refusal_reply(caller, header, TopicNotFound(topic))
-        except UpstreamUnreachable as error:
-            reply = refusal_reply(caller, header, BrokerNotReached(Code.INTERNAL_SERVER_ERROR, str(error)))
+        except UpstreamConnectionError as error:
+            reply = refusal_reply(caller, header, BrokerConnectionError(Code.INTERNAL_SERVER_ERROR, str(error)))
         self._answers.reply(caller, header, reply)
         caller.flush()
 
@@ -211,6 +211,6 @@ def _ext(fields: object) -> Mapping[str, str]:
         return {}
     ext = encode_ext(fields, short=isinstance(fields, SendMessageRequestHeader))
     if isinstance(fields, PopMessageRequestHeader):
-        ext.pop("renewer", None)  # no frame can say so: `renewing` does it
+        ext.pop("renewer", None)  # no frame can have it: `renewing` sets it
         ext["bornTime"] = _BROKERS_CLOCK
     return ext

@@ -32,7 +32,7 @@ from rocketwire.server.remote_calls.broker_requests import SECONDS
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.broker_connection import BrokerConnection
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire import names
 from rocketwire.wire.facts.codes import VERSION_4_9_7, Permission, RequestCode, SerializeType
@@ -97,7 +97,7 @@ class ForwardedCalls:
         self,
         *,
         topics: RemoteTopics,
-        lines: ConnectionPool,
+        pool: ConnectionPool,
         is_plain: Callable[[], bool],
         note_answered: Callable[[GrpcCaller], None],
         metrics: Metrics,
@@ -112,23 +112,23 @@ class ForwardedCalls:
 
         Args:
             topics: The cluster's topics and brokers.
-            lines: The connections to the brokers.
-            is_plain: Says whether nothing has to look at requests.
+            pool: The connections to the brokers.
+            is_plain: Returns whether requests need no check.
             note_answered: Has what is written to a connection sent with the answers of the read that is being taken.
             metrics: Counts requests.
             in_flight: Counts the bytes of requests that wait for their answers.
-            clock: When messages are born that do not say it, in ms since 1970.
+            clock: The born time of messages without one, in ms since 1970.
             keys: The configuration of calls.
             send_keys: That of sends.
-            turns: As those of `SendingServices`, the same.
-            took: Measures sends that were answered; None: nobody does.
+            turns: The same object as in `SendingServices`.
+            took: Measures answered sends; None: they are not measured.
         """
-        assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
+        assert native.kernel is not None  # noqa: S101 - the caller has checked it
         self.topics = topics
         self.in_flight = in_flight
         self.note_answered = note_answered
         self.took = took
-        self._lines = lines
+        self._pool = pool
         self._is_plain = is_plain
         self._metrics = metrics
         self._clock = clock
@@ -142,7 +142,7 @@ class ForwardedCalls:
         made.property_bytes = _LIMITS.property_bytes
         made.message_group_bytes = _LIMITS.message_group_bytes
 
-    def serve(self, events: list[Event], line: GrpcConnection) -> int:
+    def serve(self, events: list[Event], connection: GrpcConnection) -> int:
         """Forward the calls that a read begins with, up to the first that is not plain; return how many these are."""
         if not self._is_plain():
             return 0
@@ -151,12 +151,12 @@ class ForwardedCalls:
             self.forget()
             self._until = now + _PLAN_SECONDS
         deadline = now + SECONDS
-        served, size, written = self._native.serve(events, line, line.remote_text, self._clock(), deadline)
+        served, size, written = self._native.serve(events, connection, connection.remote_text, self._clock(), deadline)
         if served:
             self.in_flight.add(size)
             self._metrics.requests[RequestCode.SEND_MESSAGE_V2] += served
             for sends, frames in cast("list[tuple[ConnectionSends, bytes]]", written):
-                sends.line.forward(frames, deadline)
+                sends.connection.forward(frames, deadline)
         return cast("int", served)
 
     def forget(self) -> None:
@@ -198,13 +198,13 @@ class ForwardedCalls:
 
     def _line_sends(self, broker: str) -> Any | None:  # noqa: ANN401 - a kernel.ConnectionSends
         address = self.topics.address(broker)
-        line = None if address is None else self._lines.open_connection(address)
-        if line is None:
+        connection = None if address is None else self._pool.open_connection(address)
+        if connection is None:
             return None
-        if not isinstance(line.forwarded, ConnectionSends):
-            line.forwarded = ConnectionSends(self, line)
-        line.forwarded.broker = broker
-        return line.forwarded.native
+        if not isinstance(connection.forwarded, ConnectionSends):
+            connection.forwarded = ConnectionSends(self, connection)
+        connection.forwarded.broker = broker
+        return connection.forwarded.native
 
 
 class ConnectionSends:
@@ -212,25 +212,25 @@ class ConnectionSends:
 
     Attributes:
         broker: Its name.
-        line: The connection.
+        connection: The connection.
         native: What the kernel has of it.
     """
 
-    def __init__(self, calls: ForwardedCalls, line: BrokerConnection) -> None:
+    def __init__(self, calls: ForwardedCalls, connection: BrokerConnection) -> None:
         assert native.kernel is not None  # noqa: S101 - as in `ForwardedCalls`
         self.broker = ""
-        self.line = line
+        self.connection = connection
         self.native = native.kernel.ConnectionSends(owner=self)
         self._calls = calls
 
     @property
     def deadline(self) -> float | None:
-        """The first time at which one is given up; None: none waits."""
+        """The first deadline of a send; None: none waits."""
         return cast("float | None", self.native.deadline)
 
     def take(self, data: memoryview) -> list[tuple[int, int]]:
-        """Take answers out of a read; return the ranges that are left."""
-        answers, left, size, taken = self.native.take(data)
+        """Take answers out of a read; return the ranges that remain."""
+        answers, remaining, size, taken = self.native.take(data)
         if taken:
             calls = self._calls
             calls.in_flight.add(-size)
@@ -242,35 +242,35 @@ class ConnectionSends:
             for client, payloads in answers.items():
                 client.answer_unary_calls(payloads)
                 calls.note_answered(client)
-        return cast("list[tuple[int, int]]", left)
+        return cast("list[tuple[int, int]]", remaining)
 
     def answered(self, opaque: int, found: Response) -> None:
-        """Take an answer that was left."""
+        """Handle an answer that the kernel did not take."""
         waiting = self.native.pop(opaque)
         if waiting is not None:
             self._calls.topics.answered(self.broker)
             self._finish(waiting, found)
 
-    def expire(self, now: float, found: UpstreamUnreachable) -> None:
-        """Give up those whose deadline is over."""
+    def expire(self, now: float, found: UpstreamConnectionError) -> None:
+        """Cancel those whose deadline is over."""
         self._fail(self.native.expire(now), found)
 
-    def connection_lost(self, found: UpstreamUnreachable) -> None:
-        """Give up all: the connection is over."""
+    def connection_lost(self, found: UpstreamConnectionError) -> None:
+        """Cancel all: the connection is closed."""
         self._fail(self.native.close(), found)
         self._calls.forget()
 
-    def _fail(self, given_up: list[_Waiting], found: UpstreamUnreachable) -> None:
+    def _fail(self, given_up: list[_Waiting], found: UpstreamConnectionError) -> None:
         if given_up:
             self._calls.topics.failed(self.broker)
             self._calls.forget()
         for waiting in given_up:
             self._finish(waiting, found)
 
-    def _finish(self, waiting: _Waiting, found: Response | UpstreamUnreachable) -> None:
+    def _finish(self, waiting: _Waiting, found: Response | UpstreamConnectionError) -> None:
         client, stream, message_id, size, deadline = waiting
         self._calls.in_flight.add(-size)
-        if self._calls.took is not None and not isinstance(found, UpstreamUnreachable):
+        if self._calls.took is not None and not isinstance(found, UpstreamConnectionError):
             self._calls.took(trio.current_time() - (deadline - SECONDS), 1)
         response = send_response((message_id,), reply_of(RequestCode.SEND_MESSAGE_V2, found))
         client.answer_unary_calls([(stream, response.SerializeToString())])

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 def remote_grpc_server(
     cluster: UpstreamCluster,
-    lines: ConnectionPool,
+    pool: ConnectionPool,
     *,
     clock: Clock,
     metrics: Metrics,
@@ -57,36 +57,36 @@ def remote_grpc_server(
     """The front of a cluster.
 
     Args:
-        cluster: The cluster; somebody runs it.
-        lines: The connections; somebody runs them.
+        cluster: The cluster; the caller runs it.
+        pool: The connections; the caller runs them.
         clock: The time of handles.
         metrics: Counts requests.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
         keys: The keys of calls, if they are not the default ones.
         send_keys: The keys of sends, likewise.
-        upstream_keys: What the cluster cannot tell, likewise.
+        upstream_keys: What the cluster does not answer, likewise.
         guards: Admit or refuse each request while they are active.
-        checks: Look at requests and answers on their way.
+        checks: What checks requests and answers on their way.
         accounts: As for `GrpcServer`.
-        may_receive: Says whether a producer may receive the messages of a topic.
+        may_receive: Decides whether a producer may receive the messages of a topic.
         answered: As for `CallAnswers`.
         took: As for `ForwardedCalls`.
     """
     guards = tuple(guards)
-    topics = RemoteTopics(cluster, lines)
-    groups = RemoteGroups(topics, lines, upstream_keys)
-    pulls = PopEmulation(topics, groups, lines, clock)
-    members = RemoteMembers(topics, lines, pulls, may_receive)
-    answers = CallAnswers(lines, answered)
+    topics = RemoteTopics(cluster, pool)
+    groups = RemoteGroups(topics, pool, upstream_keys)
+    pulls = PopEmulation(topics, groups, pool, clock)
+    members = RemoteMembers(topics, pool, pulls, may_receive)
+    answers = CallAnswers(pool, answered)
     brokers = BrokerRequests(
-        topics=topics, lines=lines, clock=clock, pulls=pulls, in_flight=in_flight, answers=answers, checks=checks
+        topics=topics, pool=pool, clock=clock, pulls=pulls, in_flight=in_flight, answers=answers, checks=checks
     )
     dispatch = RemoteDispatch(
         topics=topics,
         groups=groups,
         members=members,
-        lines=lines,
+        pool=pool,
         metrics=metrics,
         guards=guards,
         brokers=brokers,
@@ -96,7 +96,7 @@ def remote_grpc_server(
     renewals = Renewals(trio.current_time, clock)
     held = RenewedHandles(brokers.change, renewals, clock)
 
-    def gone(peer: object) -> None:
+    def peer_closed(peer: object) -> None:
         if isinstance(peer, GrpcClient):
             members.client_closed(peer)
 
@@ -106,7 +106,7 @@ def remote_grpc_server(
         return forwarding.plain_calls(
             lambda: forwarding.ForwardedCalls(
                 topics=topics,
-                lines=lines,
+                pool=pool,
                 is_plain=lambda: dispatch.plain,
                 note_answered=answers.note_answered,
                 metrics=metrics,
@@ -135,7 +135,7 @@ def remote_grpc_server(
             turns=turns,
         ),
         dispatch,
-        peer_closed=gone,
+        peer_closed=peer_closed,
         line_closed=lambda _: None,
         guarded=bool(guards),
         accounts=accounts,

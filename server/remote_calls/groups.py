@@ -14,7 +14,7 @@ from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.long_tasks import STEP_SECONDS
 from rocketwire.server.remote_calls.topics import UNUSED_SECONDS, RemoteTopics
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.wire.addresses import Address
@@ -30,7 +30,7 @@ _FRESH_SECONDS: Final = 20.0
 _MOST: Final = 100_000
 
 
-class _Known(NamedTuple):
+class _CachedGroup(NamedTuple):
     config: SubscriptionGroupConfig | None
     at: float
 
@@ -40,46 +40,44 @@ class RemoteGroups:
 
     Args:
         topics: Its topics and brokers.
-        lines: The connections.
-        keys: Name the groups that are in order, whatever brokers say.
+        pool: The connections.
+        keys: Name the groups that are in order, whatever brokers answer.
     """
 
-    def __init__(
-        self, topics: RemoteTopics, lines: ConnectionPool, keys: LiveGroup[UpstreamKeys] | None = None
-    ) -> None:
+    def __init__(self, topics: RemoteTopics, pool: ConnectionPool, keys: LiveGroup[UpstreamKeys] | None = None) -> None:
         self._topics = topics
-        self._lines = lines
+        self._pool = pool
         self._keys = keys or LiveGroup(UpstreamKeys())
-        self._known: OrderedDict[str, _Known] = OrderedDict()
-        self._asks: dict[str, trio.Event] = {}
+        self._cached: OrderedDict[str, _CachedGroup] = OrderedDict()
+        self._loading: dict[str, trio.Event] = {}
         self._waiting: dict[str, list[Callable[[], None]]] = {}
 
     def get(self, group: str) -> SubscriptionGroupConfig | None:
         """What is known of a group; None: nothing."""
-        known = self._known.get(group)
-        config = None if known is None else known.config
+        cached = self._cached.get(group)
+        config = None if cached is None else cached.config
         names = self._keys.current.ordered_groups
-        if known is None or not names or group not in names.replace(",", " ").split():
+        if cached is None or not names or group not in names.replace(",", " ").split():
             return config
         return replace(config or SubscriptionGroupConfig(group_name=group), consume_message_orderly=True)
 
     def needs_request(self, group: str) -> bool:
-        """Whether a group is to be loaded first; what is not fresh is asked for in the background."""
-        known = self._known.get(group)
-        if known is None:
+        """Whether a group has to be loaded first; what is not fresh is loaded in the background."""
+        cached = self._cached.get(group)
+        if cached is None:
             return True
-        age = trio.current_time() - known.at
-        if _FRESH_SECONDS <= age < UNUSED_SECONDS + _FRESH_SECONDS and group not in self._asks:
-            self._lines.start(self.load, group)
+        age = trio.current_time() - cached.at
+        if _FRESH_SECONDS <= age < UNUSED_SECONDS + _FRESH_SECONDS and group not in self._loading:
+            self._pool.start(self.load, group)
         return age >= UNUSED_SECONDS + _FRESH_SECONDS
 
     def when_loaded(self, group: str, done: Callable[[], None]) -> bool:
-        """Ask for a group, and call `done` then; False: no connections are made any more.
+        """Load a group, and call `done` then; False: no connections are made any more.
 
         Thousands of calls may wait: these are no tasks, of which all would run in one pass of the event loop.
         """
         waiting = self._waiting.setdefault(group, [])
-        if not waiting and not self._lines.start(self._load_for_all, group):
+        if not waiting and not self._pool.start(self._load_for_all, group):
             del self._waiting[group]
             return False
         waiting.append(done)
@@ -101,24 +99,24 @@ class RemoteGroups:
                 until = trio.current_time() + STEP_SECONDS
 
     async def load(self, group: str) -> None:
-        """Ask for a group, unless that was just done; what was known of it stays if no broker answers."""
-        asks = self._asks.get(group)
-        if asks is not None:
-            await asks.wait()
+        """Load a group, unless that was just done; if no broker answers the former configuration stays."""
+        loading = self._loading.get(group)
+        if loading is not None:
+            await loading.wait()
             return
-        asks = self._asks[group] = trio.Event()
+        loading = self._loading[group] = trio.Event()
         try:
-            await self._ask(group)
+            await self._load_now(group)
         finally:
-            del self._asks[group]
-            asks.set()
+            del self._loading[group]
+            loading.set()
 
-    async def _ask(self, group: str) -> None:
+    async def _load_now(self, group: str) -> None:
         reached = False
         for name, address in self._topics.masters():
             try:
-                found = await self._asked(address, group)
-            except (UpstreamUnreachable, WireError) as error:
+                found = await self._fetch(address, group)
+            except (UpstreamConnectionError, WireError) as error:
                 log.debug("no group of %(broker)s: %(reason)s", {"broker": name, "reason": error})
                 continue
             reached = True
@@ -129,19 +127,19 @@ class RemoteGroups:
             self._put(group, None)
 
     def _put(self, group: str, config: SubscriptionGroupConfig | None) -> None:
-        self._known[group] = _Known(config, trio.current_time())
-        self._known.move_to_end(group)
-        if len(self._known) > _MOST:
-            self._known.popitem(last=False)
+        self._cached[group] = _CachedGroup(config, trio.current_time())
+        self._cached.move_to_end(group)
+        if len(self._cached) > _MOST:
+            self._cached.popitem(last=False)
 
-    async def _asked(self, address: Address, group: str) -> SubscriptionGroupConfig | None:
-        """The group at one broker; those of 4.9 tell of all groups only."""
+    async def _fetch(self, address: Address, group: str) -> SubscriptionGroupConfig | None:
+        """The group at one broker; those of 4.9 return all groups only."""
         header = GetSubscriptionGroupConfigRequestHeader(group=group)
-        answer = await self._lines.ask(address, ClientRequest(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, header))
+        answer = await self._pool.send_request(address, ClientRequest(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, header))
         if answer.code == ResponseCode.SUCCESS:
             return decode_body(SubscriptionGroupConfig, answer.body)
         if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
-            answer = await self._lines.ask(address, ClientRequest(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG))
+            answer = await self._pool.send_request(address, ClientRequest(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG))
             if answer.code == ResponseCode.SUCCESS:
                 return decode_body(SubscriptionGroupWrapper, answer.body).subscription_group_table.get(group)
         return None

@@ -1,8 +1,8 @@
 """5.x clients as members of their groups at the brokers of a cluster.
 
-A broker knows a member of a group by its connection, and asks over it: so each client has a connection of its own to
-each master, from its first heartbeat on, as a client of the remoting protocol has. What a broker asks there goes to the
-client's telemetry stream, and the answer back.
+A broker knows a member of a group by its connection, and sends requests over it: so each client has a separate
+connection to each master, from its first heartbeat on, as a client of the remoting protocol has. A broker's request on
+it is passed to the client's telemetry stream, and the answer back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rocketwire.server.remote_calls.pop_emulation.service import PopEmulation
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer, may_check
 from rocketwire.server.upstream.broker_connection import BrokerConnection, OnAnswer
-from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
+from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body, encode_body
@@ -43,23 +43,23 @@ class RemoteMembers:
 
     Args:
         topics: The topics and brokers of the cluster.
-        lines: Makes connections.
-        pulls: Carry out POP for brokers that have none: they tell members of new offsets (220).
-        may_receive: Says whether a producer may receive the messages of a topic: brokers know this server's account
+        pool: Makes connections.
+        pulls: Carry out POP for brokers that have none: these notify members of new offsets (220).
+        may_receive: Decides whether a producer may receive the messages of a topic: brokers know this server's account
             only.
     """
 
     def __init__(
         self,
         topics: RemoteTopics,
-        lines: ConnectionPool,
+        pool: ConnectionPool,
         pulls: PopEmulation,
         may_receive: MayCheck = allow_every_producer,
     ) -> None:
         self._pulls = pulls
         self._may_receive = may_receive
         self._topics = topics
-        self._lines = lines
+        self._pool = pool
         self._of_clients: dict[GrpcClient, dict[Address, BrokerConnection]] = {}
 
     def take_heartbeat(self, client: GrpcClient, header: Header, body: bytes, done: OnAnswer) -> None:
@@ -72,19 +72,19 @@ class RemoteMembers:
         mine = self._of_clients.setdefault(client, {})
         gathered = _Gathered(len(masters), partial(self._beaten, client, done))
         for broker, address in masters:
-            line = mine.get(address)
-            if line is None or line.closed.is_set():
-                if not self._lines.start(self._dial, client, broker, address, header, body, gathered):
+            connection = mine.get(address)
+            if connection is None or connection.closed.is_set():
+                if not self._pool.start(self._dial, client, broker, address, header, body, gathered):
                     gathered.take(RequestNotSent(f"{address}: no connections are made any more"))
             else:
-                _send(line, header, {}, body, gathered.take)
+                _send(connection, header, {}, body, gathered.take)
         for address in mine.keys() - {known for _, known in masters}:
             mine.pop(address).close()
 
     def _keep_own_topics(self, client: GrpcClient, body: bytes) -> bytes:
-        """A heartbeat without the topics whose half messages the client must not be asked about.
+        """A heartbeat without the topics whose half messages the client may not get in back-checks.
 
-        A broker asks one of those after the other that name a topic, and gives a transaction up in the end.
+        A broker checks with one producer of the topic after the other, and drops the transaction in the end.
         """
         if self._may_receive is allow_every_producer:
             return body
@@ -94,7 +94,7 @@ class RemoteMembers:
             return body
         return encode_body(replace(data, producer_data_set=heard))
 
-    def _beaten(self, client: GrpcClient, done: OnAnswer, found: Response | UpstreamUnreachable) -> None:
+    def _beaten(self, client: GrpcClient, done: OnAnswer, found: Response | UpstreamConnectionError) -> None:
         if client.closed:
             self.client_closed(client)
         done(found)
@@ -105,38 +105,40 @@ class RemoteMembers:
         self, client: GrpcClient, broker: str, address: Address, header: Header, body: bytes, gathered: _Gathered
     ) -> None:
         try:
-            line = await self._lines.start_connecting(address, partial(self._asked, client, broker))
-        except UpstreamUnreachable as error:
+            connection = await self._pool.start_connecting(address, partial(self._on_request, client, broker))
+        except UpstreamConnectionError as error:
             gathered.take(error)
             return
         mine = self._of_clients.get(client)
-        if mine is None:  # it left meanwhile
-            line.close()
-            gathered.take(RequestNotSent("the client is gone"))
+        if mine is None:  # it was closed meanwhile
+            connection.close()
+            gathered.take(RequestNotSent("the client is closed"))
             return
         other = mine.get(address)
         if other is not None and not other.closed.is_set():
-            line.close()
-            line = other
-        mine[address] = line
-        _send(line, header, {}, body, gathered.take)
+            connection.close()
+            connection = other
+        mine[address] = connection
+        _send(connection, header, {}, body, gathered.take)
 
     def leave(self, client: GrpcClient, header: Header, ext: Mapping[str, str], done: OnAnswer) -> None:
-        """Tell the brokers that a client leaves."""
-        lines = [each for each in self._of_clients.get(client, {}).values() if not each.closed.is_set()]
-        if not lines:
+        """Notify the brokers that a client leaves."""
+        pool = [each for each in self._of_clients.get(client, {}).values() if not each.closed.is_set()]
+        if not pool:
             done(Response(ResponseCode.SUCCESS, None, {}, b""))
             return
-        gathered = _Gathered(len(lines), done)
-        for line in lines:
-            _send(line, header, ext, b"", gathered.take)
+        gathered = _Gathered(len(pool), done)
+        for connection in pool:
+            _send(connection, header, ext, b"", gathered.take)
 
     def client_closed(self, client: GrpcClient) -> None:
-        """Close the connections of a client that is gone."""
-        for line in self._of_clients.pop(client, {}).values():
-            line.close()
+        """Close the connections of a client that is closed."""
+        for connection in self._of_clients.pop(client, {}).values():
+            connection.close()
 
-    def _asked(self, client: GrpcClient, broker: str, line: BrokerConnection, request: RequestReceived) -> None:
+    def _on_request(
+        self, client: GrpcClient, broker: str, connection: BrokerConnection, request: RequestReceived
+    ) -> None:
         """Take a broker's request to a client."""
         code, body, ext = request.code, request.body, {**request.ext, _BROKER: broker}
         if code == RequestCode.CHECK_TRANSACTION_STATE and not may_check(self._may_receive, client, body):
@@ -150,18 +152,18 @@ class RemoteMembers:
 
         def done(answer: ClientAnswer | None) -> None:
             if answer is None:
-                line.answer(request, ResponseCode.SYSTEM_ERROR, "the client does not answer")
+                connection.answer(request, ResponseCode.SYSTEM_ERROR, "the client does not answer")
             else:
-                line.answer(request, answer.code, answer.remark, answer.body)
+                connection.answer(request, answer.code, answer.remark, answer.body)
 
         client.call(code, ext, body, seconds=_CLIENT_SECONDS, done=done)
 
     def _reset(self, client: GrpcClient, broker: str, request: RequestReceived) -> None:
-        """Go on at the offsets that a broker tells a client, which has none of its own."""
+        """Continue at the offsets that a broker sends to a client, which stores none."""
         try:
             self._pulls.reset(client, broker, decode_ext(ResetOffsetRequestHeader, request.ext), request.body)
         except WireError as error:
-            log.warning("a reset that %(broker)s tells cannot be read: %(reason)s", {"broker": broker, "reason": error})
+            log.warning("a reset of %(broker)s cannot be read: %(reason)s", {"broker": broker, "reason": error})
 
 
 class _Gathered:
@@ -171,7 +173,7 @@ class _Gathered:
         self._missing = missing
         self._done: OnAnswer | None = done
 
-    def take(self, found: Response | UpstreamUnreachable) -> None:
+    def take(self, found: Response | UpstreamConnectionError) -> None:
         """Take an answer."""
         self._missing -= 1
         good = isinstance(found, Response) and found.code == ResponseCode.SUCCESS
@@ -180,6 +182,6 @@ class _Gathered:
             done(found)
 
 
-def _send(line: BrokerConnection, header: Header, ext: Mapping[str, str], body: bytes, done: OnAnswer) -> None:
-    line.send(ClientRequest(header.code, ext, body, header.language, header.version), seconds=_SECONDS, done=done)
-    line.flush()
+def _send(connection: BrokerConnection, header: Header, ext: Mapping[str, str], body: bytes, done: OnAnswer) -> None:
+    connection.send(ClientRequest(header.code, ext, body, header.language, header.version), seconds=_SECONDS, done=done)
+    connection.flush()

@@ -1,7 +1,7 @@
 """Requests that name a message by its physical offset, where a broker far away has the message.
 
-The broker is asked for the message there, and by the entry of its consume queue whether it is one: the body of a
-message may contain bytes that look like a record of any topic. Access control decides by the message's topic then.
+The broker is queried for the message there, and by the entry of its consume queue whether it is one: the body of a
+message may contain bytes in the form of a record of any topic. Access control decides by the message's topic then.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rocketwire.server.acl.message_owner import NoMessageThere, real_topic
 from rocketwire.server.core.server_error import ServerError
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.upstream.broker_connection import OnAnswer
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
@@ -40,7 +40,7 @@ _ACCESS_CONTROL: Final = "AclException"
 
 
 class MessageNotShown(ServerError):
-    """A broker does not tell the proxy which message is at a physical offset."""
+    """A broker does not return the message at a physical offset."""
 
     def __init__(self, place: int) -> None:
         super().__init__(f"the broker does not show the proxy the message at offset {place} of the commit log")
@@ -60,12 +60,12 @@ class MessagePlaces:
 
     Args:
         access: Access control.
-        lines: The connections to brokers, signed with the proxy's account if it has one.
+        pool: The connections to brokers, signed with the proxy's account if it has one.
     """
 
-    def __init__(self, access: AccessControl, lines: ConnectionPool) -> None:
+    def __init__(self, access: AccessControl, pool: ConnectionPool) -> None:
         self._access = access
-        self._lines = lines
+        self._pool = pool
         self._complaint = ""
 
     def to_decide(self, peer: Peer, header: Header, proof: CallSignature | None = None) -> int | None:
@@ -84,7 +84,7 @@ class MessagePlaces:
         remote = request.peer.remote_text if proof is None else proof.remote_text
         grant = self._access.grant(request.peer, replace(request.header, ext=dict(ext)), request.body, proof)
 
-        def checked(found: Response | UpstreamUnreachable) -> None:
+        def checked(found: Response | UpstreamConnectionError) -> None:
             if isinstance(found, Response) and (grant is None or not self._access.is_still_granted(remote, grant)):
                 found = Response(ResponseCode.NO_PERMISSION, f"{_ACCESS_CONTROL}: the accounts have changed", {}, b"")
             done(found)
@@ -101,16 +101,16 @@ class MessagePlaces:
             header: Its header.
             place: The physical offset that it names.
             broker: The broker that it is for.
-            proof: What shows who asks, if the header's fields do not.
+            proof: The signature, if the header has no fields for it.
 
         Raises:
             AccessRefused: the account has no permission for the topic of the message.
             NoMessageThere: no message begins at the place.
-            MessageNotShown: the broker does not answer, or does not let the proxy look.
+            MessageNotShown: the broker does not answer, or refuses the query.
         """
         try:
             message = await self._message_at(broker, place)
-        except UpstreamUnreachable as error:
+        except UpstreamConnectionError as error:
             self._complain(str(error))
             raise MessageNotShown(place) from error
         if message is not None:
@@ -119,15 +119,15 @@ class MessagePlaces:
     async def _message_at(self, broker: Address, place: int) -> _Message | None:
         """The message at a physical offset; None: the broker has accounts, and decides by the client's signature."""
         request = ClientRequest(RequestCode.VIEW_MESSAGE_BY_ID, ViewMessageRequestHeader(offset=place))
-        answer = await self._lines.ask(broker, request)
+        answer = await self._pool.send_request(broker, request)
         if answer.code != ResponseCode.SUCCESS:
             if not _is_denied(answer):
                 raise NoMessageThere(place)
-            if not self._lines.signs:
+            if not self._pool.signs:
                 return None
-            raise UpstreamUnreachable(f"{broker} refuses to show it: {answer.remark}")
+            raise UpstreamConnectionError(f"{broker} refuses to show it: {answer.remark}")
         message = _read(answer.body, place)
-        del answer  # it may be large, and many may be asked for
+        del answer  # it may be large, and many may be queried
         if not await self._is_in_queue(broker, message, place):
             raise NoMessageThere(place)
         return message
@@ -138,7 +138,7 @@ class MessagePlaces:
             topic=message.topic, queue_id=message.queue_id, index=message.queue_offset, count=1
         )
         for pause in (*_PAUSES, None):
-            answer = await self._lines.ask(broker, ClientRequest(RequestCode.QUERY_CONSUME_QUEUE, header))
+            answer = await self._pool.send_request(broker, ClientRequest(RequestCode.QUERY_CONSUME_QUEUE, header))
             entry = _first_entry(answer)
             if entry is not None or pause is None:
                 return entry == place
@@ -167,7 +167,7 @@ def _read(record: bytes, place: int) -> _Message:
 
 
 def _is_denied(answer: Response) -> bool:
-    """Whether a broker refuses by its access control: 4.x says so in the remark, 5.x by the code."""
+    """Whether a broker refuses by its access control: 4.x has that in the remark, 5.x in the code."""
     return answer.code == ResponseCode.NO_PERMISSION or _ACCESS_CONTROL in (answer.remark or "")
 
 
@@ -175,14 +175,14 @@ def _first_entry(answer: Response) -> int | None:
     """The physical offset of the first entry of an answer; None: it has none.
 
     Raises:
-        UpstreamUnreachable: the broker refuses, or cannot be understood.
+        UpstreamConnectionError: the broker refuses, or cannot be understood.
     """
     if _is_denied(answer):
-        raise UpstreamUnreachable(f"the broker refuses to show the entries of consume queues: {answer.remark}")
+        raise UpstreamConnectionError(f"the broker refuses to show the entries of consume queues: {answer.remark}")
     if not answer.body:
         return None
     try:
         entries = decode_body(QueryConsumeQueueResponseBody, answer.body).queue_data
     except WireError as error:
-        raise UpstreamUnreachable(f"the broker's answer cannot be read: {error}") from error
+        raise UpstreamConnectionError(f"the broker's answer cannot be read: {error}") from error
     return entries[0].physic_offset if entries else None

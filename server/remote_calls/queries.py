@@ -1,7 +1,7 @@
 """Queries by key (12) at a broker far away, without messages of other topics.
 
 The index of a broker has the hash of topic and key only: an answer of Apache's brokers may have messages of any topic,
-and their clients drop those. Somebody who may read one topic could read all, for a key of any hash is easily found.
+and their clients drop those. An account that may read one topic could read all, for a key of any hash is easily found.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.server.core.request import Reply
 from rocketwire.server.messages.stored_message import stored_message
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import RecordInvalid
@@ -25,21 +25,21 @@ _NONE: Final = "can not find message, maybe time range not correct"
 
 
 class RemoteQueries:
-    """Asks brokers.
+    """Sends queries to brokers.
 
     Args:
-        lines: The connections to them, signed with the proxy's account if it has one.
+        pool: The connections to them, signed with the proxy's account if it has one.
     """
 
-    def __init__(self, lines: ConnectionPool) -> None:
-        self._lines = lines
+    def __init__(self, pool: ConnectionPool) -> None:
+        self._pool = pool
 
     async def answer(self, header: Header, broker: Address) -> Reply:
         """The answer of a broker to a query, with messages of the topic that it names only."""
         ext = header.ext or {}
-        question = ClientRequest(header.code, ext, language=header.language, version=header.version)
-        (found,) = await self._lines.ask_together(broker, [question], seconds=_SECONDS)
-        if isinstance(found, UpstreamUnreachable):
+        request = ClientRequest(header.code, ext, language=header.language, version=header.version)
+        (found,) = await self._pool.send_requests(broker, [request], seconds=_SECONDS)
+        if isinstance(found, UpstreamConnectionError):
             return Reply(code=ResponseCode.SERVICE_NOT_AVAILABLE, remark=f"the broker cannot be reached: {found}")
         body = b"".join(_of_topic(memoryview(found.body), ext.get("topic", "")))
         if found.code == ResponseCode.SUCCESS and not body:

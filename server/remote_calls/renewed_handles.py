@@ -1,8 +1,8 @@
 """Deliveries that the server renews for push consumers (`auto_renew`), at brokers that do not do so themselves.
 
-A delivery is made invisible again shortly before its time is up, as long as its client is here. Its client keeps the
-handle that it got first; which one is in force is known here. So when this process dies, or the client goes on
-elsewhere, that handle is valid for its first minute, and then the message comes again.
+A delivery is made invisible again shortly before its time is up, as long as its client is connected. Its client keeps
+the handle that it got first; the valid one is known here. So when this process dies, or the client connects to another
+one, the first handle is valid for its first minute, and then the message is redelivered.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rocketwire.server.grpc.consuming.handles import (
     read_handle,
 )
 from rocketwire.server.pop.renewals import STEP_MS, Renewals
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.grpc.codes import CallInvalid, Code
@@ -36,17 +36,17 @@ from rocketwire.wire.headers.pop import ChangeInvisibleTimeRequestHeader, Change
 _PERIOD_SECONDS: Final = 5.0
 _MOST_SPENT: Final = 16_384
 """Handles that were changed, and are known as such."""
-_LEFT_MS: Final = 15_000
+_RENEWAL_MS: Final = 15_000
 """A delivery that is over in so long is renewed."""
 
-Change = Callable[[str, ChangeInvisibleTimeRequestHeader, Callable[[Response | UpstreamUnreachable], None]], None]
+Change = Callable[[str, ChangeInvisibleTimeRequestHeader, Callable[[Response | UpstreamConnectionError], None]], None]
 """Sends a request to a broker."""
 
 
 class _Renewed:
     """A delivery."""
 
-    __slots__ = ("asks", "client", "first_ms", "group", "handle", "topic")
+    __slots__ = ("changing", "client", "first_ms", "group", "handle", "topic")
 
     def __init__(self, client: GrpcClient, topic: str, group: str, handle: DeliveryHandle, now: int) -> None:
         self.client = client
@@ -54,7 +54,7 @@ class _Renewed:
         self.group = group
         self.handle = handle
         self.first_ms = now
-        self.asks = False
+        self.changing = False
 
 
 class RenewedHandles(HeldDeliveries):
@@ -80,7 +80,8 @@ class RenewedHandles(HeldDeliveries):
     def begin_change(self, topic: str, group: str, text: str, now: int) -> DeliveryHandle:
         """Likewise, to change it: an upstream of Apache's takes any number of changes, and makes a copy at each.
 
-        A handle does not say of which topic and group it is: whoever names an owner's with others spends nothing of it.
+        A handle does not contain its topic and group: a client that names an owner's handle with others spends nothing
+        of it.
         """
         change = topic, group, text
         if change in self._spent:
@@ -113,11 +114,11 @@ class RenewedHandles(HeldDeliveries):
             del self._renewed[text]
 
     def take_out(self, client: GrpcClient, now: int) -> list[tuple[str, str, DeliveryHandle]]:
-        """All deliveries to a client that says that it leaves, with topic and group, as they stand now."""
+        """All deliveries to a client that leaves, with topic and group, as they are now."""
         texts = list(self.of(client))
         self.forget(client)
-        gone = [each for text in texts if (each := self._renewed.pop(text, None)) is not None]
-        return [(each.topic, each.group, each.handle) for each in gone if now < each.handle.receipt.visible_at]
+        removed = [each for text in texts if (each := self._renewed.pop(text, None)) is not None]
+        return [(each.topic, each.group, each.handle) for each in removed if now < each.handle.receipt.visible_at]
 
     async def run(self) -> None:
         """Renew; never returns."""
@@ -129,19 +130,19 @@ class RenewedHandles(HeldDeliveries):
         now = self._clock()
         for text, each in list(self._renewed.items()):
             receipt = each.handle.receipt
-            if each.asks or receipt.visible_at - now > _LEFT_MS:
+            if each.changing or receipt.visible_at - now > _RENEWAL_MS:
                 continue
             if self._renewals.renewal_ms(each.client.renewer, each.first_ms, now) is None:
                 if now >= receipt.visible_at:
                     self.remove(each.client, text)
                 continue
-            each.asks = True
+            each.changing = True
             header = change_header(receipt, each.topic, each.group, STEP_MS)
             self._change(receipt.broker, header, partial(self._changed, text, each))
 
-    def _changed(self, text: str, each: _Renewed, found: Response | UpstreamUnreachable) -> None:
-        each.asks = False
-        if self._renewed.get(text) is not each or isinstance(found, UpstreamUnreachable):
+    def _changed(self, text: str, each: _Renewed, found: Response | UpstreamConnectionError) -> None:
+        each.changing = False
+        if self._renewed.get(text) is not each or isinstance(found, UpstreamConnectionError):
             return  # tried again, if there is still time
         if found.code != ResponseCode.SUCCESS:
             self.remove(each.client, text)

@@ -1,7 +1,7 @@
 """A connection to another server: several requests may wait for their answers at the same time.
 
-A request is written whole or not at all, whoever gives up waiting for its answer; what the socket does not take at once
-a task writes. The other server may ask something, too.
+A request is written whole or not at all, even if its caller stops waiting for the answer; a task writes what the socket
+does not take at once. The other server may send requests, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rocketwire.remoting.core.session import (
     SignRequest,
 )
 from rocketwire.server.net.outbox import Outbox
-from rocketwire.server.upstream.connecting import Connect, RequestNotSent, UpstreamUnreachable, connect_plain
+from rocketwire.server.upstream.connecting import Connect, RequestNotSent, UpstreamConnectionError, connect_plain
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import WireError
 
@@ -37,16 +37,16 @@ _MOST_WAITING: Final = 50_000
 _MOST_UNSENT: Final = 64 << 20
 _NOT_SENT: Final = 0
 """Stands for the opaque of a request that was not sent: no request has it."""
-_GIVEN_UP_AT_ONCE: Final = 64
-"""So many requests are given up before other tasks run: a long poll of a 5.x client answers its call then."""
+_CANCELLED_AT_ONCE: Final = 64
+"""So many requests are cancelled before other tasks run: a long poll of a 5.x client answers its call then."""
 _FEW_WAITING: Final = 256
 _SMALL_READ: Final = 16 << 10
 """While more requests wait, so many bytes are read at once: what is done with each answer takes some 0.1 ms, and the
 shortest one has 60 bytes."""
 
 
-OnAnswer: TypeAlias = Callable[[Response | UpstreamUnreachable], None]
-"""Called once: with the answer, or with why there is none."""
+OnAnswer: TypeAlias = Callable[[Response | UpstreamConnectionError], None]
+"""Called once: with the answer, or with the reason why there is none."""
 OnRequest: TypeAlias = "Callable[[BrokerConnection, RequestReceived], None]"
 """Called with a request of the other server's."""
 OnAnswerTime: TypeAlias = Callable[[int, float], None]
@@ -58,19 +58,19 @@ class ForwardedRequests(Protocol):
 
     @property
     def deadline(self) -> float | None:
-        """The first time at which one is given up; None: none waits."""
+        """The first deadline of one; None: none waits."""
 
     def take(self, data: memoryview) -> Iterable[tuple[int, int]]:
-        """Take answers out of a read that begins with a frame; return the ranges that are left."""
+        """Take answers out of a read that begins with a frame; return the ranges that remain."""
 
     def answered(self, opaque: int, found: Response) -> None:
-        """Take an answer that was left."""
+        """Handle an answer in a range that remained."""
 
-    def expire(self, now: float, found: UpstreamUnreachable) -> None:
-        """Give up those whose deadline is over."""
+    def expire(self, now: float, found: UpstreamConnectionError) -> None:
+        """Cancel those whose deadline is over."""
 
-    def connection_lost(self, found: UpstreamUnreachable) -> None:
-        """Give up all: the connection is over."""
+    def connection_lost(self, found: UpstreamConnectionError) -> None:
+        """Cancel all: the connection is closed."""
 
 
 _read_buffer: Final = memoryview(bytearray(_READ))  # shared by all: each read is taken before the next begins
@@ -90,7 +90,7 @@ class BrokerConnection:
     Attributes:
         lost: Set once it has ended.
         address: The other server's.
-        forwarded: What else has requests on it; whoever has them sets it.
+        forwarded: The other requests on it, if there are any; their owner sets this.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class BrokerConnection:
         self._writes = False
         self._timer: trio.CancelScope | None = None
 
-    # --- asking
+    # --- requests
 
     def send(self, request: ClientRequest, *, seconds: float, done: OnAnswer) -> int:
         """Write a request, which `flush` sends; `done` may be called before this returns.
@@ -149,7 +149,7 @@ class BrokerConnection:
         return opaque
 
     def forward(self, frames: bytes, deadline: float) -> None:
-        """Send requests of `forwarded`, of which the first is given up at the deadline."""
+        """Send requests of `forwarded`, of which the first is cancelled at the deadline."""
         self._outbox.put((frames,))
         self._wake_at(deadline)
         self.flush()
@@ -173,28 +173,28 @@ class BrokerConnection:
         self._waiting.pop(opaque, None)
 
     async def _watch(self) -> None:
-        """Give up each request at its deadline, until none waits."""
+        """Cancel each request at its deadline, until none waits."""
         try:
-            await self._give_up_late()
+            await self._cancel_late()
         except Exception:  # as in `receive`
-            log.exception("what waits for %(peer)s", {"peer": self.address})
+            log.exception("requests that wait for %(peer)s", {"peer": self.address})
             self.close()
         finally:
             self._timer = None
 
-    async def _give_up_late(self) -> None:
+    async def _cancel_late(self) -> None:
         while not self.closed.is_set() and (deadline := self._next_deadline()) is not None:
             with trio.CancelScope(deadline=deadline) as self._timer:
                 await trio.sleep_forever()
             now = trio.current_time()
             late = [opaque for opaque, each in self._waiting.items() if each.deadline <= now]
             for number, opaque in enumerate(late, start=1):
-                self._finish(opaque, UpstreamUnreachable(f"{self.address} does not answer"))
-                if number % _GIVEN_UP_AT_ONCE == 0:
+                self._finish(opaque, UpstreamConnectionError(f"{self.address} does not answer"))
+                if number % _CANCELLED_AT_ONCE == 0:
                     self._settled()
                     await trio.lowlevel.checkpoint()
             if self.forwarded is not None:
-                self.forwarded.expire(now, UpstreamUnreachable(f"{self.address} does not answer"))
+                self.forwarded.expire(now, UpstreamConnectionError(f"{self.address} does not answer"))
             self._settled()
 
     def _next_deadline(self) -> float | None:
@@ -204,7 +204,7 @@ class BrokerConnection:
             deadlines.append(forwarded)
         return min(deadlines, default=None)
 
-    def _finish(self, opaque: int, found: Response | UpstreamUnreachable) -> None:
+    def _finish(self, opaque: int, found: Response | UpstreamConnectionError) -> None:
         waiting = self._waiting.pop(opaque, None)
         if waiting is not None:
             if self._on_answer_time is not None and isinstance(found, Response):
@@ -250,29 +250,29 @@ class BrokerConnection:
         if self._timer is not None:
             self._timer.cancel()
         if self.forwarded is not None:
-            self.forwarded.connection_lost(UpstreamUnreachable(f"{self.address} closed the connection"))
-        if self._give_up(_GIVEN_UP_AT_ONCE):
-            self._nursery.start_soon(self._give_up_rest)
+            self.forwarded.connection_lost(UpstreamConnectionError(f"{self.address} closed the connection"))
+        if self._cancel(_CANCELLED_AT_ONCE):
+            self._nursery.start_soon(self._cancel_rest)
 
-    def _give_up(self, most: int) -> bool:
-        """Give up some that wait, because the connection is over; return whether more wait."""
+    def _cancel(self, most: int) -> bool:
+        """Cancel some requests that wait, because the connection is closed; return whether more wait."""
         for opaque in list(islice(self._waiting, most)):
-            self._finish(opaque, UpstreamUnreachable(f"{self.address} closed the connection"))
+            self._finish(opaque, UpstreamConnectionError(f"{self.address} closed the connection"))
         self._settled()
         return bool(self._waiting)
 
-    async def _give_up_rest(self) -> None:
+    async def _cancel_rest(self) -> None:
         try:
-            while self._give_up(_GIVEN_UP_AT_ONCE):
+            while self._cancel(_CANCELLED_AT_ONCE):
                 await trio.lowlevel.checkpoint()
         except trio.Cancelled:  # the program ends
-            self._give_up(len(self._waiting))
+            self._cancel(len(self._waiting))
             raise
 
     # --- reading
 
     async def receive(self) -> None:
-        """Take what the other server sends until the connection ends."""
+        """Receive what the other server sends until the connection ends."""
         try:
             while not self.closed.is_set():
                 await trio.lowlevel.wait_readable(self._sock)
@@ -289,17 +289,17 @@ class BrokerConnection:
                     return
         except (trio.ClosedResourceError, OSError, WireError):
             return
-        except Exception:  # whatever the other server says, only this connection ends
+        except Exception:  # whatever the other server sends, only this connection ends
             log.exception("closing the connection to %(peer)s", {"peer": self.address})
         finally:
             self.close()
 
     def _receive(self, data: memoryview) -> bool:
-        """Take what came with one read; return whether more can come."""
-        left: Iterable[tuple[int, int]] = ((0, len(data)),)
+        """Handle the data of one read; return whether more can come."""
+        ranges: Iterable[tuple[int, int]] = ((0, len(data)),)
         if self.forwarded is not None and not self._session.pending_bytes:
-            left = self.forwarded.take(data)
-        for start, end in left:
+            ranges = self.forwarded.take(data)
+        for start, end in ranges:
             found, broken = self._session.receive(data[start:end])
             for each in found:
                 self._take(each)
@@ -338,13 +338,13 @@ async def connect(
         on_request: Called with each request of the server; None: such requests are dropped.
         settled: Called when all answers of a read have been passed on.
         connecting: Makes it; None: `connect_plain`.
-        signing: Signs each request; None: nobody does.
+        signing: Signs each request; None: they are not signed.
         on_answer_time: Gets the time of each answer; None: it is not measured.
 
     Raises:
         RequestNotSent: there is none within CONNECT_SECONDS.
     """
-    line = BrokerConnection(
+    connection = BrokerConnection(
         address,
         await (connecting or connect_plain)(address, nursery),
         nursery,
@@ -353,5 +353,5 @@ async def connect(
         signing=signing,
         on_answer_time=on_answer_time,
     )
-    nursery.start_soon(line.receive)
-    return line
+    nursery.start_soon(connection.receive)
+    return connection

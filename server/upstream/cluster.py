@@ -1,8 +1,8 @@
-"""A cluster of brokers far away, as its name servers tell it.
+"""A cluster of brokers far away, by the answers of its name servers.
 
-The name server that answered last is asked first; when it does not answer, the next one is. All brokers are asked for
-every two seconds, so one that moved or left is followed within that time. What was told last stays in force while no
-name server answers.
+The name server that answered last gets requests first; when it does not answer, the next one gets them. The brokers
+are queried every two seconds, so one that moved or left is followed within that time. The last answer stays valid while
+no name server answers.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import trio
 from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.limits.limits import Limits
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.requests import ask_then
+from rocketwire.server.upstream.requests import start_requests
 from rocketwire.server.upstream.resolving import usable_address
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address
@@ -44,7 +44,7 @@ MOST_BYTES: Final = 4 << 20
 """Of an answer about brokers or a topic: of 20,000 brokers."""
 SHORT: Final = 16 << 10
 """Bytes of an answer that is read on the event loop: of 150 brokers, which takes a millisecond."""
-_TELL_SECONDS: Final = 60.0
+_LOG_SECONDS: Final = 60.0
 _ANSWER_SECONDS: Final = 3.0
 _MOST_ROUTES: Final = 100_000
 _MOST_ROUTE_BYTES: Final = 64 << 20
@@ -61,7 +61,7 @@ class BrokerKey(NamedTuple):
 
 
 class ListedBrokers(NamedTuple):
-    """Brokers that a name server tells.
+    """Brokers in a name server's answer.
 
     Attributes:
         addresses: Those that clients can connect to.
@@ -77,8 +77,8 @@ class UpstreamCluster:
 
     Args:
         name_servers: Its name servers.
-        lines: The connections.
-        limits: Counts brokers that are too many; None: nobody does.
+        pool: The connections.
+        limits: Counts brokers that are too many; None: they are not counted.
         most: How many brokers are followed.
         run_sync: Reads long answers; None: the event loop does.
         remark: Of requests to name servers, see `rings`; None: there is none.
@@ -92,7 +92,7 @@ class UpstreamCluster:
     def __init__(
         self,
         name_servers: Iterable[Address],
-        lines: ConnectionPool,
+        pool: ConnectionPool,
         *,
         limits: Limits | None = None,
         most: int = MOST_BROKERS,
@@ -100,79 +100,83 @@ class UpstreamCluster:
         remark: str | None = None,
     ) -> None:
         self._name_servers = list(name_servers)
-        self._lines = lines
+        self._pool = pool
         self._limits = limits
         self._most = most
         self._run_sync = run_sync
         self._remark = remark
         self._unusable: tuple[int, str, str] | None = None
-        self._told_unusable = -math.inf
+        self._unusable_logged_at = -math.inf
         self.brokers: Mapping[BrokerKey, Address] = {}
         self.changed = Event[[]]()
         self._routes: OrderedDict[str, tuple[TopicRouteData | None, int]] = OrderedDict()
         self._route_bytes = 0
         self.reached: bool = True
 
-    async def ask_together(self, questions: Sequence[ClientRequest]) -> list[Response | UpstreamUnreachable]:
-        """The answer of a name server to each question, of the first that gives one, or why the first gave none.
+    async def send_requests(self, requests: Sequence[ClientRequest]) -> list[Response | UpstreamConnectionError]:
+        """The answer to each request by the first name server that answers it, or why the first one did not.
 
         Raises:
-            WireError: a question does not fit in a frame.
+            WireError: a request does not fit in a frame.
         """
-        found: list[Response | UpstreamUnreachable] = [UpstreamUnreachable("there is no name server")] * len(questions)
-        left: Sequence[int] = range(len(questions))
+        found: list[Response | UpstreamConnectionError] = [UpstreamConnectionError("there is no name server")] * len(
+            requests
+        )
+        open_places: Sequence[int] = range(len(requests))
         for number, address in enumerate(tuple(self._name_servers)):
-            answers = await self._lines.ask_together(
-                address, [questions[place] for place in left], seconds=_ANSWER_SECONDS
+            answers = await self._pool.send_requests(
+                address, [requests[place] for place in open_places], seconds=_ANSWER_SECONDS
             )
-            for place, answer in zip(left, answers, strict=True):
+            for place, answer in zip(open_places, answers, strict=True):
                 if number == 0 or isinstance(answer, Response):
                     found[place] = answer
-            left = [place for place in left if isinstance(found[place], UpstreamUnreachable)]
-            if not left:
+            open_places = [place for place in open_places if isinstance(found[place], UpstreamConnectionError)]
+            if not open_places:
                 break
-            self._pass_over(address, silent=len(left) == len(answers))
+            self._demote(address, silent=len(open_places) == len(answers))
         return found
 
-    def ask_then(self, questions: Sequence[ClientRequest], on_answers: Callable[[list[Response] | None], None]) -> bool:
-        """Ask the name server that answered last, without a task that waits, if there is a connection to it now.
+    def start_requests(
+        self, requests: Sequence[ClientRequest], on_answers: Callable[[list[Response] | None], None]
+    ) -> bool:
+        """Send requests to the name server that answered last, without a task that waits, if it is connected.
 
         Args:
-            questions: The requests.
+            requests: The requests.
             on_answers: Gets the answers; or None: not all came, and another name server is first now.
 
         Returns:
-            Whether the request is sent.
+            Whether the requests are sent.
 
         Raises:
-            WireError: a question does not fit in a frame.
+            WireError: a request does not fit in a frame.
         """
-        line = self._lines.open_connection(self._name_servers[0]) if self._name_servers else None
-        if line is None:
+        connection = self._pool.open_connection(self._name_servers[0]) if self._name_servers else None
+        if connection is None:
             return False
-        address = line.address
+        address = connection.address
 
-        def take(found: list[Response | UpstreamUnreachable]) -> None:
+        def take(found: list[Response | UpstreamConnectionError]) -> None:
             answers = [each for each in found if isinstance(each, Response)]
             if len(answers) == len(found):
                 on_answers(answers)
             else:
-                self._pass_over(address, silent=not answers)
+                self._demote(address, silent=not answers)
                 on_answers(None)
 
-        ask_then(line, questions, seconds=_ANSWER_SECONDS, on_answers=take)
+        start_requests(connection, requests, seconds=_ANSWER_SECONDS, on_answers=take)
         return True
 
-    def _pass_over(self, address: Address, *, silent: bool) -> None:
-        """Ask others before a name server that left questions without an answer; `silent`: all of them."""
+    def _demote(self, address: Address, *, silent: bool) -> None:
+        """Send requests to others before a name server that did not answer some; `silent`: it answered none."""
         if silent:
-            self._lines.drop(address)  # nothing may come by this connection any more
+            self._pool.drop(address)  # nothing may come by this connection any more
         if self._name_servers[0] == address:  # others may have found so, too
             self._name_servers.append(self._name_servers.pop(0))
 
-    async def _ask(self, code: int, fields: WireHeader | None = None) -> Response:
-        (answer,) = await self.ask_together([ClientRequest(code, fields, remark=self._remark)])
-        if isinstance(answer, UpstreamUnreachable):
+    async def _send_request(self, code: int, fields: WireHeader | None = None) -> Response:
+        (answer,) = await self.send_requests([ClientRequest(code, fields, remark=self._remark)])
+        if isinstance(answer, UpstreamConnectionError):
             raise answer
         return answer
 
@@ -180,11 +184,11 @@ class UpstreamCluster:
         """The brokers and queues of a topic; None: no broker has it. While no name server answers, the last one known.
 
         Raises:
-            UpstreamUnreachable: no name server answers, and the route was not known before.
+            UpstreamConnectionError: no name server answers, and the route was not known before.
         """
         try:
             found, size = await self._fetch_route(topic)
-        except UpstreamUnreachable:
+        except UpstreamConnectionError:
             if topic not in self._routes:
                 raise
             return self._routes[topic][0]
@@ -198,7 +202,7 @@ class UpstreamCluster:
     async def _fetch_route(self, topic: str) -> tuple[TopicRouteData | None, int]:
         """The route, and the bytes of the answer that it was read from."""
         header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
-        answer = await self._ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, header)
+        answer = await self._send_request(RequestCode.GET_ROUTEINFO_BY_TOPIC, header)
         if answer.code == ResponseCode.TOPIC_NOT_EXIST:
             return None, 0
         size = len(answer.body)
@@ -222,11 +226,11 @@ class UpstreamCluster:
             await trio.sleep(PERIOD_SECONDS)
 
     async def refresh(self) -> bool:
-        """Ask for the brokers now; return whether a name server answered."""
+        """Query the brokers now; return whether a name server answered."""
         try:
-            answer = await self._ask(RequestCode.GET_BROKER_CLUSTER_INFO)
+            answer = await self._send_request(RequestCode.GET_BROKER_CLUSTER_INFO)
             self._take(await self.in_thread(len(answer.body), partial(_read_brokers, answer)))
-        except UpstreamUnreachable as error:
+        except UpstreamConnectionError as error:
             if self.reached:
                 log.warning("could not refresh the list of brokers: %(reason)s", {"reason": error})
             self.reached = False
@@ -255,9 +259,9 @@ class UpstreamCluster:
         if len(brokers) > self._most:
             first = [key for key in self.brokers if key in brokers]
             others = sorted(brokers.keys() - self.brokers.keys())
-            left_out = others[max(0, self._most - len(first)) :]
+            omitted = others[max(0, self._most - len(first)) :]
             if self._limits is not None:
-                self._limits.count_refusal(BROKERS_LIMIT, f"broker {left_out[0].name} and {len(left_out) - 1} others")
+                self._limits.count_refusal(BROKERS_LIMIT, f"broker {omitted[0].name} and {len(omitted) - 1} others")
             brokers = {key: brokers[key] for key in (*first, *others)[: self._most]}
             if brokers == self.brokers:
                 return
@@ -267,9 +271,9 @@ class UpstreamCluster:
     def _log_unusable(self, unusable: tuple[int, str, str] | None) -> None:
         """Log that brokers have no usable address: once, and after a change at most once a minute."""
         now = trio.current_time()
-        if unusable is None or unusable == self._unusable or now < self._told_unusable + _TELL_SECONDS:
+        if unusable is None or unusable == self._unusable or now < self._unusable_logged_at + _LOG_SECONDS:
             return
-        self._unusable, self._told_unusable = unusable, now
+        self._unusable, self._unusable_logged_at = unusable, now
         count, name, text = unusable
         log.warning(
             "%(count)d brokers have no usable address; broker %(broker)s: %(address)s",
@@ -281,16 +285,16 @@ def _read(kind: type[T], answer: Response) -> T:
     """The body of an answer.
 
     Raises:
-        UpstreamUnreachable: the name server refused, or its answer cannot be read.
+        UpstreamConnectionError: the name server refused, or its answer cannot be read.
     """
     if answer.code != ResponseCode.SUCCESS:
-        raise UpstreamUnreachable(f"a name server answers {answer.code}: {answer.remark}")
+        raise UpstreamConnectionError(f"a name server answers {answer.code}: {answer.remark}")
     if len(answer.body) > MOST_BYTES:
-        raise UpstreamUnreachable(f"a name server's answer of {len(answer.body)} bytes is too long")
+        raise UpstreamConnectionError(f"a name server's answer of {len(answer.body)} bytes is too long")
     try:
         return decode_body(kind, answer.body)
     except WireError as error:
-        raise UpstreamUnreachable(f"a name server's answer cannot be read: {error}") from error
+        raise UpstreamConnectionError(f"a name server's answer cannot be read: {error}") from error
 
 
 def _read_brokers(answer: Response) -> ListedBrokers:
@@ -302,7 +306,7 @@ def _read_brokers(answer: Response) -> ListedBrokers:
 
 
 class _Broker(msgspec.Struct, rename="camel", gc=False):
-    """What is read of a broker: thousands of objects that Python's collector looks through would stop everybody."""
+    """What is read of a broker: thousands of objects that the garbage collector traverses would stop all tasks."""
 
     broker_name: str = ""
     broker_addrs: dict[int, str] = {}

@@ -1,8 +1,8 @@
 """Connected sockets to other servers.
 
-A server whose machine or network is gone says nothing, and TCP alone finds out after a quarter of an hour. So silent
-connections are probed, and data that nobody takes for a while ends them. The time is long enough for a server that is
-busy with something else: its system takes the data.
+A server whose machine or network fails sends nothing, and TCP alone finds out after a quarter of an hour. So silent
+connections are probed, and data that is not received for a while ends them. The time is long enough for a server that
+is busy with something else: its system takes the data.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import trio
 from rocketwire.wire.addresses import Address
 
 
-class UpstreamUnreachable(Exception):
+class UpstreamConnectionError(Exception):
     """The other server cannot be reached, does not answer, or does not speak the protocol."""
 
 
-class RequestNotSent(UpstreamUnreachable):
+class RequestNotSent(UpstreamConnectionError):
     """The request was not sent: nothing came of it."""
 
 
@@ -30,7 +30,7 @@ Connect: TypeAlias = Callable[[Address, trio.Nursery], Awaitable[socket.socket]]
 """Gives a connected socket that does not block, and that tasks of the nursery may carry; or raises RequestNotSent."""
 _SILENT_SECONDS: Final = 30
 _PROBE_SECONDS: Final = 10
-_GONE_SECONDS: Final = 60
+_DEAD_SECONDS: Final = 60
 """How long probes and data may stay without an acknowledgement."""
 
 
@@ -61,25 +61,25 @@ def nonblocking(descriptor: int) -> socket.socket:
     return sock
 
 
-def notice_its_end(sock: socket.socket, *, silent: int = _SILENT_SECONDS, gone: int = _GONE_SECONDS) -> None:
-    """Have a connection end when the other machine is gone without a word.
+def notice_its_end(sock: socket.socket, *, silent: int = _SILENT_SECONDS, dead: int = _DEAD_SECONDS) -> None:
+    """Have a connection end when the other machine has failed without closing it.
 
     Args:
         sock: The connection's socket.
-        silent: Seconds without data after which the other end is asked whether it is there.
-        gone: Seconds without a sign of it after which the connection ends.
+        silent: Seconds without data after which the other end is probed.
+        dead: Seconds without a sign of life after which the connection ends.
     """
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, seconds in (("TCP_KEEPIDLE", silent), ("TCP_KEEPINTVL", min(_PROBE_SECONDS, gone))):
+    for name, seconds in (("TCP_KEEPIDLE", silent), ("TCP_KEEPINTVL", min(_PROBE_SECONDS, dead))):
         if hasattr(socket, name):  # systems have different ones
             sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), seconds)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, gone * 1000)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, dead * 1000)
 
 
 log = logging.getLogger(__name__)
 
-_MOST_TOLD: Final = 1000
+_MOST_LOGGED: Final = 1000
 _ANY: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - they are compared with
 
 
@@ -90,7 +90,7 @@ class SelfConnectGuard:
         """Make connections by `connecting`."""
         self._connecting = connecting
         self._listens: set[tuple[str, int]] = set()
-        self._told: set[Address] = set()
+        self._logged: set[Address] = set()
 
     def listens(self, sock: socket.socket) -> tuple[str, int]:
         """Note a socket that the proxy listens on; its host and port."""
@@ -115,8 +115,8 @@ class SelfConnectGuard:
             itself = False
         if itself:
             sock.close()
-            if address not in self._told and len(self._told) < _MOST_TOLD:
-                self._told.add(address)
+            if address not in self._logged and len(self._logged) < _MOST_LOGGED:
+                self._logged.add(address)
                 log.error("%(address)s is this proxy itself: it cannot be behind it", {"address": address})
             raise RequestNotSent(f"{address} is the proxy itself")
         return sock

@@ -1,4 +1,4 @@
-"""A pool of connections to other servers: one for each address, shared by all who ask that server something."""
+"""A pool of connections to other servers: one for each address, shared by all requests to that server."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from rocketwire.server.upstream.connecting import (
     CONNECT_SECONDS,
     Connect,
     RequestNotSent,
-    UpstreamUnreachable,
+    UpstreamConnectionError,
     connect_plain,
 )
-from rocketwire.server.upstream.requests import ask, ask_together
+from rocketwire.server.upstream.requests import send_request, send_requests
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import WireError
@@ -37,7 +37,7 @@ class ConnectionPool:
 
     Args:
         connecting: Makes a connection.
-        signing: Signs each request; None: nobody does.
+        signing: Signs each request; None: they are not signed.
         on_answer_time: Gets the time of each answer; None: it is not measured.
         signs: Whether `signing` changes requests now.
         dialled: The descriptors that connections which are not shared take; None: they are not counted.
@@ -60,13 +60,13 @@ class ConnectionPool:
         self._signs = signs
         self._dialled = DescriptorBudget() if dialled is None else dialled
         self.settled = Event[[]]()
-        self._lines: dict[Address, BrokerConnection] = {}
+        self._connections: dict[Address, BrokerConnection] = {}
         self._connecting: dict[Address, trio.Lock] = {}
         self._nursery: trio.Nursery | None = None
         self._runs = trio.Event()
 
     def with_new_connections(self) -> ConnectionPool:
-        """Others that are made in the same way, and that nobody measures."""
+        """Others that are made in the same way, and are not measured."""
         return ConnectionPool(self._connecting_by, self._signing, signs=self._signs)
 
     async def run(self) -> None:
@@ -78,13 +78,13 @@ class ConnectionPool:
                 await trio.sleep_forever()
             finally:
                 self._nursery = None
-                for line in self._lines.values():
-                    line.close()
+                for connection in self._connections.values():
+                    connection.close()
 
     def open_connection(self, address: Address) -> BrokerConnection | None:
         """The connection to a server, if there is one now: what is sent on it need not wait."""
-        line = self._lines.get(address)
-        return None if line is None or line.closed.is_set() else line
+        connection = self._connections.get(address)
+        return None if connection is None or connection.closed.is_set() else connection
 
     @property
     def signs(self) -> bool:
@@ -94,7 +94,7 @@ class ConnectionPool:
     @property
     def open(self) -> int:
         """How many there are that all share."""
-        return sum(not line.closed.is_set() for line in self._lines.values())
+        return sum(not connection.closed.is_set() for connection in self._connections.values())
 
     def send(
         self, address: Address, request: ClientRequest, *, seconds: float, done: OnAnswer
@@ -107,47 +107,49 @@ class ConnectionPool:
         Raises:
             WireError: it does not fit in a frame.
         """
-        line = self.open_connection(address)
-        if line is not None:
-            line.send(request, seconds=seconds, done=done)
-            return line
+        connection = self.open_connection(address)
+        if connection is not None:
+            connection.send(request, seconds=seconds, done=done)
+            return connection
         if not self.start(self._send_later, address, request._replace(body=bytes(request.body)), seconds, done):
             done(RequestNotSent(f"{address}: no connections are made any more"))
         return None
 
     async def _send_later(self, address: Address, request: ClientRequest, seconds: float, done: OnAnswer) -> None:
         try:
-            line = await self.get_connection(address)
-            line.send(request, seconds=seconds, done=done)
-        except UpstreamUnreachable as error:
+            connection = await self.get_connection(address)
+            connection.send(request, seconds=seconds, done=done)
+        except UpstreamConnectionError as error:
             done(error)
         except WireError as error:
             done(RequestNotSent(str(error)))
         else:
-            line.flush()
+            connection.flush()
 
-    async def ask(self, address: Address, request: ClientRequest, *, seconds: float = CONNECT_SECONDS) -> Response:
+    async def send_request(
+        self, address: Address, request: ClientRequest, *, seconds: float = CONNECT_SECONDS
+    ) -> Response:
         """The answer of a server to a request.
 
         Raises:
-            UpstreamUnreachable: it cannot be reached, closed the connection, or did not answer within `seconds`.
+            UpstreamConnectionError: it cannot be reached, closed the connection, or did not answer within `seconds`.
         """
-        line = self.open_connection(address) or await self.get_connection(address)
-        return await ask(line, request, seconds=seconds)
+        connection = self.open_connection(address) or await self.get_connection(address)
+        return await send_request(connection, request, seconds=seconds)
 
-    async def ask_together(
-        self, address: Address, questions: Sequence[ClientRequest], *, seconds: float
-    ) -> list[Response | UpstreamUnreachable]:
+    async def send_requests(
+        self, address: Address, requests: Sequence[ClientRequest], *, seconds: float
+    ) -> list[Response | UpstreamConnectionError]:
         """The answers of a server, or why there are none.
 
         Raises:
-            WireError: a question does not fit in a frame.
+            WireError: a request does not fit in a frame.
         """
         try:
-            line = self.open_connection(address) or await self.get_connection(address)
-        except UpstreamUnreachable as reason:
-            return [reason] * len(questions)
-        return await ask_together(line, questions, seconds=seconds)
+            connection = self.open_connection(address) or await self.get_connection(address)
+        except UpstreamConnectionError as reason:
+            return [reason] * len(requests)
+        return await send_requests(connection, requests, seconds=seconds)
 
     async def get_connection(self, address: Address) -> BrokerConnection:
         """The connection to a server.
@@ -157,19 +159,19 @@ class ConnectionPool:
         """
         await self._runs.wait()
         async with self._connecting.setdefault(address, trio.Lock()):
-            line = self.open_connection(address)
-            if line is None:
-                line = self._lines[address] = await self._connect(address, None)
-        return line
+            connection = self.open_connection(address)
+            if connection is None:
+                connection = self._connections[address] = await self._connect(address, None)
+        return connection
 
     def drop(self, address: Address) -> None:
         """Close the connection to a server; the next request to it makes another."""
-        line = self._lines.get(address)
-        if line is not None:
-            line.close()
+        connection = self._connections.get(address)
+        if connection is not None:
+            connection.close()
 
     async def start_connecting(self, address: Address, on_request: OnRequest | None = None) -> BrokerConnection:
-        """A connection that is not shared: whoever asks for it closes it.
+        """A connection that is not shared; the caller has to close it.
 
         Args:
             address: The server's.
@@ -182,16 +184,16 @@ class ConnectionPool:
         if not self._dialled.take():
             raise RequestNotSent(f"{address}: no descriptors are left for connections")
         try:
-            line = await self._connect(address, on_request)
+            connection = await self._connect(address, on_request)
         except BaseException:
             self._dialled.give_back()
             raise
-        if not self.start(self._give_back, line):
+        if not self.start(self._give_back, connection):
             self._dialled.give_back()
-        return line
+        return connection
 
-    async def _give_back(self, line: BrokerConnection) -> None:
-        await line.closed.wait()
+    async def _give_back(self, connection: BrokerConnection) -> None:
+        await connection.closed.wait()
         self._dialled.give_back()
 
     async def _connect(self, address: Address, on_request: OnRequest | None) -> BrokerConnection:

@@ -8,14 +8,14 @@ import trio
 
 from rocketwire.remoting.core.steps import Operation, SendAndWait, Sleep
 from rocketwire.remoting.errors import NotReached
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 
 T = TypeVar("T")
 
 
-async def run_operation(lines: ConnectionPool, operation: Operation[T]) -> T:
-    """What an operation comes to, which asks and sleeps.
+async def run_operation(pool: ConnectionPool, operation: Operation[T]) -> T:
+    """Run an operation, which sends requests and sleeps; return its result.
 
     Raises:
         RemotingError: it fails: a server does not answer, or refuses.
@@ -33,8 +33,8 @@ async def run_operation(lines: ConnectionPool, operation: Operation[T]) -> T:
             match step:
                 case SendAndWait(peer, request, seconds):
                     try:
-                        result = await lines.ask(peer.address, request, seconds=seconds)
-                    except UpstreamUnreachable as failure:
+                        result = await pool.send_request(peer.address, request, seconds=seconds)
+                    except UpstreamConnectionError as failure:
                         error = NotReached(str(peer), str(failure))
                         error.__cause__ = failure
                 case Sleep(seconds):

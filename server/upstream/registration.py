@@ -1,9 +1,9 @@
 """Registration of the broker at name servers of other processes.
 
 Each name server has its own connection, which stays open: a name server forgets a broker whose connection
-ends. All topics are sent at the start and every 30 s, changed ones at once, as Apache's brokers do: who creates a topic
-gets the answer once the name servers that are there know it. A name server that is away is tried again every second, so
-one that was restarted knows the broker within a second or two.
+ends. All topics are sent at the start and every 30 s, changed ones at once, as Apache's brokers do: a client that
+creates a topic gets the answer once the reachable name servers know it. A name server that is away is tried again every
+second, so one that was restarted knows the broker within a second or two.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from rocketwire.server.core.threads import run_with_checkpoints
 from rocketwire.server.name_server.registration import PERIOD_SECONDS
 from rocketwire.server.name_server.routes import BrokerIdentity
 from rocketwire.server.upstream.broker_connection import BrokerConnection, connect
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
-from rocketwire.server.upstream.requests import ask
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
+from rocketwire.server.upstream.requests import send_request
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.fastjson import encode_in_steps
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
@@ -69,14 +69,14 @@ class RemoteRegistration:
     def when_registered(self, done: Callable[[], None]) -> None:
         """Call a function once the topics noted before are registered, or cannot be now; perhaps at once."""
         waited_for = [server for server in self._servers if server.reached]
-        left = len(waited_for)
-        if not left:
+        missing = len(waited_for)
+        if not missing:
             done()
 
         def registered() -> None:
-            nonlocal left
-            left -= 1
-            if not left:
+            nonlocal missing
+            missing -= 1
+            if not missing:
                 done()
 
         for server in waited_for:
@@ -94,28 +94,28 @@ class RemoteRegistration:
                 while True:
                     try:
                         await self._serve(server, await connect(server.address, nursery))
-                    except UpstreamUnreachable as error:
+                    except UpstreamConnectionError as error:
                         server.failed(str(error))
                     await trio.sleep(_AGAIN_SECONDS)
         finally:
             with trio.move_on_after(_CLOSE_SECONDS, shield=True):
                 await self._unregister(server)
 
-    async def _serve(self, server: _NameServer, line: BrokerConnection) -> None:
+    async def _serve(self, server: _NameServer, connection: BrokerConnection) -> None:
         """Register on a connection until it ends."""
         try:
-            await self._register(server, line, None)
-            while not line.closed.is_set():
+            await self._register(server, connection, None)
+            while not connection.closed.is_set():
                 with trio.move_on_after(PERIOD_SECONDS) as waiting:
-                    await _either(server.changed, line.closed)
-                if not line.closed.is_set():
-                    await self._register(server, line, None if waiting.cancelled_caught else server.take())
-            raise UpstreamUnreachable(f"{server.address} closed the connection")
+                    await _either(server.changed, connection.closed)
+                if not connection.closed.is_set():
+                    await self._register(server, connection, None if waiting.cancelled_caught else server.take())
+            raise UpstreamConnectionError(f"{server.address} closed the connection")
         finally:
-            line.close()
+            connection.close()
 
     async def _register(
-        self, server: _NameServer, line: BrokerConnection, changed: Iterable[TopicConfig] | None
+        self, server: _NameServer, connection: BrokerConnection, changed: Iterable[TopicConfig] | None
     ) -> None:
         if changed is None:
             server.take()
@@ -133,13 +133,15 @@ class RemoteRegistration:
             broker_id=self._identity.broker_id,
             body_crc32=body_crc(body),
         )
-        question = ClientRequest(RequestCode.REGISTER_BROKER, header, body)
+        request = ClientRequest(RequestCode.REGISTER_BROKER, header, body)
         try:
-            answer = await ask(line, question, seconds=_ANSWER_SECONDS)
+            answer = await send_request(connection, request, seconds=_ANSWER_SECONDS)
         except WireError as error:
-            raise UpstreamUnreachable(f"the registration at {server.address} cannot be written: {error}") from error
+            raise UpstreamConnectionError(f"the registration at {server.address} cannot be written: {error}") from error
         if answer.code != ResponseCode.SUCCESS:
-            raise UpstreamUnreachable(f"{server.address} refused the registration with {answer.code}: {answer.remark}")
+            raise UpstreamConnectionError(
+                f"{server.address} refused the registration with {answer.code}: {answer.remark}"
+            )
         server.succeeded()
 
     async def _unregister(self, server: _NameServer) -> None:
@@ -151,9 +153,9 @@ class RemoteRegistration:
         )
         async with trio.open_nursery() as nursery:
             try:
-                line = await connect(server.address, nursery)
-                await ask(line, ClientRequest(RequestCode.UNREGISTER_BROKER, header))
-            except UpstreamUnreachable:
+                connection = await connect(server.address, nursery)
+                await send_request(connection, ClientRequest(RequestCode.UNREGISTER_BROKER, header))
+            except UpstreamConnectionError:
                 log.debug("not unregistered from the name server %(name_server)s", {"name_server": server.address})
             nursery.cancel_scope.cancel()
 

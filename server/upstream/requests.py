@@ -9,81 +9,83 @@ import trio
 
 from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.upstream.broker_connection import BrokerConnection
-from rocketwire.server.upstream.connecting import CONNECT_SECONDS, UpstreamUnreachable
+from rocketwire.server.upstream.connecting import CONNECT_SECONDS, UpstreamConnectionError
 
 
-async def ask(line: BrokerConnection, question: ClientRequest, *, seconds: float = CONNECT_SECONDS) -> Response:
+async def send_request(
+    connection: BrokerConnection, request: ClientRequest, *, seconds: float = CONNECT_SECONDS
+) -> Response:
     """The answer to a request.
 
     Raises:
-        UpstreamUnreachable: the connection ended, or there was no answer within `seconds`.
+        UpstreamConnectionError: the connection ended, or there was no answer within `seconds`.
         WireError: the request does not fit in a frame.
     """
-    (answer,) = await ask_together(line, [question], seconds=seconds)
-    if isinstance(answer, UpstreamUnreachable):
+    (answer,) = await send_requests(connection, [request], seconds=seconds)
+    if isinstance(answer, UpstreamConnectionError):
         raise answer
     return answer
 
 
-async def ask_together(
-    line: BrokerConnection, questions: Sequence[ClientRequest], *, seconds: float
-) -> list[Response | UpstreamUnreachable]:
-    """The answer to each question, or why there is none within `seconds`, in their order.
+async def send_requests(
+    connection: BrokerConnection, requests: Sequence[ClientRequest], *, seconds: float
+) -> list[Response | UpstreamConnectionError]:
+    """The answer to each request, or the reason why there is none within `seconds`, in their order.
 
     Raises:
         WireError: one does not fit in a frame.
     """
-    here = trio.Event()
-    found: list[Response | UpstreamUnreachable] = []
+    complete = trio.Event()
+    found: list[Response | UpstreamConnectionError] = []
 
-    def on_answers(answers: list[Response | UpstreamUnreachable]) -> None:
+    def on_answers(answers: list[Response | UpstreamConnectionError]) -> None:
         found.extend(answers)
-        here.set()
+        complete.set()
 
-    opaques = ask_then(line, questions, seconds=seconds, on_answers=on_answers)
+    opaques = start_requests(connection, requests, seconds=seconds, on_answers=on_answers)
     try:
-        await here.wait()
+        await complete.wait()
     finally:
         for opaque in opaques:
-            line.forget(opaque)
+            connection.forget(opaque)
     return found
 
 
-def ask_then(
-    line: BrokerConnection,
-    questions: Sequence[ClientRequest],
+def start_requests(
+    connection: BrokerConnection,
+    requests: Sequence[ClientRequest],
     *,
     seconds: float,
-    on_answers: Callable[[list[Response | UpstreamUnreachable]], None],
+    on_answers: Callable[[list[Response | UpstreamConnectionError]], None],
 ) -> list[int]:
-    """Ask without a task that waits.
+    """Send requests without a task that waits.
 
     Args:
-        line: The connection to the server.
-        questions: The requests.
+        connection: The connection to the server.
+        requests: The requests.
         seconds: How long each answer is waited for.
-        on_answers: Gets what `ask_together` returns, perhaps before this returns.
+        on_answers: Gets what `send_requests` returns, perhaps before this returns.
 
     Returns:
-        What `BrokerConnection.forget` takes, of each question.
+        What `BrokerConnection.forget` takes, of each request.
 
     Raises:
         WireError: one does not fit in a frame; none is waited for.
     """
-    found: dict[int, Response | UpstreamUnreachable] = {}
+    found: dict[int, Response | UpstreamConnectionError] = {}
     opaques: list[int] = []
 
-    def done(place: int, answer: Response | UpstreamUnreachable) -> None:
+    def done(place: int, answer: Response | UpstreamConnectionError) -> None:
         found[place] = answer
-        if len(found) == len(questions):
-            on_answers([found[place] for place in range(len(questions))])
+        if len(found) == len(requests):
+            on_answers([found[place] for place in range(len(requests))])
 
     try:
-        for place, question in enumerate(questions):
-            opaques.append(line.send(question, seconds=seconds, done=partial(done, place)))
+        for place, request in enumerate(requests):
+            opaques.append(connection.send(request, seconds=seconds, done=partial(done, place)))
     except BaseException:
         for opaque in opaques:
-            line.forget(opaque)
+            connection.forget(opaque)
         raise
-    line.flush()
+    connection.flush()
     return opaques

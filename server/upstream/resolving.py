@@ -1,7 +1,7 @@
-"""The IP addresses of host names: brokers may be registered by names, and clients may get the proxy's own name.
+"""The IP addresses of host names: brokers may be registered by names, and clients may get the proxy's name.
 
-The system is asked in threads, a few at a time, for it may take long and what it is asked for comes from others. What
-it says is kept for a while.
+The system's resolver runs in threads, a few at a time, for it may take long and the names come from others. Its answers
+are kept for a while.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Found(NamedTuple):
 
 
 def usable_address(text: str) -> Address | None:
-    """The address that a name server tells of a broker; None: nobody can connect to it.
+    """The address of a broker in a name server's answer; None: no client can connect to it.
 
     It must be written as this program would: clients get another one where exactly this text stands.
     """
@@ -60,7 +60,7 @@ class Resolver:
     """Looks up names.
 
     Args:
-        look_up: Asks the system; it may block.
+        look_up: Calls the system's resolver; it may block.
     """
 
     def __init__(self, look_up: ResolveHost = _look_up) -> None:
@@ -80,7 +80,7 @@ class Resolver:
         """The IP addresses of a host, those of IPv4 first, as Java has them.
 
         Raises:
-            RequestNotSent: there are none, or the system does not tell within CONNECT_SECONDS.
+            RequestNotSent: there are none, or the resolver does not answer within CONNECT_SECONDS.
         """
         if is_ip(host):
             return (host,)
@@ -98,7 +98,7 @@ class Resolver:
         return found.addresses
 
     async def _resolve(self, host: str, former: _Found | None) -> _Found:
-        """Ask the system; a name that it cannot find now keeps its former addresses."""
+        """Call the resolver; a name that it cannot find now keeps its former addresses."""
         reason = "its name is not found in time"
         addresses: tuple[str, ...] = ()
         with trio.move_on_after(CONNECT_SECONDS):
@@ -130,7 +130,7 @@ class Resolver:
             log.debug("%(host)s has no address", {"host": host})
 
     def connect_resolved(self, by: Connect = connect_plain) -> Connect:
-        """Makes connections to hosts by their IP addresses, each of which is tried in turn."""
+        """Makes connections to hosts by their IP addresses, which are tried one after the other."""
 
         async def resolved(address: Address, nursery: trio.Nursery) -> socket.socket:
             reason: RequestNotSent | None = None

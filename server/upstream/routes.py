@@ -1,9 +1,9 @@
-"""The queues of other brokers, as name servers of other processes know them.
+"""The queues of other brokers, by the answers of name servers of other processes.
 
-A broker that shares out queues among consumers has to know those of all brokers. It is asked by clients every few
-seconds, and must answer at once; so it answers from what it knows, and asks the name servers in the background: at
-once about a topic that is new to it, and about each topic that clients still ask for every 30 s. Until it knows of the
-others it names no queue: a consumer that got its own alone would give up those of the brokers that it asked before.
+A broker that shares out queues among consumers has to know those of all brokers. Clients query them every few
+seconds, and need an answer at once; so it answers from memory, and queries the name servers in the background: at
+once about a new topic, and every 30 s about each topic that clients still query. Until it knows the queues of the
+others it names no queue: a consumer that got only this broker's would drop those that other brokers gave it before.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import trio
 from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.server.topics.topics import MOST_QUEUES
 from rocketwire.server.upstream.broker_connection import BrokerConnection, connect
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
-from rocketwire.server.upstream.requests import ask
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
+from rocketwire.server.upstream.requests import send_request
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import QueueData, TopicRouteData
@@ -34,13 +34,13 @@ MOST_IN_ALL: Final = 4 * MOST_QUEUES
 _PERIOD_SECONDS: Final = 30.0
 _AGAIN_SECONDS: Final = 1.0
 _FORGOTTEN_SECONDS: Final = 300.0
-"""For how long nobody asks for a topic that is then forgotten."""
+"""A topic that no client queries for so long is forgotten."""
 _PATIENCE_SECONDS: Final = 5.0
 """For so long a new topic has no queues while no name server answers; then it has those of this broker."""
 
 
-class _Known:
-    """What is known of a topic: the queues of other brokers, None as yet; when clients asked for it first, and last."""
+class _TopicQueues:
+    """A topic: the queues of other brokers, None at first; the times of the first and the last query by a client."""
 
     __slots__ = ("queues", "since", "used")
 
@@ -62,17 +62,17 @@ class RemoteRoutes:
         self._addresses = list(addresses)
         self._broker = broker
         self._own = own
-        self._known: dict[str, _Known] = {}
+        self._topics: dict[str, _TopicQueues] = {}
         self._new = trio.Event()
 
     def queues(self, topic: str) -> list[QueueData]:
-        """The queues of a topic, of each broker that is known to have it; none while name servers are asked."""
+        """The queues of a topic, of each broker that is known to have it; none while the first answer is awaited."""
         own = self._own(topic)
         if not self._addresses:
             return own
-        known = self._known.get(topic)
+        known = self._topics.get(topic)
         if known is None:
-            known = self._known[topic] = _Known()
+            known = self._topics[topic] = _TopicQueues()
             self._new.set()
         known.used = trio.current_time()
         if known.queues is None and known.used < known.since + _PATIENCE_SECONDS:
@@ -80,53 +80,53 @@ class RemoteRoutes:
         return [*own, *(known.queues or ())]
 
     async def run(self) -> None:
-        """Ask the name servers; never returns."""
+        """Query the name servers; never returns."""
         while True:
-            if not self._known:
+            if not self._topics:
                 await self._new.wait()
             try:
                 async with trio.open_nursery() as nursery:
-                    await self._ask_on(await connect(self._addresses[0], nursery))
-            except* UpstreamUnreachable as failures:
+                    await self._refresh(await connect(self._addresses[0], nursery))
+            except* UpstreamConnectionError as failures:
                 log.debug("no routes: %(reason)s", {"reason": failures.exceptions[0]})
                 self._addresses.append(self._addresses.pop(0))
                 await trio.sleep(_AGAIN_SECONDS)
 
-    async def _ask_on(self, line: BrokerConnection) -> None:
+    async def _refresh(self, connection: BrokerConnection) -> None:
         while True:
             self._new = trio.Event()
             oldest = trio.current_time() - _FORGOTTEN_SECONDS
-            for topic, known in list(self._known.items()):
+            for topic, known in list(self._topics.items()):
                 if known.used < oldest:
-                    del self._known[topic]
+                    del self._topics[topic]
                 else:
-                    known.queues = await self._asked(line, topic)
+                    known.queues = await self._fetch_queues(connection, topic)
             with trio.move_on_after(_PERIOD_SECONDS):
                 await self._new.wait()
 
-    async def _asked(self, line: BrokerConnection, topic: str) -> tuple[QueueData, ...]:
+    async def _fetch_queues(self, connection: BrokerConnection, topic: str) -> tuple[QueueData, ...]:
         header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
-        answer = await ask(line, ClientRequest(RequestCode.GET_ROUTEINFO_BY_TOPIC, header))
+        answer = await send_request(connection, ClientRequest(RequestCode.GET_ROUTEINFO_BY_TOPIC, header))
         if answer.code != ResponseCode.SUCCESS:
             return ()
         try:
             found = decode_body(TopicRouteData, answer.body)
         except WireError as error:
-            raise UpstreamUnreachable(f"no route of {topic}: {error}") from error
+            raise UpstreamConnectionError(f"no route of {topic}: {error}") from error
         others = [each for each in found.queue_datas if each.broker_name != self._broker]
         return tuple(usable_queues(topic, others))
 
 
 def usable_queues(topic: str, queues: Iterable[QueueData]) -> list[QueueData]:
-    """The queues of each broker, once, with numbers that a topic may have; what is too much is left out."""
+    """The queues of each broker, once, with numbers that a topic may have; those beyond the limit are omitted."""
     found: dict[str, QueueData] = {}
-    left = MOST_IN_ALL
+    room = MOST_IN_ALL
     for each in queues:
         read, write = (min(max(number, 0), MOST_QUEUES) for number in (each.read_queue_nums, each.write_queue_nums))
         if each.broker_name in found:
             continue
-        left -= max(read, write)
-        if left < 0:
+        room -= max(read, write)
+        if room < 0:
             log.warning(
                 "topic %(topic)s has more than %(most)d queues: those of further brokers are left out",
                 {"topic": topic, "most": MOST_IN_ALL},

@@ -1,7 +1,8 @@
 """How connections to other servers are made: plain ones, or encrypted ones.
 
 An encrypted connection is one end of a socket pair here; a task in between encrypts and decrypts, as for TLS clients
-(`net/tls`). So whoever uses it, be it a line, a tunnel or the kernel's relay, has a socket with plain bytes.
+(`net/tls`). So every user of it, be it a connection of calls, a tunnel or the kernel's relay, has a socket with plain
+bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ DESCRIPTORS: Final = 3
 
 
 def upstream_context(keys: UpstreamKeys) -> ssl.SSLContext | None:
-    """The context that keys ask for; None: connections are not encrypted. Blocking.
+    """The context for keys; None: connections are not encrypted. Blocking.
 
     Raises:
         TlsInvalid: a file is missing or has the wrong content, or is named without `upstreamTls`.
@@ -46,7 +47,7 @@ class TlsConnector:
     """Makes encrypted connections.
 
     Args:
-        context: Says which certificates are accepted.
+        context: Decides which certificates are accepted.
         in_flight: Counts what waits in them.
         connecting: Makes the connections that are then encrypted.
     """

@@ -1,8 +1,8 @@
 """A group's queues at one broker, as far as this proxy reads them.
 
-The proxies that have clients of the group are members of it, by a client id of their own each; in the order of these
-ids they share the queues of a topic, and the broker's locks make sure that no two read the same one. A queue that
-another one is to have is delivered no more, and is unlocked once its clients are done with what they have.
+The proxies that have clients of the group are members of it, each by a separate client id; in the order of these ids
+they share the queues of a topic, and the broker's locks make sure that no two read the same one. A queue that is to
+move to another proxy is delivered no more, and is unlocked once its clients are done with what they have.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import trio
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.remote_calls.pop_emulation.group_rpc import GroupRpc, SubscriptionFilter
 from rocketwire.server.remote_calls.pop_emulation.queue import PulledMessage, PulledQueue
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers.pop import PopMessageRequestHeader
 from rocketwire.wire.names import retry_topic
@@ -48,10 +48,10 @@ class QueueMessages(NamedTuple):
     messages: list[PulledMessage]
 
 
-class _Told(NamedTuple):
-    """A reset of a topic's offsets, and the clients that were told of it."""
+class _Reset(NamedTuple):
+    """A reset of a topic's offsets, and the clients that the broker has sent it to."""
 
-    told: bytes
+    body: bytes
     clients: WeakSet[object]
 
 
@@ -60,7 +60,7 @@ class _Topic:
 
     def __init__(self, wanted: SubscriptionFilter) -> None:
         self.wanted = wanted
-        self.asked_at = 0.0
+        self.received_at = 0.0
 
 
 class GroupAtBroker:
@@ -68,7 +68,7 @@ class GroupAtBroker:
 
     Args:
         group: Its name.
-        asking: Asks the broker.
+        rpc: Sends requests to the broker.
         client_id: The proxy's.
         clock: The time of handles.
         queues_of: Gives how many readable queues the broker has of a topic; 0: it has no such topic.
@@ -76,13 +76,13 @@ class GroupAtBroker:
     Attributes:
         queues: Those whose locks are held.
         changed: Set, and replaced, when messages may be had that could not before.
-        failure: Why the broker could not be asked last time, if it could not.
+        failure: Why the last request to the broker failed, if it did.
     """
 
     def __init__(
         self,
         group: str,
-        asking: GroupRpc,
+        rpc: GroupRpc,
         *,
         client_id: str,
         clock: Clock,
@@ -90,15 +90,15 @@ class GroupAtBroker:
     ) -> None:
         self.queues: dict[QueueKey, PulledQueue] = {}
         self.changed = trio.Event()
-        self.failure: UpstreamUnreachable | None = None
+        self.failure: UpstreamConnectionError | None = None
         self._group = group
         self._retry = retry_topic(group)
-        self._asking = asking
+        self._rpc = rpc
         self._client_id = client_id
         self._clock = clock
         self._queues_of = queues_of
         self._topics: dict[str, _Topic] = {}
-        self._told: dict[str, _Told] = {}
+        self._resets: dict[str, _Reset] = {}
         self._locked_until: dict[QueueKey, float] = {}
         self._wakes = trio.Event()
         self._used_at = trio.current_time()
@@ -116,48 +116,48 @@ class GroupAtBroker:
             self._topics[header.topic] = topic = _Topic(wanted)
             self._wakes.set()
         now = trio.current_time()
-        read = now - topic.asked_at < _READ_AHEAD_SECONDS
-        topic.asked_at = self._used_at = now
+        read = now - topic.received_at < _READ_AHEAD_SECONDS
+        topic.received_at = self._used_at = now
         if not read:
             self.wake()
 
     def take(self, header: PopMessageRequestHeader) -> list[QueueMessages]:
         """Deliver messages."""
-        topic, now, left = header.topic, self._clock(), header.max_msg_nums
+        topic, now, room = header.topic, self._clock(), header.max_msg_nums
         mine = [each for key, each in self.queues.items() if key[0] in {topic, self._retry} and self._safe(key)]
         first = next(self._turns) % len(mine) if mine else 0
         found: list[QueueMessages] = []
         for queue in (*mine[first:], *mine[:first]):
             if header.order and queue.topic == topic:
-                taken = queue.take_in_order(topic, left, now, header.attempt_id)
+                taken = queue.take_in_order(topic, room, now, header.attempt_id)
             else:
-                taken = queue.take(topic, left, now)
+                taken = queue.take(topic, room, now)
             if taken:
                 queue.deliver(taken, now, header.invisible_time)
                 found.append(QueueMessages(queue, taken))
-                left -= len(taken)
-            if not left:
+                room -= len(taken)
+            if not room:
                 break
         if found:
             self.wake()  # there may be room for more
         return found
 
-    def reset(self, client: object, topic: str, told: bytes, offsets: Mapping[int, int]) -> None:
-        """Go on at other offsets in the queues of a topic, by queue id; what is in flight of them is over.
+    def reset(self, client: object, topic: str, body: bytes, offsets: Mapping[int, int]) -> None:
+        """Continue at other offsets in the queues of a topic, by queue id; what is in flight of them is dropped.
 
-        The broker tells each member of a reset: only the first of them counts.
+        The broker sends a reset to each member: only the first of them counts.
 
         Args:
-            client: The client that was told.
+            client: The client that the broker sent it to.
             topic: The topic.
-            told: What it was told.
+            body: The body that the broker sent.
             offsets: The offset of each queue.
         """
-        clients = self._told.get(topic)
-        if clients is not None and clients.told == told and client not in clients.clients:
+        clients = self._resets.get(topic)
+        if clients is not None and clients.body == body and client not in clients.clients:
             clients.clients.add(client)
             return
-        self._told[topic] = _Told(told, WeakSet((client,)))
+        self._resets[topic] = _Reset(body, WeakSet((client,)))
         for queue_id, offset in offsets.items():
             key = topic, queue_id
             if key in self.queues and self._nursery is not None:
@@ -170,11 +170,11 @@ class GroupAtBroker:
         return trio.current_time() < self._locked_until.get(key, 0)
 
     def next_due(self) -> int | None:
-        """When something comes again, in ms since 1970; None: nothing is in flight."""
+        """When a message is redelivered, in ms since 1970; None: nothing is in flight."""
         return min((due for each in self.queues.values() if (due := each.next_due()) is not None), default=None)
 
     def wake(self) -> None:
-        """Let those go on that wait for messages, or for room."""
+        """Wake receives that wait for messages, and reads that wait for room."""
         changed, self.changed = self.changed, trio.Event()
         changed.set()
 
@@ -188,17 +188,17 @@ class GroupAtBroker:
     async def _commit_soon(self) -> None:
         await trio.sleep(_COMMIT_SECONDS)
         self._commits = False
-        await self._commit(self._asking, self.queues)
+        await self._commit(self._rpc, self.queues)
 
-    async def _commit(self, asking: GroupRpc, queues: Mapping[QueueKey, PulledQueue]) -> None:
+    async def _commit(self, rpc: GroupRpc, queues: Mapping[QueueKey, PulledQueue]) -> None:
         for queue in list(queues.values()):
             offset = queue.process.offset
             if offset == queue.process.committed:
                 continue
             try:
-                await asking.commit(queue.topic, queue.queue_id, offset)
+                await rpc.commit(queue.topic, queue.queue_id, offset)
                 queue.process.committed = offset
-            except UpstreamUnreachable as error:
+            except UpstreamConnectionError as error:
                 log.debug("no offset of %(topic)s: %(reason)s", {"topic": queue.topic, "reason": error})
 
     # --- membership and locks
@@ -212,7 +212,7 @@ class GroupAtBroker:
                 try:
                     await self._round(nursery)
                     seconds, self.failure = _ROUND_SECONDS, None
-                except UpstreamUnreachable as error:
+                except UpstreamConnectionError as error:
                     self.failure = error
                     self.wake()
                     log.debug("group %(group)s: %(reason)s", {"group": self._group, "reason": error})
@@ -224,18 +224,18 @@ class GroupAtBroker:
             nursery.cancel_scope.cancel()
 
     async def _round(self, nursery: trio.Nursery) -> None:
-        asking, now = self._asking, trio.current_time()
-        self._topics = {name: each for name, each in self._topics.items() if now - each.asked_at < _UNUSED_SECONDS}
+        rpc, now = self._rpc, trio.current_time()
+        self._topics = {name: each for name, each in self._topics.items() if now - each.received_at < _UNUSED_SECONDS}
         used = bool(self._topics)
         mine: set[QueueKey] = set()
         if used:
-            await asking.send_heartbeat([(name, each.wanted) for name, each in self._topics.items()], self._clock())
-            mine = self._share(sorted(each for each in await asking.members() if each.startswith(CLIENT_PREFIX)))
+            await rpc.send_heartbeat([(name, each.wanted) for name, each in self._topics.items()], self._clock())
+            mine = self._share(sorted(each for each in await rpc.members() if each.startswith(CLIENT_PREFIX)))
         for key, queue in self.queues.items():
             queue.leaves = key not in mine
-        await self._give_up()
-        asked = mine | set(self.queues)
-        locked = asked & await asking.lock(sorted(asked)) if asked else set()
+        await self._release()
+        wanted = mine | set(self.queues)
+        locked = wanted & await rpc.lock(sorted(wanted)) if wanted else set()
         for key in locked:
             self._locked_until[key] = now + _LOCK_SECONDS
         for key in [key for key in self.queues if key not in locked]:
@@ -243,18 +243,18 @@ class GroupAtBroker:
         for key in sorted(locked - set(self.queues)):
             topic, number = key
             try:
-                begin = await asking.first_offset(topic, number, retried=topic == self._retry)
-            except UpstreamUnreachable as error:  # of a queue that is not there
+                begin = await rpc.first_offset(topic, number, retried=topic == self._retry)
+            except UpstreamConnectionError as error:  # the queue does not exist
                 log.debug("no offset of %(topic)s: %(reason)s", {"topic": topic, "reason": error})
                 continue
             queue = self.queues[key] = PulledQueue(topic, number, begin)
             nursery.start_soon(self._read, key, queue)
         if not used and not self.queues:
-            await asking.leave()
+            await rpc.leave()
         self.wake()
 
     def _share(self, proxies: list[str]) -> set[QueueKey]:
-        """The queues that are this proxy's, of which each has its turn."""
+        """The queues that are this proxy's."""
         if self._client_id not in proxies:
             return set()
         place, proxy_count = proxies.index(self._client_id), len(proxies)
@@ -263,16 +263,16 @@ class GroupAtBroker:
             (name, number) for name in names for number in range(self._queues_of(name)) if number % proxy_count == place
         }
 
-    async def _give_up(self) -> None:
+    async def _release(self) -> None:
         """Unlock the queues that others are to have, and whose clients are done."""
         now = self._clock()
         done = {key: each for key, each in self.queues.items() if each.leaves and not each.in_flight(now)}
         if not done:
             return
-        await self._commit(self._asking, done)
+        await self._commit(self._rpc, done)
         for key in done:
             self._forget(key)
-        await self._asking.unlock(sorted(done))
+        await self._rpc.unlock(sorted(done))
 
     def _forget(self, key: QueueKey) -> None:
         self.queues.pop(key, None)
@@ -283,14 +283,14 @@ class GroupAtBroker:
         for key in [key for key in self.queues if not self._safe(key)]:
             self._forget(key)
 
-    async def leave(self, asking: GroupRpc) -> None:
+    async def leave(self, rpc: GroupRpc) -> None:
         """Commit and unlock all, when the proxy stops."""
         try:
-            await self._commit(asking, self.queues)
+            await self._commit(rpc, self.queues)
             if self.queues:
-                await asking.unlock(sorted(self.queues))
-            await asking.leave()
-        except UpstreamUnreachable as error:
+                await rpc.unlock(sorted(self.queues))
+            await rpc.leave()
+        except UpstreamConnectionError as error:
             log.debug("group %(group)s: %(reason)s", {"group": self._group, "reason": error})
 
     # --- reading
@@ -300,18 +300,16 @@ class GroupAtBroker:
         retried = queue.topic == self._retry
         while self.queues.get(key) is queue:
             changed = self.changed
-            if not queue.has_room or not self._asked_for(queue, retried=retried):
+            if not queue.has_room or not self._is_wanted(queue, retried=retried):
                 await changed.wait()
                 continue
             topic = self._topics.get(queue.topic)
             wanted = _EVERYTHING if retried or topic is None else topic.wanted
             try:
-                body, next_offset = await self._asking.pull(
-                    queue.topic, queue.queue_id, queue.process.next_offset, wanted
-                )
+                body, next_offset = await self._rpc.pull(queue.topic, queue.queue_id, queue.process.next_offset, wanted)
                 before = queue.process.offset
                 queue.add(body, next_offset, retried=retried)
-            except (UpstreamUnreachable, WireError) as error:
+            except (UpstreamConnectionError, WireError) as error:
                 log.debug("no messages of %(topic)s: %(reason)s", {"topic": queue.topic, "reason": error})
                 await trio.sleep(_AGAIN_SECONDS)
                 continue
@@ -320,7 +318,7 @@ class GroupAtBroker:
             if queue.process.offset != before:  # what the filter refuses is done with
                 self.commit_soon()
 
-    def _asked_for(self, queue: PulledQueue, *, retried: bool) -> bool:
+    def _is_wanted(self, queue: PulledQueue, *, retried: bool) -> bool:
         now = trio.current_time()
         topics = [each for name, each in self._topics.items() if retried or name == queue.topic]
-        return any(now - each.asked_at < _READ_AHEAD_SECONDS for each in topics)
+        return any(now - each.received_at < _READ_AHEAD_SECONDS for each in topics)

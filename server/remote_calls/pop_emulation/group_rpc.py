@@ -1,4 +1,4 @@
-"""What is asked of a broker on behalf of a group: membership, queue locks, offsets, pulls."""
+"""Requests to a broker on behalf of a group: membership, queue locks, offsets, pulls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rocketwire.remoting.core.steps import Operation, RemoteServer, request_resp
 from rocketwire.remoting.errors import RemotingError, refusal
 from rocketwire.remoting.messages import Queue
 from rocketwire.remoting.requests import PULLED, pull_header
-from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
+from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.operations import run_operation
 from rocketwire.wire.addresses import Address
@@ -45,16 +45,16 @@ class SubscriptionFilter(NamedTuple):
 
 
 class GroupRpc:
-    """Asks one broker for one group, under the proxy's own client id, by the operations of the client library.
+    """Sends requests of one group to one broker, under the proxy's client id, by the client library's operations.
 
-    Every asynchronous method raises `UpstreamUnreachable` when the broker does not answer, or refuses.
+    Every asynchronous method raises `UpstreamConnectionError` when the broker does not answer, or refuses.
     """
 
     def __init__(
-        self, lines: ConnectionPool, address: Callable[[], Address | None], *, broker: str, group: str, client_id: str
+        self, pool: ConnectionPool, address: Callable[[], Address | None], *, broker: str, group: str, client_id: str
     ) -> None:
         self.client_id = client_id
-        self._lines = lines
+        self._pool = pool
         self._address = address
         self._broker = broker
         self._group = group
@@ -114,7 +114,7 @@ class GroupRpc:
         return {(each.topic, each.queue_id) for each in locked}
 
     async def unlock(self, queues: Iterable[tuple[str, int]]) -> None:
-        """Give up locks."""
+        """Release locks."""
         given_up = [self._queue(*each) for each in queues]
         await self._run(lambda peer: group_requests.unlock_queues(self, peer, self._group, given_up))
 
@@ -122,7 +122,7 @@ class GroupRpc:
         return Queue(topic, self._broker, queue_id)
 
     async def first_offset(self, topic: str, queue_id: int, *, retried: bool) -> int:
-        """Where the group goes on in a queue; a new group begins with the newest message, as with POP."""
+        """The offset where the group continues in a queue; a new group begins with the newest message, as with POP."""
         queue = self._queue(topic, queue_id)
 
         def begun(_: RemoteServer) -> Operation[int]:
@@ -158,12 +158,14 @@ class GroupRpc:
         try:
             next_offset = decode_ext(PullMessageResponseHeader, answer.ext).next_begin_offset
         except WireError as error:
-            raise UpstreamUnreachable(str(error)) from error
+            raise UpstreamConnectionError(str(error)) from error
         return (bytes(answer.body) if answer.code == ResponseCode.SUCCESS else b""), next_offset
 
     async def _run(self, operation: Callable[[RemoteServer], Operation[T]]) -> T:
         try:
-            return await run_operation(self._lines, operation(self._peer()))
+            return await run_operation(self._pool, operation(self._peer()))
         except (RemotingError, WireError) as error:
             cause = error.__cause__
-            raise (cause if isinstance(cause, UpstreamUnreachable) else UpstreamUnreachable(str(error))) from error
+            raise (
+                cause if isinstance(cause, UpstreamConnectionError) else UpstreamConnectionError(str(error))
+            ) from error

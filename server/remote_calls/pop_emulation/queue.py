@@ -1,7 +1,7 @@
 """One queue of a broker that is read for a group: what was pulled of it, and what of that is in flight.
 
 It knows no network and no clock. What it holds is lost with the process: the offset that is committed lies below all
-that is not acknowledged, so whoever reads the queue next gets that again.
+that is not acknowledged, so the next reader of the queue gets that again.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from rocketwire.wire.properties import property_value
 MOST_BYTES: Final = 8 << 20
 """Bytes of records of a queue that are held, in flight or not: beyond that it is not read on."""
 MOST_SPAN: Final = 10_000
-"""How far the lowest message that is not acknowledged may lie behind: that much comes again when the proxy dies."""
+"""How far the lowest message that is not acknowledged may lie behind: so much is redelivered when the proxy dies."""
 _ENOUGH: Final = 64
 """Messages that wait to be delivered: more are not read ahead."""
 _MOST_TRIES: Final = 1 << 30
-"""That a broker may tell: they are counted on in an integer of 32 bits."""
+"""The highest number that a broker may send: they are counted on in an integer of 32 bits."""
 _INT: Final = Struct(">i")
 _LONG: Final = Struct(">q")
 _RETRY_TOPIC: Final = RETRY_TOPIC.encode()
@@ -109,10 +109,10 @@ class PulledQueue:
         )
 
     def add(self, body: bytes, next_offset: int, *, retried: bool) -> None:
-        """Take the records of a pull; those in a retry topic are told by their first topics.
+        """Take the records of a pull; those in a retry topic are distinguished by their first topics.
 
         Raises:
-            RecordInvalid: they are none, or many more than were asked for; also the other errors of `decode_record`.
+            RecordInvalid: they are none, or many more than requested; also the other errors of `decode_record`.
         """
         at = count = 0
         while at < len(body):
@@ -135,7 +135,7 @@ class PulledQueue:
     # --- delivering
 
     def take(self, topic: str, most: int, now: int) -> list[PulledMessage]:
-        """Messages of a topic that may be delivered, those that come again first; `deliver` takes them out."""
+        """Messages of a topic that may be delivered, redeliveries first; `deliver` takes them out."""
         found: list[PulledMessage] = []
         if self.leaves:
             return found
@@ -184,7 +184,7 @@ class PulledQueue:
             self._fresh = dict.fromkeys((*sorted(came), *self._fresh))
 
     def next_due(self) -> int | None:
-        """When something comes again, in ms since 1970; None: nothing is in flight."""
+        """When a message is redelivered, in ms since 1970; None: nothing is in flight."""
         return self._flying[0][0] if self._flying else None
 
     # --- outcomes

@@ -1,6 +1,6 @@
-"""POP at brokers that have none (4.9): its requests are carried out here.
+"""POP at brokers that have none (4.9): the proxy carries out its requests.
 
-A message that is not acknowledged in time comes again from the proxy's memory, with one more try: to send it back to
+A message that is not acknowledged in time is redelivered from the proxy's memory, with one more try: to send it back to
 the broker would store it again each time, and would be late, by the broker's levels. So the broker does not count these
 tries; when the proxy dies, they begin again.
 """
@@ -22,7 +22,7 @@ from rocketwire.server.remote_calls.pop_emulation.queue import PulledQueue
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.topics.topics import MOST_QUEUES
 from rocketwire.server.upstream.broker_connection import OnAnswer
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.online import ResetOffsetBody
@@ -60,21 +60,21 @@ class PopEmulation:
     Args:
         topics: The cluster's topics and brokers.
         groups: Its groups.
-        lines: The connections that all calls share.
+        pool: The connections that all calls share.
         clock: The time of handles.
     """
 
-    def __init__(self, topics: RemoteTopics, groups: RemoteGroups, lines: ConnectionPool, clock: Clock) -> None:
+    def __init__(self, topics: RemoteTopics, groups: RemoteGroups, pool: ConnectionPool, clock: Clock) -> None:
         self._topics = topics
         self._known_groups = groups
-        self._lines = lines
+        self._pool = pool
         self._clock = clock
         self._client_id = CLIENT_PREFIX + token_hex(8)
         self._without: dict[str, float] = {}
         self._groups: dict[tuple[str, str], GroupAtBroker] = {}
 
     async def run(self) -> None:
-        """Give up all queues at the end, so that another proxy has them at once; never returns."""
+        """Release all queues at the end, so that another proxy has them at once; never returns."""
         try:
             await trio.sleep_forever()
         finally:
@@ -83,18 +83,18 @@ class PopEmulation:
                     await self._leave()
 
     async def _leave(self) -> None:
-        lines = self._lines.with_new_connections()  # the others are closed by now
+        pool = self._pool.with_new_connections()  # the others are closed by now
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(lines.run)
+            nursery.start_soon(pool.run)
             async with trio.open_nursery() as leaving:
                 for (broker, group), each in self._groups.items():
-                    leaving.start_soon(each.leave, self._asking(lines, broker, group))
+                    leaving.start_soon(each.leave, self._rpc(pool, broker, group))
             nursery.cancel_scope.cancel()
 
     # --- which brokers
 
     def lacks_pop(self, broker: str) -> bool:
-        """Whether a broker has said within the last minute that it has no POP."""
+        """Whether a broker has answered within the last minute that it has no POP."""
         return trio.current_time() < self._without.get(broker, 0)
 
     def note_lacks_pop(self, broker: str) -> None:
@@ -105,8 +105,8 @@ class PopEmulation:
 
     def pop(self, broker: str, header: PopMessageRequestHeader, done: OnAnswer) -> None:
         """Give messages, or wait for them."""
-        if not self._lines.start(self._pop, broker, header, done):
-            done(UpstreamUnreachable("the proxy stops"))
+        if not self._pool.start(self._pop, broker, header, done):
+            done(UpstreamConnectionError("the proxy stops"))
 
     async def _pop(self, broker: str, header: PopMessageRequestHeader, done: OnAnswer) -> None:
         deadline = trio.current_time() + header.poll_time / 1000
@@ -115,7 +115,7 @@ class PopEmulation:
                 text = f"topic[{header.topic}] not exist, apply first please!"
                 done(Response(ResponseCode.TOPIC_NOT_EXIST, text, {}, b""))
                 return
-        except UpstreamUnreachable as error:
+        except UpstreamConnectionError as error:
             done(error)
             return
         group = self._group(broker, header.consumer_group)
@@ -162,12 +162,12 @@ class PopEmulation:
         if group is None:
             group = self._groups[broker, name] = GroupAtBroker(
                 name,
-                self._asking(self._lines, broker, name),
+                self._rpc(self._pool, broker, name),
                 client_id=self._client_id,
                 clock=self._clock,
                 queues_of=lambda topic: self._queues(broker, topic, name),
             )
-            self._lines.start(self._run, broker, name, group)
+            self._pool.start(self._run, broker, name, group)
         return group
 
     async def _run(self, broker: str, name: str, group: GroupAtBroker) -> None:
@@ -176,9 +176,9 @@ class PopEmulation:
         finally:
             del self._groups[broker, name]
 
-    def _asking(self, lines: ConnectionPool, broker: str, group: str) -> GroupRpc:
+    def _rpc(self, pool: ConnectionPool, broker: str, group: str) -> GroupRpc:
         address: Callable[[], Any] = lambda: self._topics.address(broker)  # noqa: E731 - it may move
-        return GroupRpc(lines, address, broker=broker, group=group, client_id=self._client_id)
+        return GroupRpc(pool, address, broker=broker, group=group, client_id=self._client_id)
 
     def _queues(self, broker: str, topic: str, group: str = "") -> int:
         """How many queues of a topic are read at a broker."""
@@ -246,10 +246,10 @@ class PopEmulation:
     # --- resets
 
     def reset(self, client: object, broker: str, header: ResetOffsetRequestHeader, body: bytes) -> None:
-        """Set a group to the offsets that a broker tells one of its clients (220).
+        """Set a group to the offsets that a broker sends to one of its clients (220).
 
         Raises:
-            BodyInvalid: the offsets cannot be read; only C++ clients are told them as a list.
+            BodyInvalid: the offsets cannot be read; only C++ clients get them as a list.
         """
         group = self._groups.get((broker, header.group))
         if group is not None:

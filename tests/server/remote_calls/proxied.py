@@ -60,11 +60,11 @@ class LinesWithoutPop(ConnectionPool):
             return None
         return super().send(address, request, seconds=seconds, done=done)
 
-    async def ask(self, address: Address, request: ClientRequest, **how: Any) -> Response:
+    async def send_request(self, address: Address, request: ClientRequest, **how: Any) -> Response:
         """Likewise."""
         if request.code in LATER_CODES:
             return Response(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported", {}, b"")
-        return await super().ask(address, request, **how)
+        return await super().send_request(address, request, **how)
 
 
 @contextlib.asynccontextmanager
@@ -87,11 +87,11 @@ async def proxying(
         ordered_groups: Those that are in order, whatever brokers say.
     """
     in_flight, metrics = account(), Metrics()
-    lines = ConnectionPool() if pop else LinesWithoutPop()
-    cluster = UpstreamCluster(name_servers, lines)
+    pool = ConnectionPool() if pop else LinesWithoutPop()
+    cluster = UpstreamCluster(name_servers, pool)
     front = remote_grpc_server(
         cluster,
-        lines,
+        pool,
         clock=clock,
         metrics=metrics,
         in_flight=in_flight,
@@ -110,7 +110,7 @@ async def proxying(
         http2=front,
     )
     async with trio.open_nursery() as nursery:
-        for each in (lines, cluster, listener):
+        for each in (pool, cluster, listener):
             nursery.start_soon(each.run)
         nursery.start_soon(front.run, BackgroundBudget())
         await settle()

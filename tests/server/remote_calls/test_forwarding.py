@@ -96,7 +96,7 @@ class Front(NamedTuple):
     topics: Topics
     dispatch: Dispatch
     metrics: Metrics
-    lines: ConnectionPool
+    pool: ConnectionPool
     client: Client
     far: socket.socket
     took: list[tuple[float, int]]
@@ -131,15 +131,15 @@ class Front(NamedTuple):
 async def front(nursery: trio.Nursery) -> AsyncIterator[Front]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = Address(host="127.0.0.1", port=server.getsockname()[1])
-        lines, topics, dispatch, metrics, client = ConnectionPool(), Topics(address), Dispatch(), Metrics(), Client()
-        nursery.start_soon(lines.run)
-        await lines.get_connection(address)
+        pool, topics, dispatch, metrics, client = ConnectionPool(), Topics(address), Dispatch(), Metrics(), Client()
+        nursery.start_soon(pool.run)
+        await pool.get_connection(address)
         far, _ = server.accept()
         took: list[tuple[float, int]] = []
         made = plain_calls(
             lambda: ForwardedCalls(
                 topics=topics,  # type: ignore[arg-type]
-                lines=lines,
+                pool=pool,
                 is_plain=lambda: dispatch.plain,
                 note_answered=dispatch.note_answered,
                 metrics=metrics,
@@ -152,7 +152,7 @@ async def front(nursery: trio.Nursery) -> AsyncIterator[Front]:
             )
         )
         with far:
-            yield Front(made[SEND], topics, dispatch, metrics, lines, client, far, took)
+            yield Front(made[SEND], topics, dispatch, metrics, pool, client, far, took)
 
 
 async def test_calls_of_a_read_are_one_write_and_answered_by_their_streams(front: Front) -> None:
@@ -228,7 +228,7 @@ async def test_a_broker_that_closes_leaves_no_call_without_an_answer(front: Fron
 
 async def test_other_requests_of_the_connection_are_answered_beside(front: Front) -> None:
     answers: list[Any] = []
-    line = front.lines.send(front.topics.where, ClientRequest(105), seconds=3, done=answers.append)
+    line = front.pool.send(front.topics.where, ClientRequest(105), seconds=3, done=answers.append)
     assert line is not None
     line.flush()
     assert front.serve(message()) == 1

@@ -18,7 +18,7 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.remote_calls.message_places import MessageNotShown, MessagePlaces
 from rocketwire.server.remote_calls.queries import RemoteQueries
-from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
+from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamConnectionError
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import encode_body
@@ -56,12 +56,12 @@ def entry(place: int) -> Response:
 class FakeLines:
     """Answers to requests by their codes; of several the next one each time, and the last one for ever."""
 
-    def __init__(self, *, signs: bool = True, **answers: list[Response | UpstreamUnreachable]) -> None:
+    def __init__(self, *, signs: bool = True, **answers: list[Response | UpstreamConnectionError]) -> None:
         self.signs = signs
         self.asked: list[int] = []
         self._answers = {VIEW: answers["view"], ENTRIES: answers.get("entries", [entry(PLACE)])}
 
-    async def ask(self, address: Address, request: ClientRequest) -> Response:
+    async def send_request(self, address: Address, request: ClientRequest) -> Response:
         assert address == BROKER
         assert isinstance(request.fields, WireHeader)
         code, ext = request.code, encode_ext(request.fields)
@@ -73,7 +73,7 @@ class FakeLines:
         self.asked.append(code)
         found = self._answers[code]
         answer = found.pop(0) if len(found) > 1 else found[0]
-        if isinstance(answer, UpstreamUnreachable):
+        if isinstance(answer, UpstreamConnectionError):
             raise answer
         return answer
 
@@ -94,10 +94,10 @@ def decide(tmp_path: Path) -> Callable[..., Any]:
         region="here",
     )
 
-    async def decided(lines: FakeLines, account: str = OTHER) -> None:
+    async def decided(pool: FakeLines, account: str = OTHER) -> None:
         header = Header(code=VIEW, opaque=1, ext={"offset": str(PLACE), "AccessKey": account})
         peer: Any = FakePeer()
-        faked: Any = lines
+        faked: Any = pool
         places = MessagePlaces(access, faked)
         assert places.to_decide(peer, header) == PLACE
         await places.decide(peer, header, PLACE, BROKER)
@@ -105,7 +105,7 @@ def decide(tmp_path: Path) -> Callable[..., Any]:
     return decided
 
 
-def shown(topic: str, **how: Any) -> list[Response | UpstreamUnreachable]:
+def shown(topic: str, **how: Any) -> list[Response | UpstreamConnectionError]:
     return [Response(0, None, {}, record(topic, **how))]
 
 
@@ -119,7 +119,7 @@ async def test_the_topic_of_the_message_decides(decide: Callable[..., Any]) -> N
 
 
 @pytest.mark.parametrize(
-    "lines",
+    "pool",
     [
         FakeLines(view=[Response(1, "can not find message by the offset, 700", {}, b"")]),
         FakeLines(view=[Response(0, None, {}, b"")]),
@@ -128,21 +128,21 @@ async def test_the_topic_of_the_message_decides(decide: Callable[..., Any]) -> N
         FakeLines(view=shown("Own"), entries=[entry(PLACE + 1)]),  # a record in the body of another message
     ],
 )
-async def test_where_no_message_begins_nobody_looks(decide: Callable[..., Any], lines: FakeLines) -> None:
+async def test_where_no_message_begins_nobody_looks(decide: Callable[..., Any], pool: FakeLines) -> None:
     with pytest.raises(NoMessageThere):
-        await decide(lines)
+        await decide(pool)
 
 
 async def test_an_entry_that_the_broker_is_yet_to_write_is_waited_for(decide: Callable[..., Any]) -> None:
     none = Response(0, "Index 5 of 2@Own is not exist!", {}, b"")
-    lines = FakeLines(view=shown("Own"), entries=[none, Response(1, "2@Own is not exist!", {}, b""), entry(PLACE)])
+    pool = FakeLines(view=shown("Own"), entries=[none, Response(1, "2@Own is not exist!", {}, b""), entry(PLACE)])
     never = FakeLines(view=shown("Own"), entries=[none])
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(decide, lines)
+        nursery.start_soon(decide, pool)
         for _ in range(2):
             await settle()
             mock_clock().jump(0.02)
-    assert lines.asked == [VIEW, ENTRIES, ENTRIES, ENTRIES]
+    assert pool.asked == [VIEW, ENTRIES, ENTRIES, ENTRIES]
     refused = trio.Event()
 
     async def ask() -> None:
@@ -159,7 +159,7 @@ async def test_an_entry_that_the_broker_is_yet_to_write_is_waited_for(decide: Ca
 
 
 @pytest.mark.parametrize(
-    "lines",
+    "pool",
     [
         FakeLines(view=[RequestNotSent("the broker is away")]),
         FakeLines(view=[Response(1, f"{ACL}No default permission for topic:Own", {}, b"")]),
@@ -168,10 +168,10 @@ async def test_an_entry_that_the_broker_is_yet_to_write_is_waited_for(decide: Ca
     ],
 )
 async def test_what_the_broker_does_not_show_is_refused(
-    decide: Callable[..., Any], lines: FakeLines, caplog: pytest.LogCaptureFixture
+    decide: Callable[..., Any], pool: FakeLines, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(MessageNotShown):
-        await decide(lines)
+        await decide(pool)
     assert len(caplog.records) == 1
 
 
@@ -199,12 +199,12 @@ async def test_without_an_account_of_the_proxy_a_broker_with_accounts_decides(de
 )
 async def test_a_query_by_key_gives_messages_of_its_topic_only(body: bytes, code: int, left: bytes) -> None:
     class Lines:
-        async def ask_together(self, _address: Address, questions: list[Any], **_: Any) -> list[Response]:
+        async def send_requests(self, _address: Address, questions: list[Any], **_: Any) -> list[Response]:
             assert questions[0].fields == {"topic": "Own", "key": KEY}
             return [Response(0, None, {"indexLastUpdatePhyoffset": "0"}, body)]
 
-    lines: Any = Lines()
-    reply = await RemoteQueries(lines).answer(Header(code=12, opaque=1, ext={"topic": "Own", "key": KEY}), BROKER)
+    pool: Any = Lines()
+    reply = await RemoteQueries(pool).answer(Header(code=12, opaque=1, ext={"topic": "Own", "key": KEY}), BROKER)
     assert reply.code == code
     assert b"".join(map(bytes, reply.body)) == left
     assert reply.ext == {"indexLastUpdatePhyoffset": "0"}

@@ -8,13 +8,13 @@ import pytest
 import trio
 
 from rocketwire.server.remote_calls.topics import RemoteTopics
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
 
 
 class SlowCluster:
     """Answers after some passes of the event loop, with no route or with an error."""
 
-    def __init__(self, error: UpstreamUnreachable | None) -> None:
+    def __init__(self, error: UpstreamConnectionError | None) -> None:
         self.error = error
         self.questions = 0
 
@@ -27,9 +27,9 @@ class SlowCluster:
             raise self.error
 
 
-@pytest.mark.parametrize("error", [None, UpstreamUnreachable("nobody answers")])
+@pytest.mark.parametrize("error", [None, UpstreamConnectionError("nobody answers")])
 async def test_thousands_who_wait_for_a_topic_share_the_answer_one_after_the_other(
-    error: UpstreamUnreachable | None,
+    error: UpstreamConnectionError | None,
 ) -> None:
     cluster: Any = SlowCluster(error)
     topics = RemoteTopics(cluster, None)  # type: ignore[arg-type] # no connection is needed
@@ -39,7 +39,7 @@ async def test_thousands_who_wait_for_a_topic_share_the_answer_one_after_the_oth
     async def load() -> None:
         try:
             found.append(await topics.load("T"))
-        except UpstreamUnreachable as problem:
+        except UpstreamConnectionError as problem:
             found.append(str(problem))
 
     async with trio.open_nursery() as nursery:

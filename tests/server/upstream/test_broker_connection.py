@@ -13,9 +13,9 @@ import trio
 
 from rocketwire.remoting.core.session import ClientRequest, RequestReceived, Response
 from rocketwire.server.upstream.broker_connection import BrokerConnection, connect
-from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamUnreachable
+from rocketwire.server.upstream.connecting import RequestNotSent, UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
-from rocketwire.server.upstream.requests import ask
+from rocketwire.server.upstream.requests import send_request
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.facts.codes import FLAG_RESPONSE
@@ -29,7 +29,7 @@ CODE = 105
 class Pair(NamedTuple):
     """A connection, and its other end."""
 
-    line: BrokerConnection
+    connection: BrokerConnection
     far: socket.socket
     asked: list[tuple[int, bytes]]
 
@@ -49,14 +49,14 @@ async def pair(nursery: trio.Nursery) -> AsyncIterator[Pair]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         asked: list[tuple[int, bytes]] = []
 
-        def take(line: BrokerConnection, request: RequestReceived) -> None:
+        def take(connection: BrokerConnection, request: RequestReceived) -> None:
             asked.append((request.code, request.body))
-            line.answer(request, 0, None, b"answered")
+            connection.answer(request, 0, None, b"answered")
 
-        line = await connect(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery, on_request=take)
+        connection = await connect(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery, on_request=take)
         far, _ = server.accept()
-        yield Pair(line, far, asked)
-        line.close()
+        yield Pair(connection, far, asked)
+        connection.close()
         far.close()
 
 
@@ -65,13 +65,13 @@ async def test_who_gives_up_waiting_leaves_the_others_their_connection(pair: Pai
     async with trio.open_nursery() as nursery:
 
         async def asking() -> None:
-            found.append(await ask(pair.line, ClientRequest(CODE, {"topic": "T"})))
+            found.append(await send_request(pair.connection, ClientRequest(CODE, {"topic": "T"})))
 
         with trio.move_on_after(1):
             nursery.start_soon(asking)
             await settle()
             mock_clock().autojump_threshold = 0
-            await ask(pair.line, ClientRequest(CODE, {"topic": "given up"}), seconds=60)
+            await send_request(pair.connection, ClientRequest(CODE, {"topic": "given up"}), seconds=60)
         mock_clock().autojump_threshold = float("inf")
         first, second = pair.received()
         for each in (second, first):
@@ -88,21 +88,21 @@ async def test_what_the_other_server_asks_is_answered(pair: Pair) -> None:
 
 
 async def test_all_that_wait_are_told_when_the_connection_ends(pair: Pair) -> None:
-    found: list[Response | UpstreamUnreachable] = []
+    found: list[Response | UpstreamConnectionError] = []
     for _ in range(2):
-        pair.line.send(ClientRequest(CODE), seconds=5, done=found.append)
-    pair.line.flush()
+        pair.connection.send(ClientRequest(CODE), seconds=5, done=found.append)
+    pair.connection.flush()
     pair.far.close()
-    await pair.line.closed.wait()
-    assert [type(each) for each in found] == [UpstreamUnreachable] * 2
-    pair.line.send(ClientRequest(CODE), seconds=5, done=found.append)
+    await pair.connection.closed.wait()
+    assert [type(each) for each in found] == [UpstreamConnectionError] * 2
+    pair.connection.send(ClientRequest(CODE), seconds=5, done=found.append)
     assert isinstance(found[-1], RequestNotSent)
 
 
 async def test_an_answer_is_not_waited_for_longer_than_is_wanted(pair: Pair) -> None:
-    found: list[tuple[str, Response | UpstreamUnreachable]] = []
-    pair.line.send(ClientRequest(CODE), seconds=5, done=lambda each: found.append(("five", each)))
-    pair.line.send(ClientRequest(CODE), seconds=2, done=lambda each: found.append(("two", each)))
+    found: list[tuple[str, Response | UpstreamConnectionError]] = []
+    pair.connection.send(ClientRequest(CODE), seconds=5, done=lambda each: found.append(("five", each)))
+    pair.connection.send(ClientRequest(CODE), seconds=2, done=lambda each: found.append(("two", each)))
     await settle()
     mock_clock().jump(3)
     await settle()
@@ -113,21 +113,21 @@ async def test_an_answer_is_not_waited_for_longer_than_is_wanted(pair: Pair) -> 
 
 
 async def test_more_than_the_socket_takes_is_sent_in_time(pair: Pair) -> None:
-    pair.line.send(ClientRequest(CODE, None, bytes(8 << 20)), seconds=5, done=lambda _: None)
-    pair.line.flush()
+    pair.connection.send(ClientRequest(CODE, None, bytes(8 << 20)), seconds=5, done=lambda _: None)
+    pair.connection.flush()
     pair.far.setblocking(False)
     got = 0
     while got < 8 << 20:
         await trio.lowlevel.wait_readable(pair.far)
         got += len(pair.far.recv(1 << 20))
-    assert not pair.line.closed.is_set()
+    assert not pair.connection.closed.is_set()
 
 
 async def test_a_request_to_a_server_that_is_not_there_is_not_sent(nursery: trio.Nursery) -> None:
-    lines, found = ConnectionPool(), list[Response | UpstreamUnreachable]()
-    nursery.start_soon(lines.run)
+    pool, found = ConnectionPool(), list[Response | UpstreamConnectionError]()
+    nursery.start_soon(pool.run)
     await settle()
-    lines.send(Address(host="127.0.0.1", port=free_port()), ClientRequest(CODE), seconds=5, done=found.append)
+    pool.send(Address(host="127.0.0.1", port=free_port()), ClientRequest(CODE), seconds=5, done=found.append)
     await settle()
     assert [type(each) for each in found] == [RequestNotSent]
 
@@ -136,8 +136,8 @@ async def test_a_request_to_a_server_that_is_not_there_is_not_sent(nursery: trio
 async def test_thousands_that_wait_are_given_up_in_steps(pair: Pair, end: str) -> None:
     found: list[object] = []
     for _ in range(1000):
-        pair.line.send(ClientRequest(CODE), seconds=3, done=found.append)
-    pair.line.flush()
+        pair.connection.send(ClientRequest(CODE), seconds=3, done=found.append)
+    pair.connection.flush()
     await settle()
     steps = [0]
 
@@ -150,11 +150,11 @@ async def test_thousands_that_wait_are_given_up_in_steps(pair: Pair, end: str) -
         nursery.start_soon(count_steps)
         await trio.lowlevel.checkpoint()
         if end == "closed":
-            pair.line.close()
+            pair.connection.close()
         else:
             mock_clock().jump(3)
     assert len(found) == 1000
-    assert all(isinstance(each, UpstreamUnreachable) for each in found)
+    assert all(isinstance(each, UpstreamConnectionError) for each in found)
     assert max(after - before for before, after in pairwise([*steps, 1000])) <= 200
 
 
@@ -162,10 +162,10 @@ async def test_thousands_of_short_answers_are_taken_in_steps(pair: Pair) -> None
     """What is done with an answer of a 5.x client's poll takes some 0.1 ms."""
     taken, most = [0], 0
 
-    def done(_: Response | UpstreamUnreachable) -> None:
+    def done(_: Response | UpstreamConnectionError) -> None:
         taken[0] += 1
 
-    opaques = [pair.line.send(ClientRequest(CODE), seconds=60, done=done) for _ in range(2000)]
+    opaques = [pair.connection.send(ClientRequest(CODE), seconds=60, done=done) for _ in range(2000)]
     answers = b"".join(encode_frame(Header(code=0, opaque=opaque, flag=FLAG_RESPONSE), b"") for opaque in opaques)
     pair.far.setblocking(False)
     left = memoryview(answers)
@@ -182,8 +182,8 @@ async def test_all_are_given_up_when_the_program_ends() -> None:
     found: list[object] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
         async with trio.open_nursery() as nursery:
-            line = await connect(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery)
+            connection = await connect(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery)
             for _ in range(1000):
-                line.send(ClientRequest(CODE), seconds=3, done=found.append)
+                connection.send(ClientRequest(CODE), seconds=3, done=found.append)
             nursery.cancel_scope.cancel()
     assert len(found) == 1000

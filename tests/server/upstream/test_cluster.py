@@ -11,7 +11,7 @@ import trio
 
 from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.upstream.cluster import BrokerKey, UpstreamCluster, brokers_in
-from rocketwire.server.upstream.connecting import UpstreamUnreachable
+from rocketwire.server.upstream.connecting import UpstreamConnectionError
 from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.route import BrokerData
@@ -27,13 +27,13 @@ QUESTIONS = [ClientRequest(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 2
 async def test_all_who_ask_at_once_get_the_answer_of_the_name_server_that_is_left(tmp_path: Path) -> None:
     nobody = Address(host="127.0.0.1", port=free_port())
     async with serving(tmp_path / "store") as server, trio.open_nursery() as nursery:
-        lines = ConnectionPool()
-        nursery.start_soon(lines.run)
-        cluster = UpstreamCluster([nobody, server.name_server_address], lines)
-        answers: list[Response | UpstreamUnreachable] = []
+        pool = ConnectionPool()
+        nursery.start_soon(pool.run)
+        cluster = UpstreamCluster([nobody, server.name_server_address], pool)
+        answers: list[Response | UpstreamConnectionError] = []
 
         async def ask() -> None:
-            answers.extend(await cluster.ask_together(QUESTIONS))
+            answers.extend(await cluster.send_requests(QUESTIONS))
 
         async with trio.open_nursery() as asking:
             for _ in range(4):
@@ -45,10 +45,10 @@ async def test_all_who_ask_at_once_get_the_answer_of_the_name_server_that_is_lef
 async def test_without_a_name_server_each_question_has_the_first_reason() -> None:
     first, second = (Address(host="127.0.0.1", port=free_port()) for _ in range(2))
     async with trio.open_nursery() as nursery:
-        lines = ConnectionPool()
-        nursery.start_soon(lines.run)
-        cluster = UpstreamCluster([first, second], lines)
-        reasons = await cluster.ask_together([ClientRequest(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 3)
+        pool = ConnectionPool()
+        nursery.start_soon(pool.run)
+        cluster = UpstreamCluster([first, second], pool)
+        reasons = await cluster.send_requests([ClientRequest(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 3)
         assert len(reasons) == 3
         assert all(str(each).startswith(f"{first} cannot be reached") for each in reasons)
         assert not await cluster.refresh()
@@ -60,18 +60,18 @@ async def test_without_a_task_it_is_asked_who_answered_last_and_then_another(tmp
     with socket.create_server(("127.0.0.1", 0)) as silent:
         first = Address(host="127.0.0.1", port=silent.getsockname()[1])
         async with serving(tmp_path / "store") as server, trio.open_nursery() as nursery:
-            lines = ConnectionPool()
-            nursery.start_soon(lines.run)
-            cluster = UpstreamCluster([first, server.name_server_address], lines)
-            assert not cluster.ask_then(QUESTIONS, told.append)  # there is no connection yet
-            line = await lines.get_connection(first)
-            await lines.get_connection(server.name_server_address)
-            assert cluster.ask_then(QUESTIONS, told.append)
+            pool = ConnectionPool()
+            nursery.start_soon(pool.run)
+            cluster = UpstreamCluster([first, server.name_server_address], pool)
+            assert not cluster.start_requests(QUESTIONS, told.append)  # there is no connection yet
+            line = await pool.get_connection(first)
+            await pool.get_connection(server.name_server_address)
+            assert cluster.start_requests(QUESTIONS, told.append)
             mock_clock().jump(4)
             await settle()
             assert told == [None]
             assert line.closed.is_set()
-            assert cluster.ask_then(QUESTIONS, told.append)
+            assert cluster.start_requests(QUESTIONS, told.append)
             await settle()
             assert [each.code for each in told[1] or ()] == [0, 0]
             nursery.cancel_scope.cancel()
@@ -102,9 +102,9 @@ async def test_brokers_without_a_usable_address_are_told_once(caplog: pytest.Log
 
     async with trio.open_nursery() as nursery:
         (listener,) = await nursery.start(partial(trio.serve_tcp, name_server, 0, host="127.0.0.1"))
-        lines = ConnectionPool()
-        nursery.start_soon(lines.run)
-        cluster = UpstreamCluster([Address(host="127.0.0.1", port=listener.socket.getsockname()[1])], lines)
+        pool = ConnectionPool()
+        nursery.start_soon(pool.run)
+        cluster = UpstreamCluster([Address(host="127.0.0.1", port=listener.socket.getsockname()[1])], pool)
         for _ in range(3):
             assert await cluster.refresh()
             mock_clock().jump(100)

@@ -47,7 +47,7 @@ async def test_a_connection_ends_when_nothing_is_acknowledged(
 ) -> None:
     sock, far = await dial(server, nursery)
     with sock, far:
-        notice_its_end(sock, silent=1, gone=1)
+        notice_its_end(sock, silent=1, dead=1)
         unplug(far)
         sock.send(sent)
         end = time.monotonic() + WITHIN

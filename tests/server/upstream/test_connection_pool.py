@@ -16,39 +16,39 @@ from tests.server.harness import free_port, settle
 
 async def test_each_takes_one_until_it_has_ended(nursery: trio.Nursery) -> None:
     budget = DescriptorBudget(2)
-    lines = ConnectionPool(dialled=budget)
-    nursery.start_soon(lines.run)
+    pool = ConnectionPool(dialled=budget)
+    nursery.start_soon(pool.run)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = Address(host="127.0.0.1", port=server.getsockname()[1])
-        first, _ = await lines.start_connecting(address), await lines.start_connecting(address)
+        first, _ = await pool.start_connecting(address), await pool.start_connecting(address)
         with pytest.raises(RequestNotSent, match="no descriptors are left"):
-            await lines.start_connecting(address)
-        await lines.get_connection(address)  # one that all share is not counted
+            await pool.start_connecting(address)
+        await pool.get_connection(address)  # one that all share is not counted
         first.close()
         await settle()
         assert budget.taken == 1
-        await lines.start_connecting(address)
+        await pool.start_connecting(address)
     with pytest.raises(RequestNotSent, match="no descriptors"):
-        await lines.start_connecting(address)
+        await pool.start_connecting(address)
 
 
 async def test_one_that_is_not_made_takes_none(nursery: trio.Nursery) -> None:
     budget = DescriptorBudget(1)
-    lines = ConnectionPool(dialled=budget)
-    nursery.start_soon(lines.run)
+    pool = ConnectionPool(dialled=budget)
+    nursery.start_soon(pool.run)
     with pytest.raises(RequestNotSent, match="cannot be reached"):
-        await lines.start_connecting(Address(host="127.0.0.1", port=free_port()))
+        await pool.start_connecting(Address(host="127.0.0.1", port=free_port()))
     assert budget.taken == 0
 
 
 async def test_a_task_that_fails_is_logged(nursery: trio.Nursery, caplog: pytest.LogCaptureFixture) -> None:
-    lines = ConnectionPool()
-    nursery.start_soon(lines.run)
+    pool = ConnectionPool()
+    nursery.start_soon(pool.run)
     await settle()
 
     async def fail() -> None:
         raise ZeroDivisionError
 
-    assert lines.start(fail)
+    assert pool.start(fail)
     await settle()
     assert [each.message for each in caplog.records] == ["a task that asks other servers"]
