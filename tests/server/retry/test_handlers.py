@@ -1,4 +1,4 @@
-"""Messages given back by consumers (36), and sends to retry topics."""
+"""Messages sent back by consumers (36), and sends to retry topics."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def message_id(sent: Frame) -> str:
 
 
 def place(sent: Frame) -> int:
-    """Where the message of a send's answer stands in the log."""
+    """The physical offset in a send's answer."""
     return int(message_id(sent)[16:], 16)
 
 
@@ -57,7 +57,7 @@ async def give_back(client: Client, offset: int, level: int = 0, **changes: Any)
 
 
 async def waiting(client: Client, level: int) -> list[MessageRecord]:
-    """What waits in the schedule topic with that level."""
+    """The messages that wait in the schedule topic with that level."""
     return records((await client.pull("SCHEDULE_TOPIC_XXXX", queue_id=level - 1)).body)
 
 
@@ -86,7 +86,7 @@ def groups_file(store: Path, **group: object) -> None:
 
 
 @pytest.mark.parametrize("serialize_type", [0, BINARY])
-async def test_a_message_given_back_waits_for_its_first_retry(broker: Client, serialize_type: int) -> None:
+async def test_a_message_sent_back_waits_for_its_first_retry(broker: Client, serialize_type: int) -> None:
     properties = properties_text(UNIQ_KEY="U", KEYS="k", TAGS="A", mine="1")
     sent = await broker.send("T", b"body", queue_id=1, flag=5, properties=properties)
     answer = await give_back(broker, place(sent), serialize_type=serialize_type)
@@ -111,8 +111,8 @@ async def test_a_message_given_back_waits_for_its_first_retry(broker: Client, se
     assert shape_of((await topics_of(broker))[RETRY]) == (1, 1, 6, 0)
 
 
-async def test_the_delay_grows_with_each_try_and_the_first_message_stays_known(broker: Client) -> None:
-    """What waits is given back again here, as the retry topic would deliver it."""
+async def test_the_delay_grows_with_each_try_and_the_first_message_id_stays(broker: Client) -> None:
+    """The waiting message is sent back again, as the retry topic would deliver it."""
     sent = await broker.send("T")
     offset = place(sent)
     for tries, level in enumerate([3, 4, 5], 1):
@@ -125,12 +125,12 @@ async def test_the_delay_grows_with_each_try_and_the_first_message_stays_known(b
 
 
 @pytest.mark.parametrize(
-    ("tried", "asked", "level"), [(0, 1, 1), (0, 2, 2), (0, 18, 18), (0, 19, 18), (0, 1000, 18), (16, 0, 18)]
+    ("tried", "requested", "level"), [(0, 1, 1), (0, 2, 2), (0, 18, 18), (0, 19, 18), (0, 1000, 18), (16, 0, 18)]
 )
-async def test_the_delay_is_the_level_that_is_asked_for_and_none_is_behind_the_last(
-    broker: Client, tried: int, asked: int, level: int
+async def test_the_delay_has_the_requested_level_but_no_higher_than_the_last(
+    broker: Client, tried: int, requested: int, level: int
 ) -> None:
-    await give_back(broker, place(await broker.send("T", reconsume_times=tried)), asked, maxReconsumeTimes=20)
+    await give_back(broker, place(await broker.send("T", reconsume_times=tried)), requested, maxReconsumeTimes=20)
     (again,) = await waiting(broker, level)
     assert (again.reconsume_times, properties_of(again)["DELAY"]) == (tried + 1, str(level))
 
@@ -146,7 +146,7 @@ async def test_the_delay_is_the_level_that_is_asked_for_and_none_is_behind_the_l
         (0, {"maxReconsumeTimes": -1}),
     ],
 )
-async def test_a_message_that_is_not_tried_again_is_a_dead_letter(
+async def test_a_message_without_further_tries_becomes_a_dead_letter(
     broker: Client, level: int, changes: dict[str, Any]
 ) -> None:
     sent = await broker.send("T", b"hopeless", queue_id=1, tags="A", reconsume_times=2)
@@ -163,7 +163,7 @@ async def test_a_message_that_is_not_tried_again_is_a_dead_letter(
     ("version", "limit", "is_dead"),
     [(407, None, True), (407, 3, False), (121, 3, False), (120, 3, True), (0, 3, True)],
 )
-async def test_the_group_says_how_often_when_the_client_does_not(
+async def test_the_group_sets_the_tries_if_the_client_does_not(
     tmp_path: Path, version: int, limit: int | None, is_dead: bool
 ) -> None:
     """Clients before 3.4.9 do not."""
@@ -176,8 +176,8 @@ async def test_the_group_says_how_often_when_the_client_does_not(
         assert len(await dead(client)) == is_dead
 
 
-async def test_the_whole_way_of_a_message_that_nobody_can_use(tmp_path: Path) -> None:
-    """Sixteen retries, one at each level from the third on; then no more."""
+async def test_a_message_that_always_fails_is_retried_and_becomes_a_dead_letter(tmp_path: Path) -> None:
+    """Sixteen retries, one at each level from the third on; then none."""
     seconds = range(1, 19)
     async with serving(tmp_path, message_delay_level=" ".join(f"{each}s" for each in seconds)) as server:
         client = server.broker()
@@ -244,16 +244,16 @@ async def test_the_retry_topic_of_a_unit_is_marked(broker: Client) -> None:
 
 
 @pytest.mark.parametrize("offset", [1, -1, 2**62, 10_000])
-async def test_a_place_without_a_message(broker: Client, offset: int) -> None:
-    """A message whose file has expired is such a place too."""
+async def test_an_offset_without_a_message_is_refused(broker: Client, offset: int) -> None:
+    """So is an offset whose file has expired."""
     await broker.send("T", b"x" * 1000)
     expected = (ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {offset}")
     assert code_and_remark(await give_back(broker, offset)) == expected
-    assert RETRY in await topics_of(broker)  # made before the message is looked for, as Apache does
+    assert RETRY in await topics_of(broker)  # created before the message is read, as by Apache
 
 
-async def test_a_record_inside_a_message_is_none(broker: Client) -> None:
-    """A body may hold bytes that look like a record."""
+async def test_a_record_inside_a_message_is_refused(broker: Client) -> None:
+    """A body may contain bytes that resemble a record."""
     inner = await broker.send("T", b"inner")
     record = (await broker.request(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(place(inner))})).body
     outer = await broker.send("T", bytes(record))
@@ -263,7 +263,7 @@ async def test_a_record_inside_a_message_is_none(broker: Client) -> None:
     assert code_and_remark(await give_back(broker, offset)) == expected
 
 
-async def test_what_may_not_be_stored_is_refused(broker: Client) -> None:
+async def test_a_message_that_may_not_be_stored_is_refused(broker: Client) -> None:
     sent = place(await broker.send("T"))
     assert (await broker.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(RETRY, perm=4))).header.code == 0
     expected = (ResponseCode.NO_PERMISSION, f"the topic[{RETRY}] sending message is forbidden")
@@ -286,8 +286,8 @@ async def test_a_request_that_lacks_a_field_is_answered(broker: Client, field: s
 
 
 @pytest.mark.parametrize("capture", ["retry_dlq", "binary_retry_dlq"])
-async def test_answers_are_of_the_kind_that_apache_gave(broker: Client, capture: str) -> None:
-    """The requests of an official client, with places in this log in the stead of those in Apache's."""
+async def test_answers_have_the_fields_of_apaches(broker: Client, capture: str) -> None:
+    """The requests of an official client, with offsets of this log instead of Apache's."""
     found = list(frames(Capture("4.9.7", capture)))
     requests = [frame for frame in found if frame.row["code"] == RequestCode.CONSUMER_SEND_MSG_BACK]
     assert len(requests) == 4
@@ -314,7 +314,7 @@ async def send_retry(client: Client, tried: int, limit: int | None, **changes: A
 
 @pytest.mark.parametrize("serialize_type", [0, BINARY])
 @pytest.mark.parametrize(("tried", "limit"), [(2, 2), (3, 2), (16, None), (0, 0), (1, -1)])
-async def test_a_send_of_too_many_tries_is_a_dead_letter(
+async def test_a_send_of_too_many_tries_becomes_a_dead_letter(
     broker: Client, tried: int, limit: int | None, serialize_type: int
 ) -> None:
     answer = await send_retry(broker, tried, limit, serialize_type=serialize_type, tags="A")
@@ -329,7 +329,9 @@ async def test_a_send_of_too_many_tries_is_a_dead_letter(
 
 
 @pytest.mark.parametrize(("tried", "limit"), [(1, 2), (0, 1), (15, None), (16, 17)])
-async def test_a_send_of_fewer_tries_stays(broker: Client, tried: int, limit: int | None) -> None:
+async def test_a_send_of_fewer_tries_is_stored_in_the_retry_topic(
+    broker: Client, tried: int, limit: int | None
+) -> None:
     assert (await send_retry(broker, tried, limit)).header.code == 0
     (again,) = records((await broker.pull(RETRY)).body)
     assert (again.body, again.reconsume_times) == (b"again", tried)
@@ -337,27 +339,27 @@ async def test_a_send_of_fewer_tries_stays(broker: Client, tried: int, limit: in
 
 
 async def test_a_send_of_too_many_tries_keeps_its_delay(broker: Client) -> None:
-    """So does Apache: the delay that the client puts on is not taken off with the retry topic."""
+    """So does Apache: the client's delay is not removed with the retry topic."""
     properties = properties_text(UNIQ_KEY="U", DELAY="4")
     assert (await send_retry(broker, 1, 1, properties=properties)).header.code == 0
     (later,) = await waiting(broker, 4)
     assert (properties_of(later)["REAL_TOPIC"], properties_of(later)["REAL_QID"]) == (DEAD, "0")
 
 
-async def test_a_send_for_an_unknown_group(broker: Client) -> None:
+async def test_a_send_for_an_unknown_group_is_refused(broker: Client) -> None:
     await broker.set_config(autoCreateSubscriptionGroup="false")
     expected = (ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, G {FAQ}")
     assert code_and_remark(await send_retry(broker, 0, 16)) == expected
 
 
-async def test_the_group_of_a_send_is_made(server: Server, broker: Client) -> None:
+async def test_the_group_of_a_send_is_created(server: Server, broker: Client) -> None:
     await send_retry(broker, 0, 16)
     text = (server.config.store.folder / "config" / "subscriptionGroup.json").read_text()
     assert '"G"' in text
 
 
 @pytest.mark.parametrize(("topic", "flag"), [(RETRY, 2), ("New", 1)])
-async def test_a_topic_made_by_a_send_of_a_unit_is_marked(broker: Client, topic: str, flag: int) -> None:
+async def test_a_topic_created_by_a_send_of_a_unit_is_marked(broker: Client, topic: str, flag: int) -> None:
     assert (await broker.send(topic, unit_mode=True)).header.code == 0
     assert (await topics_of(broker))[topic]["topicSysFlag"] == flag
 

@@ -1,4 +1,4 @@
-"""What is stored of a message given back, as the golden store of a 4.9.7 broker has it, and what the store refuses."""
+"""The record of a message sent back, as in the golden store of a 4.9.7 broker, and the refusals of the store."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ class Setup:
         )
 
     def put(self, draft: Draft) -> int:
-        """Store a message as it is; give its place."""
+        """Store a message as it is; its physical offset."""
         (appended,) = self.store.append([draft])
         return appended.physical_offset
 
     def give_back(self, offset: int, *, group: str = "G", level: int = 0, limit: int = 16) -> StoredMessage:
-        """What is stored for a message that is given back."""
+        """The record that is stored for a message sent back."""
         fields = ConsumerSendMsgBackRequestHeader(
             offset=offset, group=group, delay_level=level, max_reconsume_times=limit
         )
@@ -104,8 +104,8 @@ def draft(body: bytes = b"body", properties: bytes = b"", **changes: Any) -> Dra
     return Draft("T", 0, body, properties, **values)
 
 
-def test_messages_are_stored_again_as_apaches_are(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each golden message that was retried is given back, with the golden records in the stead of this store's."""
+def test_messages_are_stored_again_as_by_apache(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each golden message that was retried is sent back, with the golden records in place of this store's."""
     group = "golden_cg_retry"
     by_offset = {message.physical_offset: (message, row) for message, row in golden_messages()}
     compared = 0
@@ -139,7 +139,7 @@ def test_messages_are_stored_again_as_apaches_are(setup: Setup, monkeypatch: pyt
     assert compared == 5
 
 
-def test_a_body_stays_compressed_and_addresses_as_they_were(setup: Setup) -> None:
+def test_a_body_stays_compressed_and_addresses_stay(setup: Setup) -> None:
     host = encode_host("2001:db8::1", 9)
     flag = SysFlag.COMPRESSED | SysFlag.COMPRESSION_LZ4 | SysFlag.MULTI_TAGS
     after = setup.give_back(setup.put(draft(b"packed", sys_flag=flag, born_host=host)))
@@ -147,14 +147,14 @@ def test_a_body_stays_compressed_and_addresses_as_they_were(setup: Setup) -> Non
     assert (after.born_host, after.store_host) == (host, HOST)
 
 
-def test_a_blank_origin_is_none(setup: Setup) -> None:
+def test_a_blank_origin_is_ignored(setup: Setup) -> None:
     offset = setup.put(draft(properties=b"ORIGIN_MESSAGE_ID\x01 "))
     assert setup.give_back(offset).decoded_properties()["ORIGIN_MESSAGE_ID"] == f"{HOST.hex().upper()}{offset:016X}"
 
 
 @pytest.mark.parametrize("level", [0, -1])
-def test_a_half_message_stays_out_of_sight(setup: Setup, level: int) -> None:
-    """No consumer gets one, but its place may be guessed."""
+def test_a_half_message_is_refused(setup: Setup, level: int) -> None:
+    """No consumer gets one, but its offset may be guessed."""
     offset = setup.put(draft(sys_flag=SysFlag.TRANSACTION_PREPARED))
     after = setup.give_back(offset, level=level)
     assert after.topic == ("%DLQ%G" if level else "%RETRY%G")
@@ -168,14 +168,14 @@ def test_a_committed_message_waits_like_others(setup: Setup) -> None:
     assert (after.topic, after.sys_flag, after.prepared_offset) == (SCHEDULE, SysFlag.TRANSACTION_COMMIT, 0)
 
 
-def test_a_damaged_record_is_no_message(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_record_is_refused(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup.store, "record_at", lambda _: memoryview(bytes(100)))
     with pytest.raises(SendBackFailed, match=r"^look message by offset failed, 5$"):
         setup.give_back(5)
 
 
 @pytest.mark.parametrize(("size", "refused"), [(MAX_PROPERTIES_LENGTH - 300, False), (MAX_PROPERTIES_LENGTH, True)])
-def test_properties_must_have_room_for_those_of_a_retry(setup: Setup, size: int, refused: bool) -> None:
+def test_properties_need_room_for_those_of_a_retry(setup: Setup, size: int, refused: bool) -> None:
     offset = setup.put(draft(properties=b"k\x01" + b"v" * (size - 2)))
     if refused:
         with pytest.raises(SendBackFailed, match=r"^PROPERTIES_SIZE_EXCEEDED$"):
@@ -184,14 +184,14 @@ def test_properties_must_have_room_for_those_of_a_retry(setup: Setup, size: int,
         assert len(setup.give_back(offset).properties) > size
 
 
-def test_a_message_that_has_no_room_in_a_file_any_more(setup: Setup) -> None:
+def test_a_message_that_no_longer_fits_a_file_is_refused(setup: Setup) -> None:
     offset = setup.put(draft(b"x" * (FILE_SIZE - 120)))
     with pytest.raises(SendBackFailed, match=r"^MESSAGE_ILLEGAL$"):
         setup.give_back(offset)
 
 
 @pytest.mark.parametrize("error", [RecordTooLarge(2, 1), PropertiesTooLong(2, 1), TopicUnusable("/")])
-def test_all_that_a_draft_is_refused_for_has_one_remark(error: Exception) -> None:
+def test_all_refusals_of_a_draft_have_one_remark(error: Exception) -> None:
     assert str(refusal(error)) == "MESSAGE_ILLEGAL"
 
 
@@ -199,14 +199,14 @@ def test_other_errors_of_the_store_are_unknown() -> None:
     assert str(refusal(StoreError())) == "UNKNOWN_ERROR"
 
 
-def test_a_full_disk(setup: Setup) -> None:
+def test_a_full_disk_is_reported(setup: Setup) -> None:
     offset = setup.put(draft())
     setup.store.disk_refusal = DiskFull("store", "no room")
     with pytest.raises(SendBackFailed, match=r"^SERVICE_NOT_AVAILABLE$"):
         setup.give_back(offset)
 
 
-def test_an_append_that_takes_long(setup: Setup) -> None:
+def test_a_slow_append_is_reported(setup: Setup) -> None:
     offset = setup.put(draft())
     setup.page_cache.is_busy = True
     with pytest.raises(SystemBusy):
@@ -214,13 +214,13 @@ def test_an_append_that_takes_long(setup: Setup) -> None:
 
 
 @pytest.mark.parametrize("group", ["a.b", "g" * 249])
-def test_a_group_whose_retry_topic_may_not_be(setup: Setup, group: str) -> None:
+def test_a_group_whose_retry_topic_may_not_exist_is_refused(setup: Setup, group: str) -> None:
     offset = setup.put(draft())
     with pytest.raises(NameInvalid):
         setup.give_back(offset, group=group)
 
 
-def test_a_permission_that_changes_counts_at_once(setup: Setup) -> None:
+def test_a_changed_permission_counts_at_once(setup: Setup) -> None:
     offset = setup.put(draft())
     setup.give_back(offset)
     topic = setup.topics.get("%RETRY%G")
@@ -244,8 +244,8 @@ def test_the_number_of_tries_is_a_java_int(setup: Setup) -> None:
 
 
 @pytest.mark.parametrize("level", [0, -1])
-def test_zeros_in_properties_are_not_taken_for_lost_pages(setup: Setup, level: int) -> None:
-    """Apache's broker takes them, and so does who names a place in the body of a message."""
+def test_zeros_in_properties_are_not_treated_as_lost_pages(setup: Setup, level: int) -> None:
+    """Apache's broker accepts them, and so do requests that name an offset in the body of a message."""
     offset = setup.put(draft(properties=b"\0\0x\x01\0"))
     after = setup.give_back(offset, level=level)
     assert after.properties.startswith(b"\x02\0")
@@ -260,7 +260,7 @@ def test_a_page_of_zeros_is_not_stored_again(setup: Setup) -> None:
         setup.give_back(at)
 
 
-def test_a_message_whose_file_is_gone(setup: Setup) -> None:
+def test_a_message_whose_file_is_missing_is_refused(setup: Setup) -> None:
     offset = setup.put(draft())
     while setup.store.max_physical_offset <= 2 * FILE_SIZE:
         setup.put(draft(bytes(FILE_SIZE // 4)))
@@ -278,7 +278,7 @@ def test_a_message_whose_file_is_gone(setup: Setup) -> None:
     "before", ["", "WAIT\x01true", "DELAY\x017", "RETRY_TOPIC\x01R", "REAL_TOPIC\x01x\x02REAL_QID\x019"]
 )
 @pytest.mark.parametrize("level", [0, 2, -1])
-def test_properties_of_a_retry(setup: Setup, text: str, before: str, level: int) -> None:
+def test_the_properties_of_a_retry_are_added(setup: Setup, text: str, before: str, level: int) -> None:
     stored = "\x02".join(filter(None, [before, text]))
     offset = setup.put(draft(properties=stored.encode()))
     given = decode_properties(stored)

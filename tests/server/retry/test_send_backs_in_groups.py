@@ -1,4 +1,4 @@
-"""Messages given back that are decoded fast and grouped are answered and stored as those served one by one."""
+"""Messages sent back that are grouped by the fast path are answered and stored as those served one by one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def back(offset: object, level: object = 0, group: str = "G", **more: str) -> di
 
 
 def requests(places: list[int]) -> list[tuple[dict[str, str], int]]:
-    """Everything a consumer may come up with: header and flag."""
+    """Any header and flag that a consumer may send."""
     return [
         (back(places[0]), 0),
         (back(places[1], 2, maxReconsumeTimes="16", originTopic="T", originMsgId="x", bname="b"), 0),
@@ -57,14 +57,14 @@ def requests(places: list[int]) -> list[tuple[dict[str, str], int]]:
 
 
 async def places_of(client: Client) -> list[int]:
-    """Where some messages stand."""
+    """The offsets of some messages."""
     await client.create_topic("T", 2)
     sent = [await client.send("T", b"m%d" % n, tags="A", keys="k", reconsume_times=n % 2) for n in range(MESSAGES)]
     return [int((each.header.ext or {})["msgId"][16:], 16) for each in sent]
 
 
 async def answers_and_records(store: Path, order: list[int] | None = None) -> tuple[list[Frame], list[Any]]:
-    """What becomes of the requests, sent in one go with a send in their midst."""
+    """The outcome of the requests, sent at once with a send among them."""
     (store / "config").mkdir(parents=True)
     text = '{"subscriptionGroupTable":{"none":{"groupName":"none","retryQueueNums":0}}}'
     (store / "config" / "subscriptionGroup.json").write_text(text)
@@ -86,7 +86,7 @@ async def answers_and_records(store: Path, order: list[int] | None = None) -> tu
     return answers, stored
 
 
-async def test_both_ways_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_both_paths_have_the_same_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grouped_answers, grouped_stored = await answers_and_records(tmp_path / "grouped")
     one_by_one(monkeypatch)
     answers, stored = await answers_and_records(tmp_path / "general")
@@ -99,7 +99,7 @@ async def test_both_ways_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("serialize_type", [0, BINARY])
-async def test_all_of_one_read_are_one_group(
+async def test_those_of_one_read_are_one_group(
     server: Server, monkeypatch: pytest.MonkeyPatch, serialize_type: int
 ) -> None:
     client = server.broker()
@@ -117,8 +117,8 @@ async def test_all_of_one_read_are_one_group(
     assert groups == [MESSAGES]
 
 
-async def test_one_that_is_not_stored_is_told_so(tmp_path: Path) -> None:
-    """It had room in a file of the log, but has none with the properties of a retry; those beside it are stored."""
+async def test_one_that_cannot_be_stored_is_refused_alone(tmp_path: Path) -> None:
+    """It fitted a file of the log, but does not with the properties of a retry; the others are stored."""
     async with serving(tmp_path, mapped_file_size_commit_log=16384) as server:
         client = server.broker()
         small = (await places_of(client))[0]
@@ -132,7 +132,7 @@ async def test_one_that_is_not_stored_is_told_so(tmp_path: Path) -> None:
         assert len(records((await client.pull("SCHEDULE_TOPIC_XXXX", queue_id=2)).body)) == 2
 
 
-async def test_numbers_of_tries_at_javas_ends_do_no_harm(broker: Client) -> None:
+async def test_numbers_of_tries_at_javas_limits_are_harmless(broker: Client) -> None:
     (good, *_) = await places_of(broker)
     numbers = (2**31 - 1, -(2**31), -3)
     sent = [(await broker.send("T", b"x", reconsume_times=number)).header.ext or {} for number in numbers]
@@ -143,7 +143,7 @@ async def test_numbers_of_tries_at_javas_ends_do_no_harm(broker: Client) -> None
     assert [answer.header.code for answer in await broker.arrived()] == [0] * 7
 
 
-async def test_a_bug_in_one_does_not_take_the_others(
+async def test_a_bug_in_one_affects_no_other(
     broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     places = await places_of(broker)

@@ -1,4 +1,4 @@
-"""Whether sends may be stored, and what they become in the store; the words and codes are in test_handlers.py."""
+"""Which sends may be stored, and their drafts; the response codes are in test_handlers.py."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_without_the_region_a_message_is_stored_as_by_4_9_7(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("wait", "expected"), [("true", True), ("false", False), ("odd", False)])
-def test_the_producer_says_whether_it_waits(setup: Setup, wait: str, expected: bool) -> None:
+def test_the_producer_decides_whether_it_waits(setup: Setup, wait: str, expected: bool) -> None:
     text = properties_text(WAIT=wait)
     assert setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer").wait is expected
     batch = setup.sending.drafts.batch(fields(properties=text), body(batch_body([b"a"])), HOST, "peer")
@@ -62,13 +62,13 @@ def test_a_delayed_message_waits_in_the_schedule_topic(setup: Setup) -> None:
 @pytest.mark.parametrize(
     "changes", [{"properties": "DELAY\x010"}, {"properties": "DELAY\x011", "sys_flag": 4}], ids=str
 )
-def test_what_is_not_delayed_stays_as_it_is(setup: Setup, changes: Any) -> None:
+def test_a_message_without_a_delay_is_unchanged(setup: Setup, changes: Any) -> None:
     (draft,) = setup.sending.drafts.message(fields(**changes), body(), HOST, "peer").drafts
     assert draft.topic == "T"
     assert bytes(draft.properties).decode() == f"{changes['properties']}\x02{BROKER_TEXT}"
 
 
-def test_what_the_broker_adds_may_make_properties_too_long(setup: Setup) -> None:
+def test_properties_may_become_too_long_by_what_the_broker_adds(setup: Setup) -> None:
     text = properties_text(DELAY="1", long="x" * 32_730)
     with pytest.raises(MessageIllegal, match="msg properties length limit 32KB"):
         setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer")
@@ -102,7 +102,7 @@ def test_a_timer_message_waits_in_the_timers_topic(setup: Setup) -> None:
     assert prepared.recall_handle == encode_recall_handle("T", "broker-a", NOW + 1500, "U")
 
 
-def test_a_delay_level_counts_before_a_time_and_takes_it_away(setup: Setup) -> None:
+def test_a_delay_level_counts_before_a_time_and_removes_it(setup: Setup) -> None:
     text = properties_text(
         TIMER_DELIVER_MS="x", a="b", TIMER_DELAY_SEC="5", DELAY="3", TIMER_DELAY_MS="1", TIMER_DEL_UNIQKEY="U"
     )
@@ -114,7 +114,7 @@ def test_a_delay_level_counts_before_a_time_and_takes_it_away(setup: Setup) -> N
     )
 
 
-def test_no_delay_level_leaves_the_time(setup: Setup) -> None:
+def test_without_a_delay_level_the_time_stays(setup: Setup) -> None:
     for level in ("0", "-1"):
         text = properties_text(DELAY=level, TIMER_DELAY_SEC="5")
         (draft,) = setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer").drafts
@@ -122,7 +122,7 @@ def test_no_delay_level_leaves_the_time(setup: Setup) -> None:
 
 
 @pytest.mark.parametrize(("kind", "waits"), [(0, True), (SysFlag.TRANSACTION_COMMIT, True), (12, False)])
-def test_what_a_transaction_took_back_does_not_wait(setup: Setup, kind: int, waits: bool) -> None:
+def test_a_rolled_back_message_does_not_wait(setup: Setup, kind: int, waits: bool) -> None:
     text = properties_text(TIMER_DELAY_SEC="5")
     (draft,) = setup.sending.drafts.message(fields(properties=text, sys_flag=kind), body(), HOST, "peer").drafts
     assert (draft.topic, draft.sys_flag) == (("rmq_sys_wheel_timer", 0) if waits else ("T", kind))
@@ -136,7 +136,7 @@ def test_the_times_of_a_half_message_are_dropped(setup: Setup) -> None:
     assert bytes(draft.properties).decode() == expected
 
 
-def test_a_timer_message_leaves_room_for_what_it_gets_while_it_waits(setup: Setup) -> None:
+def test_a_timer_message_leaves_room_for_the_properties_of_its_wait(setup: Setup) -> None:
     def length(more: int) -> int:
         text = properties_text(long="x" * more, TIMER_DELAY_SEC="5")
         (draft,) = setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer").drafts
@@ -149,7 +149,7 @@ def test_a_timer_message_leaves_room_for_what_it_gets_while_it_waits(setup: Setu
         length(room + 1)
 
 
-def test_a_batch_becomes_a_draft_a_message(setup: Setup) -> None:
+def test_a_batch_becomes_one_draft_for_each_message(setup: Setup) -> None:
     text = properties_text(TAGS="A", KEYS="k", UNIQ_KEY="U")
     prepared = setup.sending.drafts.batch(fields(properties=""), body(batch_body([b"a", b"b"], text)), HOST, "peer")
     assert [bytes(draft.body) for draft in prepared.drafts] == [b"a", b"b"]
@@ -160,13 +160,13 @@ def test_a_batch_becomes_a_draft_a_message(setup: Setup) -> None:
     assert decode_properties(stored) == {"TAGS": "A", "KEYS": "k", "UNIQ_KEY": "U", **BROKER_PROPERTIES}
 
 
-def test_a_refused_message_makes_no_topic_of_the_brokers(setup: Setup) -> None:
+def test_a_refused_message_creates_no_system_topic(setup: Setup) -> None:
     with pytest.raises(NotPermitted):
         setup.sending.drafts.message(fields("TRANS_CHECK_MAX_TIME_TOPIC"), body(), HOST, "peer")
     assert setup.topics.get("TRANS_CHECK_MAX_TIME_TOPIC") is None
 
 
-def test_a_bad_name_from_apaches_file_takes_no_message(setup: Setup) -> None:
+def test_a_topic_of_apaches_file_with_a_bad_name_accepts_no_message(setup: Setup) -> None:
     topic = "%RETRY%" + "g" * 249
     setup.topics.table.put(TopicConfig(topic_name=topic))
     setup.topics.make_system_topics(setup.live.current.broker, 18)
@@ -174,7 +174,7 @@ def test_a_bad_name_from_apaches_file_takes_no_message(setup: Setup) -> None:
         setup.sending.drafts.message(fields(topic), body(), HOST, "peer")
 
 
-def test_the_brokers_permission_is_looked_at_before_the_name(setup: Setup) -> None:
+def test_the_brokers_permission_is_checked_before_the_name(setup: Setup) -> None:
     setup.topics.put(TopicConfig(topic_name="SELF_TEST_TOPIC", order=True))
     with pytest.raises(NotPermitted, match=r"^Sending message to topic\[SELF_TEST_TOPIC\] is forbidden\.$"):
         setup.sending.drafts.message(fields("SELF_TEST_TOPIC"), body(), HOST, "peer")
@@ -183,7 +183,7 @@ def test_the_brokers_permission_is_looked_at_before_the_name(setup: Setup) -> No
         setup.sending.drafts.message(fields("SELF_TEST_TOPIC"), body(), HOST, "peer")
 
 
-def test_a_topic_in_apaches_words() -> None:
+def test_refusals_of_topics_have_apaches_remarks() -> None:
     config = TopicConfig(topic_name="T", read_queue_nums=2, write_queue_nums=3, perm=3, order=True)
     assert topic_text(config) == (
         "TopicConfig [topicName=T, readQueueNums=2, writeQueueNums=3, perm=-WX, "

@@ -1,4 +1,4 @@
-"""Sends by every way they may come; what Apache says of bad ones is said by all ways alike."""
+"""Sends by every code and path; all of them refuse bad sends with Apache's remarks."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def stored(client: Client, topic: str, queue_id: int = 0) -> list[bytes]:
 
 
 @every_way
-async def test_a_message_is_stored_and_its_place_told(server: Server, broker: Client, send: Any) -> None:
+async def test_a_message_is_stored_and_its_offset_returned(server: Server, broker: Client, send: Any) -> None:
     first = await send(broker, "T", b"one", queue_id=1)
     second = await send(broker, "T", b"two", queue_id=1)
     assert [frame.header.code for frame in (first, second)] == [0, 0]
@@ -91,7 +91,7 @@ async def test_a_message_is_stored_and_its_place_told(server: Server, broker: Cl
 
 
 @every_way
-async def test_everything_the_producer_said_is_in_the_record(server: Server, broker: Client, send: Any) -> None:
+async def test_all_fields_of_the_producer_are_in_the_record(server: Server, broker: Client, send: Any) -> None:
     text = properties_text(KEYS="k1 k2", UNIQ_KEY="U", WAIT="true", TAGS="标签", own="值")
     await send(broker, "T", b"\x00\xff", properties=text, flag=-5, born_timestamp=123, reconsume_times=3)
     (message,) = records((await broker.pull("T")).body)
@@ -135,9 +135,11 @@ async def test_an_empty_body_is_stored_as_4_9_does(broker: Client, send: Any) ->
 
 
 @every_way
-@pytest.mark.parametrize(("asked", "made"), [(4, 4), (100, 8), (0, 0)])
-async def test_an_unknown_topic_is_made_after_its_model(broker: Client, send: Any, asked: int, made: int) -> None:
-    answer = await send(broker, "New", b"x", default_topic_queue_nums=asked, queue_id=-1)
+@pytest.mark.parametrize(("requested", "made"), [(4, 4), (100, 8), (0, 0)])
+async def test_an_unknown_topic_is_created_after_its_template(
+    broker: Client, send: Any, requested: int, made: int
+) -> None:
+    answer = await send(broker, "New", b"x", default_topic_queue_nums=requested, queue_id=-1)
     assert answer.header.code == 0
     topics = await broker.request(RequestCode.GET_ALL_TOPIC_CONFIG)
     expected = (
@@ -148,7 +150,7 @@ async def test_an_unknown_topic_is_made_after_its_model(broker: Client, send: An
 
 
 @every_way
-async def test_the_route_of_a_made_topic_is_there_before_the_answer(
+async def test_the_route_of_a_created_topic_exists_before_the_answer(
     broker: Client, name_server: Client, send: Any
 ) -> None:
     await send(broker, "New", b"x")
@@ -157,7 +159,7 @@ async def test_the_route_of_a_made_topic_is_there_before_the_answer(
 
 
 @every_way
-async def test_no_topic_is_made_when_that_is_off(broker: Client, send: Any) -> None:
+async def test_no_topic_is_created_when_that_is_off(broker: Client, send: Any) -> None:
     assert (await broker.set_config(autoCreateTopicEnable="false")).header.code == 0
     answer = await send(broker, "New", b"x")
     expected = f"topic[New] not exist, apply first please!{FAQ}"
@@ -166,12 +168,12 @@ async def test_no_topic_is_made_when_that_is_off(broker: Client, send: Any) -> N
 
 
 @pytest.mark.parametrize("model", ["Nothing", "T"])
-async def test_no_topic_is_made_after_a_model_that_hands_nothing_on(broker: Client, model: str) -> None:
+async def test_no_topic_is_created_after_a_template_without_inheritance(broker: Client, model: str) -> None:
     answer = await broker.send("New", default_topic=model)
     assert answer.header.code == ResponseCode.TOPIC_NOT_EXIST
 
 
-async def test_a_retry_topic_is_made_even_when_topics_are_not(broker: Client) -> None:
+async def test_a_retry_topic_is_created_even_when_topics_are_not(broker: Client) -> None:
     await broker.set_config(autoCreateTopicEnable="false")
     assert (await broker.send("%RETRY%G")).header.code == 0
     assert await stored(broker, "%RETRY%G") == [b"body"]
@@ -188,12 +190,14 @@ async def test_a_retry_topic_is_made_even_when_topics_are_not(broker: Client) ->
         ("x" * 128, "The specified topic is longer than topic max length."),
     ],
 )
-async def test_bad_topic_names_are_refused_in_apaches_words(broker: Client, send: Any, topic: str, remark: str) -> None:
+async def test_bad_topic_names_are_refused_with_apaches_remarks(
+    broker: Client, send: Any, topic: str, remark: str
+) -> None:
     assert code_and_remark(await send(broker, topic, b"x")) == (ResponseCode.SYSTEM_ERROR, remark)
 
 
 @every_way
-async def test_the_longest_topic_name_is_taken(broker: Client, send: Any) -> None:
+async def test_the_longest_topic_name_is_accepted(broker: Client, send: Any) -> None:
     topic = "x" * 127
     assert (await send(broker, topic, b"long")).header.code == 0
     assert await stored(broker, topic) == [b"long"]
@@ -211,7 +215,7 @@ async def test_the_longest_topic_name_is_taken(broker: Client, send: Any) -> Non
         "OFFSET_MOVED_EVENT",
     ],
 )
-async def test_topics_of_the_brokers_own_take_no_sends(broker: Client, send: Any, topic: str) -> None:
+async def test_system_topics_accept_no_sends(broker: Client, send: Any, topic: str) -> None:
     answer = await send(broker, topic, b"x")
     assert code_and_remark(answer) == (ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
 
@@ -227,14 +231,14 @@ async def test_a_queue_the_topic_does_not_have_is_refused(broker: Client, send: 
 
 
 @every_way
-async def test_a_queue_that_is_only_read_takes_a_send_as_apaches_does(broker: Client, send: Any) -> None:
+async def test_a_read_only_queue_accepts_a_send_as_apaches_does(broker: Client, send: Any) -> None:
     await broker.create_topic("Shrunk", read_queue_nums=4, write_queue_nums=2)
     assert (await send(broker, "Shrunk", b"x", queue_id=3)).header.code == 0
     assert (await send(broker, "Shrunk", b"x", queue_id=4)).header.code == ResponseCode.SYSTEM_ERROR
 
 
 @every_way
-async def test_without_a_queue_one_is_chosen_among_those_written(server: Server, broker: Client, send: Any) -> None:
+async def test_without_a_queue_a_writable_one_is_chosen(server: Server, broker: Client, send: Any) -> None:
     answer = await send(broker, "T", b"x", queue_id=-1)
     assert server.chosen == [2]
     assert answer.header.ext is not None
@@ -243,7 +247,7 @@ async def test_without_a_queue_one_is_chosen_among_those_written(server: Server,
 
 
 @every_way
-async def test_an_ordered_topic_of_a_broker_without_write_permission_takes_nothing(broker: Client, send: Any) -> None:
+async def test_an_ordered_topic_of_a_broker_without_write_permission_accepts_nothing(broker: Client, send: Any) -> None:
     await broker.create_topic("Ordered", order=True)
     await broker.set_config(brokerPermission=4)
     answer = await send(broker, "Ordered", b"x")
@@ -253,7 +257,7 @@ async def test_an_ordered_topic_of_a_broker_without_write_permission_takes_nothi
 
 
 @every_way
-async def test_messages_of_a_multi_tag_topic_carry_its_flag(broker: Client, send: Any) -> None:
+async def test_messages_of_a_multi_tag_topic_have_its_flag(broker: Client, send: Any) -> None:
     await broker.create_topic("Many", topic_filter_type="MULTI_TAG")
     await send(broker, "Many", b"x")
     (message,) = records((await broker.pull("Many")).body)
@@ -274,7 +278,7 @@ async def test_a_body_of_4_mib_is_stored_and_a_longer_one_refused(broker: Client
 
 
 @every_way
-async def test_the_limit_of_a_body_can_be_set(broker: Client, send: Any) -> None:
+async def test_the_limit_of_a_body_is_configured(broker: Client, send: Any) -> None:
     await broker.set_config(maxMessageSize=10)
     assert (await send(broker, "T", b"0123456789")).header.code == 0
     answer = await send(broker, "T", b"0123456789A")
@@ -306,7 +310,7 @@ async def test_an_unknown_compression_is_refused(broker: Client, send: Any, kind
 
 @every_way
 @pytest.mark.parametrize("kind", [0, 0x100, 0x200, 0x300])
-async def test_a_compressed_body_is_stored_as_it_comes(broker: Client, send: Any, kind: int) -> None:
+async def test_a_compressed_body_is_stored_unchanged(broker: Client, send: Any, kind: int) -> None:
     packed = zlib.compress(b"x" * 5000)
     sys_flag = SysFlag.COMPRESSED | kind
     await send(broker, "T", packed, sys_flag=sys_flag)
@@ -315,7 +319,7 @@ async def test_a_compressed_body_is_stored_as_it_comes(broker: Client, send: Any
 
 
 @every_way
-async def test_the_producer_does_not_say_how_long_addresses_are(broker: Client, send: Any) -> None:
+async def test_the_producer_does_not_choose_the_length_of_addresses(broker: Client, send: Any) -> None:
     await send(broker, "T", b"x", sys_flag=SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6)
     (message,) = records((await broker.pull("T")).body)
     assert message.sys_flag == 0
@@ -333,7 +337,7 @@ async def test_the_producer_does_not_say_how_long_addresses_are(broker: Client, 
     ],
     ids=str,
 )
-async def test_what_would_be_delivered_at_a_wrong_time_is_refused(
+async def test_a_message_that_would_be_delivered_at_a_wrong_time_is_refused(
     broker: Client, send: Any, properties: dict[str, str], remark: str
 ) -> None:
     answer = await send(broker, "T", b"x", properties=properties_text(**properties))
@@ -342,7 +346,7 @@ async def test_what_would_be_delivered_at_a_wrong_time_is_refused(
 
 
 @every_way
-async def test_a_timer_message_is_answered_with_what_cancels_it(broker: Client, send: Any) -> None:
+async def test_a_timer_message_is_answered_with_its_recall_handle(broker: Client, send: Any) -> None:
     for offset in range(2):
         answer = await send(broker, "T", b"x", properties=properties_text(UNIQ_KEY="U", TIMER_DELIVER_MS=str(NOW + 1)))
         ext = answer.header.ext
@@ -361,7 +365,7 @@ async def test_a_header_without_a_topic_is_answered(broker: Client) -> None:
     assert "topic" in answer.header.remark
 
 
-async def test_a_header_with_a_number_that_is_none_is_answered(broker: Client) -> None:
+async def test_a_header_with_a_malformed_number_is_answered(broker: Client) -> None:
     answer = await broker.request(RequestCode.SEND_MESSAGE_V2, {**send_ext("T"), "e": "first"}, b"x")
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert answer.header.remark is not None
@@ -426,7 +430,7 @@ async def test_a_batch_is_stored_message_by_message(broker: Client, send: Any) -
 
 
 @every_batch_way
-async def test_a_batch_of_one_without_properties(broker: Client, send: Any) -> None:
+async def test_a_batch_of_one_may_have_no_properties(broker: Client, send: Any) -> None:
     answer = await send(broker, "T", batch_body([b"one"]), properties="")
     assert answer.header.code == 0
     (message,) = records((await broker.pull("T")).body)
@@ -447,7 +451,7 @@ async def test_a_batch_of_one_without_properties(broker: Client, send: Any) -> N
     ],
     ids=["empty", "short", "zeros", "cut", "more", "too long", "negative"],
 )
-async def test_a_batch_that_is_no_row_of_messages_is_refused_whole(broker: Client, send: Any, body: bytes) -> None:
+async def test_a_malformed_batch_is_refused_whole(broker: Client, send: Any, body: bytes) -> None:
     answer = await send(broker, "T", body)
     assert answer.header.code == ResponseCode.MESSAGE_ILLEGAL
     assert answer.header.remark
@@ -489,7 +493,7 @@ async def test_a_batch_with_a_delayed_message_is_refused(broker: Client, send: A
 
 
 @every_batch_way
-async def test_a_batchs_properties_are_stored_as_they_came_bad_utf8_too(broker: Client, send: Any) -> None:
+async def test_a_batchs_properties_are_stored_unchanged_bad_utf8_too(broker: Client, send: Any) -> None:
     body = batch_body([b"one"], "own\x01abcd").replace(b"abcd", b"a\xff\xfed")
     assert (await send(broker, "T", body)).header.code == 0
     (message,) = records((await broker.pull("T")).body)
@@ -511,7 +515,7 @@ async def test_a_batch_that_is_too_large_as_a_whole_is_refused_unread(broker: Cl
 
 
 @every_batch_way
-async def test_a_batch_for_a_queue_that_is_not_there_is_refused(broker: Client, send: Any) -> None:
+async def test_a_batch_for_an_unknown_queue_is_refused(broker: Client, send: Any) -> None:
     answer = await send(broker, "T", batch_body([b"one"]), queue_id=7)
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert answer.header.remark is not None
@@ -522,7 +526,7 @@ async def test_a_batch_for_a_queue_that_is_not_there_is_refused(broker: Client, 
 
 
 @every_way
-async def test_under_sync_flush_the_answer_waits_for_the_disk_if_the_producer_wants_so(
+async def test_under_sync_flush_the_answer_waits_for_the_disk_if_the_producer_wants_that(
     tmp_path: Path, send: Any
 ) -> None:
     disk = HangingDisk()
@@ -539,14 +543,14 @@ async def test_under_sync_flush_the_answer_waits_for_the_disk_if_the_producer_wa
             nursery.start_soon(one)
             await settle()
             assert answers == []
-            # The message is there for consumers, as with Apache.
+            # The message is visible to consumers, as with Apache.
             assert len(await stored(server.broker(), "T")) == 3
             disk.move()
         assert [answer.header.code for answer in answers] == [0]
 
 
 @every_way
-async def test_under_sync_flush_a_disk_that_hangs_is_told(tmp_path: Path, send: Any) -> None:
+async def test_under_sync_flush_a_hanging_disk_is_answered(tmp_path: Path, send: Any) -> None:
     disk = HangingDisk()
     async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as (server, client):
         disk.hangs = True

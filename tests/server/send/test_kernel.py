@@ -1,4 +1,4 @@
-"""Sends by the kernel: what is stored and answered is what the general way stores and answers, byte for byte."""
+"""Sends by the kernel are stored and answered as by the general path, byte for byte."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ async def outcome(store: Path, reads: list[list[bytes]], *, kernel: bool, **chan
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @given(streams)
 @settings(max_examples=60, deadline=None)
-def test_both_ways_do_the_same(tmp_path_factory: pytest.TempPathFactory, reads: list[list[bytes]]) -> None:
+def test_both_paths_have_the_same_outcome(tmp_path_factory: pytest.TempPathFactory, reads: list[list[bytes]]) -> None:
     expected = run(outcome_of, tmp_path_factory.mktemp("python"), reads, False)
     found = run(outcome_of, tmp_path_factory.mktemp("kernel"), reads, True)
     assert found == expected
@@ -202,15 +202,15 @@ def limited_send(draw: st.DrawFn) -> bytes:
     text = draw(
         st.sampled_from(["", "", "__SHARDINGKEY\x01k", "__SHARDINGKEY\x01", "TIMER_DELAY_SEC\x013", "DELAY\x011"])
     )
-    asked: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "topic": draw(st.sampled_from("TTTU")),
         "producer_group": draw(st.sampled_from(["producers", "others"])),
     }
     if draw(st.booleans()):
-        ext = send_ext(**asked, properties=draw(st.sampled_from(["", text])), batch=True)
+        ext = send_ext(**fields, properties=draw(st.sampled_from(["", text])), batch=True)
         body = b"".join(batch_body([bytes(draw(st.integers(0, 200)))], text) for _ in range(draw(st.integers(1, 3))))
         return frame(BATCH, ext, body, flag=flag, kind=kind)
-    return frame(V2, send_ext(**asked, properties=text), bytes(draw(st.integers(0, 200))), flag=flag, kind=kind)
+    return frame(V2, send_ext(**fields, properties=text), bytes(draw(st.integers(0, 200))), flag=flag, kind=kind)
 
 
 limited = st.lists(
@@ -236,7 +236,7 @@ async def limited_outcome(
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @given(limited, quotas)
 @settings(max_examples=40, deadline=None)
-def test_both_ways_keep_the_same_quotas(
+def test_both_paths_keep_the_same_quotas(
     tmp_path_factory: pytest.TempPathFactory, reads: list[tuple[float, list[bytes]]], changes: dict[str, Any]
 ) -> None:
     expected = run(limited_outcome, tmp_path_factory.mktemp("python"), reads, False, changes)
@@ -267,7 +267,7 @@ def typed(run: Run) -> None:
 
 
 def topic_gone(run: Run) -> None:
-    """As DELETE_TOPIC_IN_BROKER, whose queues are removed by a task of their own: they are still there."""
+    """As DELETE_TOPIC_IN_BROKER, whose queues a separate task removes: they still exist."""
     assert run.broker.tables.topics.table.remove("T")
 
 
@@ -305,7 +305,7 @@ CHANGES: dict[str, Change] = {
 
 
 async def before_and_after(store: Path, change: Change, *, kernel: bool) -> tuple[Any, ...]:
-    """Answers after a change to sends that were decided about before it, and the files."""
+    """Answers after a change to sends that were planned before it, and the files."""
 
     def some() -> bytes:
         return b"".join(
@@ -325,7 +325,7 @@ async def before_and_after(store: Path, change: Change, *, kernel: bool) -> tupl
     return answers, files_of(store)
 
 
-async def test_a_topic_that_was_unknown_is_the_kernels_once_it_is_made(tmp_path: Path) -> None:
+async def test_the_kernel_serves_an_unknown_topic_after_its_creation(tmp_path: Path) -> None:
     with running(tmp_path, kernel=True, **SMALL) as served:
         make_topics(served)
         wanted = {"default_topic": "none"}
@@ -333,7 +333,7 @@ async def test_a_topic_that_was_unknown_is_the_kernels_once_it_is_made(tmp_path:
             (refused,) = served.read(send("New", b"x", **wanted)).values()
             assert refused.header.code == ResponseCode.TOPIC_NOT_EXIST
         topic("New", 3)(served)
-        for by_kernel in (False, True, True):  # the first makes the queue
+        for by_kernel in (False, True, True):  # the first creates the queue
             taken = served.by_kernel
             (answer,) = served.read(send("New", b"x", **wanted)).values()
             assert answer.header.code == 0
@@ -341,7 +341,7 @@ async def test_a_topic_that_was_unknown_is_the_kernels_once_it_is_made(tmp_path:
 
 
 @pytest.mark.parametrize(("waits", "sys_flag"), [("DELAY\x013", 0), ("TRAN_MSG\x01true", 0), ("TRAN_MSG\x01true", 4)])
-async def test_messages_that_wait_are_the_kernels_once_their_queue_is_made(
+async def test_the_kernel_serves_waiting_messages_after_the_creation_of_their_queue(
     tmp_path: Path, waits: str, sys_flag: int
 ) -> None:
     with running(tmp_path, kernel=True, **SMALL) as served:
@@ -357,7 +357,7 @@ async def test_messages_that_wait_are_the_kernels_once_their_queue_is_made(
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_what_was_decided_is_decided_again_after_a_change(
+async def test_plans_are_made_again_after_a_change(
     tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcomes = []
@@ -371,7 +371,7 @@ async def test_what_was_decided_is_decided_again_after_a_change(
     )
 
 
-async def test_a_slow_append_has_those_refused_who_waited_behind_it(
+async def test_sends_that_waited_behind_a_slow_append_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running(tmp_path, kernel=True) as served:
@@ -399,19 +399,19 @@ async def test_without_fast_failure_no_append_is_slow(tmp_path: Path) -> None:
         assert served.broker.sends.kernel.native.slow_ns == 1_000_000
 
 
-async def test_what_was_stored_is_counted_and_told(tmp_path: Path) -> None:
+async def test_stored_messages_are_counted_and_announced(tmp_path: Path) -> None:
     with running(tmp_path, kernel=True) as served:
         make_topics(served)
         served.read(send() + send(queue_id=1))
         store = served.broker.base.store
-        told: list[list[tuple[str, int]]] = []
-        store.arrivals.subscribe(told.append)
+        arrivals: list[list[tuple[str, int]]] = []
+        store.arrivals.subscribe(arrivals.append)
         store.queues.dirty.clear()
         served.clock.now += 7
         counted = served.metrics.messages_in
         batch = frame(BATCH, send_ext("T", batch=True), batch_body([b"a", b"b"]))
         served.read(send() + send(queue_id=1) + send() + batch + frame(SEND, send_ext("T", short=False)))
-        assert told == [[("T", 0), ("T", 1)]]
+        assert arrivals == [[("T", 0), ("T", 1)]]
         assert {queue.key for queue in store.queues.dirty} == {("T", 0), ("T", 1)}
         assert store.last_append_timestamp == served.clock.now
         assert served.metrics.messages_in == counted + 6
@@ -431,7 +431,7 @@ async def test_answers_wait_for_the_disk(tmp_path: Path, durable: bool, kind: in
         store, flush = served.broker.base.store, served.broker.sends.flush
         assert flush is not None
         waiting: list[tuple[int, Callable[[bool], None]]] = []
-        looked_at: Any = lambda *told, keeps: waiting.append(told)  # noqa: E731 - not done
+        looked_at: Any = lambda *call, keeps: waiting.append(call)  # noqa: E731 - not done
         flush.wait_durable = looked_at  # type: ignore[method-assign]
         served.read(send() + send(queue_id=1))
         waiting.clear()
@@ -442,16 +442,16 @@ async def test_answers_wait_for_the_disk(tmp_path: Path, durable: bool, kind: in
         at_once = served.read(frame(V2, send_ext("T"), kind=kind) + hurried)
         assert [answer.header.code for answer in at_once.values()] == [0]
         assert served.by_kernel > taken
-        [(end, tell)] = waiting
+        [(end, report)] = waiting
         assert end == store.log.position
-        tell(durable)
+        report(durable)
         answers = served.wire.take()
         expected = 0 if durable else ResponseCode.FLUSH_DISK_TIMEOUT
         assert [answer.header.code for answer in answers.values()] == [expected]
         assert all((answer.header.ext or {}).keys() >= {"msgId", "queueOffset"} for answer in answers.values())
 
 
-async def test_a_disk_that_is_full_in_the_middle_and_has_room_again(
+async def test_a_disk_that_is_full_for_a_while_refuses_as_python_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = FullDisk(monkeypatch)
@@ -477,7 +477,7 @@ async def test_a_disk_that_is_full_in_the_middle_and_has_room_again(
     assert codes == [0] * stored + [ResponseCode.SERVICE_NOT_AVAILABLE] * (100 - stored)
 
 
-async def test_the_kernel_takes_what_is_plain(tmp_path: Path) -> None:
+async def test_the_kernel_serves_plain_sends(tmp_path: Path) -> None:
     with running(tmp_path, kernel=True) as served:
         make_topics(served)
         served.read(send() + send(queue_id=1))
@@ -498,8 +498,8 @@ async def test_the_kernel_takes_what_is_plain(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [0, 1])
-async def test_the_kernel_takes_messages_for_a_set_time(tmp_path: Path, kind: int) -> None:
-    """Also where their queue has no message yet; but the one that makes the timer's queue is Python's."""
+async def test_the_kernel_serves_timer_messages(tmp_path: Path, kind: int) -> None:
+    """Even if their queue has no message yet; but Python serves the one that creates the timer's queue."""
     timed = [
         send_ext("T", properties=f"{text}\x02UNIQ_KEY\x01U{number}\x02KEYS\x01k\x02TAGS\x01A", queue_id=number % 3)
         for number, text in enumerate(
@@ -528,14 +528,14 @@ async def test_the_kernel_takes_messages_for_a_set_time(tmp_path: Path, kind: in
         assert {handle.topic for handle in handles} == {"T"}
         assert [handle.time - NOW for handle in handles] == [3000, 3000, 5, 3_456_000_000, 1]
         taken = served.by_kernel
-        served.read(send() + send())  # the first makes the queue
+        served.read(send() + send())  # the first creates the queue
         assert served.by_kernel == taken + len(send())
         served.read(send() + frames[0])
         assert served.by_kernel == taken + 2 * len(send()) + len(frames[0])
 
 
 def timers_off(run: Run) -> None:
-    """As with the next start: brokers do not take this key while they run."""
+    """As after a restart: brokers do not accept this key while they run."""
     live = run.broker.base.config[TimerKeys]
     live.current = replace(live.current, timer_wheel_enable=False)
     config(osPageCacheBusyTimeOutMills=5000)(run)
@@ -553,7 +553,7 @@ TIMER_CHANGES: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("change", TIMER_CHANGES)
-async def test_what_was_decided_about_times_is_decided_again_after_a_change(
+async def test_plans_about_times_are_made_again_after_a_change(
     tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def some() -> bytes:
@@ -574,7 +574,7 @@ async def test_what_was_decided_about_times_is_decided_again_after_a_change(
 
 
 class Ticking(Clock):
-    """Goes on by a millisecond whenever it is asked, but once goes back."""
+    """A clock that advances by a millisecond with each reading, but once goes back."""
 
     def __init__(self, goes_back_after: int) -> None:
         super().__init__()
@@ -587,7 +587,7 @@ class Ticking(Clock):
 
 
 @pytest.mark.parametrize("goes_back_after", [-1, 2, 3, 4, 5, 6])
-async def test_times_do_not_go_back_where_python_stores_in_the_same_round(tmp_path: Path, goes_back_after: int) -> None:
+async def test_times_do_not_go_back_when_python_stores_in_the_same_round(tmp_path: Path, goes_back_after: int) -> None:
     clock = Ticking(-1)
     async with serving_topic(tmp_path, queues=2, clock=clock) as (_, client):
         sends = b"".join(
@@ -611,7 +611,7 @@ SENDS = {SEND, V2, BATCH}
 
 @pytest.mark.parametrize("capture", ["sync", "async", "oneway", "batch", "compressed", "selector"])
 @pytest.mark.parametrize("form", ["", "binary_"])
-async def test_the_kernel_takes_what_official_clients_send(tmp_path: Path, form: str, capture: str) -> None:
+async def test_the_kernel_serves_sends_of_official_clients(tmp_path: Path, form: str, capture: str) -> None:
     found = list(golden.frames(golden.Capture("4.9.7", f"{form}send_{capture}")))
     sends = [data for _, data, row in found if row["kind"] != "response" and row["code"] in SENDS]
     assert {data[4] for data in sends} == {form == "binary_"}
@@ -620,7 +620,7 @@ async def test_the_kernel_takes_what_official_clients_send(tmp_path: Path, form:
             if row["kind"] == "request":
                 served.read(data)
         for data in sends:
-            served.read(data)  # which makes the queues
+            served.read(data)  # which creates the queues
         taken = served.by_kernel
         served.read(b"".join(sends))
         assert served.by_kernel == taken + sum(map(len, sends))

@@ -1,4 +1,4 @@
-"""Request-reply (324, 325): a consumer replies, the broker hands the reply to the producer that asked (326)."""
+"""Request-reply (324, 325): a consumer replies, the broker sends the reply to the requesting producer (326)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.server.harness import (
 from tests.wire import golden
 
 REPLY_TOPIC = "C_REPLY_TOPIC"
-ASKED = {"MSG_TYPE": "reply", "REPLY_TO_CLIENT": "asker", "TTL": "3000", "CORRELATION_ID": "id-1"}
+REQUESTED = {"MSG_TYPE": "reply", "REPLY_TO_CLIENT": "requester", "TTL": "3000", "CORRELATION_ID": "id-1"}
 
 
 async def send_reply(
@@ -44,29 +44,29 @@ async def send_reply(
     **changes: Any,
 ) -> None:
     """Send a reply, and do not wait for its answer."""
-    text = properties_text(**(ASKED if properties is None else properties))
+    text = properties_text(**(REQUESTED if properties is None else properties))
     ext = send_ext(topic, short=short, properties=text, **changes)
     code = RequestCode.SEND_REPLY_MESSAGE_V2 if short else RequestCode.SEND_REPLY_MESSAGE
     await replier.write(replier.frame(code, ext, body))
 
 
-async def asker_of(server: Server, client_id: str = "asker") -> Client:
-    asker = server.broker()
-    await asker.heartbeat(client_id, producers=["askers"])
-    return asker
+async def requester_of(server: Server, client_id: str = "requester") -> Client:
+    requester = server.broker()
+    await requester.heartbeat(client_id, producers=["requesters"])
+    return requester
 
 
-async def pushed(asker: Client) -> Frame:
-    """The reply that the broker hands on."""
-    assert await asker.arrived() == []
-    (frame,) = asker.pushes
-    asker.pushes = []
+async def pushed(requester: Client) -> Frame:
+    """The reply that the broker passes on."""
+    assert await requester.arrived() == []
+    (frame,) = requester.pushes
+    requester.pushes = []
     return frame
 
 
-async def accept(asker: Client, frame: Frame, code: int = 0, **options: Any) -> None:
-    """Answer as the official client does: no fields, no body."""
-    await asker.write(asker.frame(code, None, flag=FLAG_RESPONSE, opaque=frame.header.opaque, **options))
+async def accept(requester: Client, frame: Frame, code: int = 0, **options: Any) -> None:
+    """Answer as the official client does: without fields and body."""
+    await requester.write(requester.frame(code, None, flag=FLAG_RESPONSE, opaque=frame.header.opaque, **options))
 
 
 async def stored(client: Client) -> list[bytes]:
@@ -76,10 +76,10 @@ async def stored(client: Client) -> list[bytes]:
 
 @pytest.mark.parametrize("short", [True, False])
 @pytest.mark.parametrize("serialize_type", [0, BINARY])
-async def test_a_reply_reaches_who_asked_and_is_stored(server: Server, short: bool, serialize_type: int) -> None:
-    asker, replier = await asker_of(server), server.broker()
+async def test_a_reply_reaches_the_requester_and_is_stored(server: Server, short: bool, serialize_type: int) -> None:
+    requester, replier = await requester_of(server), server.broker()
     await send_reply(replier, short=short, sys_flag=SysFlag.COMPRESSED)
-    frame = await pushed(asker)
+    frame = await pushed(requester)
     assert (frame.header.code, frame.header.flag, bytes(frame.body)) == (326, 0, b"reply")
     assert decode_ext(ReplyMessageRequestHeader, frame.header.ext) == ReplyMessageRequestHeader(
         producer_group="producers",
@@ -90,7 +90,7 @@ async def test_a_reply_reaches_who_asked_and_is_stored(server: Server, short: bo
         sys_flag=SysFlag.COMPRESSED,
         born_timestamp=NOW - 1,
         flag=0,
-        properties=properties_text(**ASKED, PUSH_REPLY_TIME=str(NOW)),
+        properties=properties_text(**REQUESTED, PUSH_REPLY_TIME=str(NOW)),
         reconsume_times=0,
         unit_mode=False,
         born_host=replier.local,
@@ -98,7 +98,7 @@ async def test_a_reply_reaches_who_asked_and_is_stored(server: Server, short: bo
         store_timestamp=NOW,
     )
     assert await replier.arrived() == []
-    await accept(asker, frame, serialize_type=serialize_type)
+    await accept(requester, frame, serialize_type=serialize_type)
     answer = await replier.receive()
     assert code_and_remark(answer) == (ResponseCode.SUCCESS, None)
     (message,) = records((await replier.pull(REPLY_TOPIC)).body)
@@ -110,11 +110,11 @@ async def test_a_reply_reaches_who_asked_and_is_stored(server: Server, short: bo
         "MSG_REGION": "DefaultRegion",
     }
     assert (bytes(message.body), message.sys_flag) == (b"reply", SysFlag.COMPRESSED)
-    assert decode_properties(message.properties.decode()) == {**ASKED, **BROKER_PROPERTIES}
+    assert decode_properties(message.properties.decode()) == {**REQUESTED, **BROKER_PROPERTIES}
 
 
-async def test_a_reply_is_handed_on_as_apache_does(tmp_path: Path) -> None:
-    """All that Apache's broker tells the producer, but for times and addresses."""
+async def test_a_reply_is_passed_on_as_by_apache(tmp_path: Path) -> None:
+    """All that Apache's broker sends to the producer, except times and addresses."""
     capture = golden.Capture("4.9.7", "request_reply")
     handed = [frame.row["header"]["extFields"] for frame in golden.frames(capture) if frame.row["code"] == 326]
     replies = [frame for frame in golden.frames(capture) if frame.row["code"] == 325 and frame.row["kind"] == "request"]
@@ -123,40 +123,40 @@ async def test_a_reply_is_handed_on_as_apache_does(tmp_path: Path) -> None:
         replier = server.broker()
         for reply, expected in zip(replies, handed, strict=True):
             wanted = decode_properties(expected["properties"])
-            asker = await asker_of(server, wanted["REPLY_TO_CLIENT"])
+            requester = await requester_of(server, wanted["REPLY_TO_CLIENT"])
             await replier.write(reply.data)
-            frame = await pushed(asker)
+            frame = await pushed(requester)
             ext = dict(frame.header.ext or {})
             assert decode_properties(ext.pop("properties")) == {**wanted, "PUSH_REPLY_TIME": str(NOW)}
             at = {"bornHost": replier.local, "storeHost": str(server.advertised), "storeTimestamp": str(NOW)}
             assert {**ext, "properties": expected["properties"]} == {**expected, **at}
-            await accept(asker, frame)
+            await accept(requester, frame)
             assert (await replier.receive()).header.code == 0
-            asker.close()
+            requester.close()
 
 
-async def test_the_answer_waits_for_who_asked(server: Server) -> None:
-    asker, replier = await asker_of(server), server.broker()
+async def test_the_answer_waits_for_the_requester(server: Server) -> None:
+    requester, replier = await requester_of(server), server.broker()
     await send_reply(replier)
-    frame = await pushed(asker)
+    frame = await pushed(requester)
     await server.pass_time(9)
     assert await replier.arrived() == []
     assert await stored(server.broker()) == []
-    await accept(asker, frame)
+    await accept(requester, frame)
     assert code_and_remark(await replier.receive()) == (ResponseCode.SUCCESS, None)
 
 
 async def test_a_pull_held_on_the_reply_topic_is_woken(server: Server) -> None:
-    asker, replier, reader = await asker_of(server), server.broker(), server.broker()
+    requester, replier, reader = await requester_of(server), server.broker(), server.broker()
     await reader.hold(REPLY_TOPIC)
     await send_reply(replier)
-    await accept(asker, await pushed(asker))
+    await accept(requester, await pushed(requester))
     (answer,) = await reader.arrived()
     assert [bytes(message.body) for message in records(answer.body)] == [b"reply"]
 
 
 async def refused(replier: Client, remark: str, *, kept: bool = True) -> None:
-    """A reply that nobody got: said in the answer, which tells where it is stored all the same."""
+    """A reply that was not delivered: the answer says so, and contains the offset at which it is stored."""
     answer = await replier.receive()
     assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, remark)
     assert answer.header.ext is not None
@@ -165,85 +165,85 @@ async def refused(replier: Client, remark: str, *, kept: bool = True) -> None:
 
 
 @pytest.mark.parametrize("silent", [True, False])
-async def test_who_asked_does_not_take_the_reply(server: Server, silent: bool) -> None:
-    asker, replier = await asker_of(server), server.broker()
+async def test_the_requester_does_not_accept_the_reply(server: Server, silent: bool) -> None:
+    requester, replier = await requester_of(server), server.broker()
     await send_reply(replier)
-    frame = await pushed(asker)
+    frame = await pushed(requester)
     if silent:
         await server.pass_time(10)
     else:
-        await accept(asker, frame, ResponseCode.SYSTEM_ERROR)
-    await refused(replier, "push reply message to askerfail.")
+        await accept(requester, frame, ResponseCode.SYSTEM_ERROR)
+    await refused(replier, "push reply message to requesterfail.")
 
 
-async def test_who_asked_leaves_before_it_answers(server: Server) -> None:
-    asker, replier = await asker_of(server), server.broker()
+async def test_the_requester_leaves_before_it_answers(server: Server) -> None:
+    requester, replier = await requester_of(server), server.broker()
     await send_reply(replier)
-    await pushed(asker)
-    asker.close()
-    await refused(replier, "push reply message to askerfail.")
+    await pushed(requester)
+    requester.close()
+    await refused(replier, "push reply message to requesterfail.")
 
 
-async def test_nobody_asked(server: Server) -> None:
+async def test_a_reply_without_a_requester_is_stored(server: Server) -> None:
     replier = server.broker()
     await send_reply(replier)
-    await refused(replier, "push reply message fail, channel of <asker> not found.")
+    await refused(replier, "push reply message fail, channel of <requester> not found.")
 
 
-async def test_a_reply_for_nobody(server: Server) -> None:
+async def test_a_reply_to_an_unknown_client_is_stored(server: Server) -> None:
     replier = server.broker()
     await send_reply(replier, properties={"MSG_TYPE": "reply"})
     await refused(replier, "reply message properties[REPLY_TO_CLIENT] is null")
 
 
-async def test_a_reply_that_the_broker_would_not_store_is_not_handed_on(server: Server) -> None:
-    asker, replier = await asker_of(server), server.broker()
+async def test_a_reply_that_the_broker_would_not_store_is_not_passed_on(server: Server) -> None:
+    requester, replier = await requester_of(server), server.broker()
     await send_reply(replier, queue_id=1)
     answer = await replier.receive()
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert (answer.header.remark or "").startswith(
         "request queueId[1] is illegal, TopicConfig [topicName=C_REPLY_TOPIC"
     )
-    await asker.arrived()
-    assert asker.pushes == []
+    await requester.arrived()
+    assert requester.pushes == []
 
 
-async def test_the_broker_says_when_it_hands_a_reply_on(server: Server) -> None:
-    asker, replier = await asker_of(server), server.broker()
-    await send_reply(replier, properties={"PUSH_REPLY_TIME": "1", **ASKED})
-    handed = decode_ext(ReplyMessageRequestHeader, (await pushed(asker)).header.ext)
-    assert decode_properties(handed.properties or "") == {**ASKED, "PUSH_REPLY_TIME": str(NOW)}
+async def test_the_broker_adds_the_time_of_the_push(server: Server) -> None:
+    requester, replier = await requester_of(server), server.broker()
+    await send_reply(replier, properties={"PUSH_REPLY_TIME": "1", **REQUESTED})
+    handed = decode_ext(ReplyMessageRequestHeader, (await pushed(requester)).header.ext)
+    assert decode_properties(handed.properties or "") == {**REQUESTED, "PUSH_REPLY_TIME": str(NOW)}
 
 
 @pytest.mark.parametrize("batch", [False, True])
 @pytest.mark.parametrize(
     ("properties", "remark"),
     [
-        ({"TRAN_MSG": "true", "PGROUP": "askers"}, "property TRAN_MSG: a reply has no transaction"),
+        ({"TRAN_MSG": "true", "PGROUP": "requesters"}, "property TRAN_MSG: a reply has no transaction"),
         ({}, "current message type does not match with topic accept message types"),
     ],
 )
-async def test_what_cannot_be_stored_as_a_reply_is_not_handed_on(
+async def test_a_message_that_cannot_be_stored_as_a_reply_is_not_passed_on(
     server: Server, properties: dict[str, str], remark: str, batch: bool
 ) -> None:
-    asker, replier = await asker_of(server), server.broker()
+    requester, replier = await requester_of(server), server.broker()
     await replier.create_topic("Typed", attributes=f"+message.type={'TRANSACTION' if properties else 'FIFO'}")
-    await send_reply(replier, topic="Typed", properties={**ASKED, **properties}, batch=batch)
+    await send_reply(replier, topic="Typed", properties={**REQUESTED, **properties}, batch=batch)
     answer = await replier.receive()
     assert answer.header.code == ResponseCode.MESSAGE_ILLEGAL
     assert (answer.header.remark or "").startswith(remark)
     assert answer.header.ext == {"TRACE_ON": "true", "MSG_REGION": "DefaultRegion"}
-    await asker.arrived()
-    assert asker.pushes == []
+    await requester.arrived()
+    assert requester.pushes == []
     for topic in ("Typed", "RMQ_SYS_TRANS_HALF_TOPIC"):
         assert records((await replier.pull(topic)).body) == []
 
 
 async def test_replies_are_not_stored_if_so_configured(server: Server) -> None:
-    asker, replier = await asker_of(server), server.broker()
+    requester, replier = await requester_of(server), server.broker()
     assert (await replier.set_config(storeReplyMessageEnable="false")).header.code == 0
     await send_reply(replier)
-    await accept(asker, await pushed(asker))
+    await accept(requester, await pushed(requester))
     answer = await replier.receive()
     assert code_and_remark(answer) == (ResponseCode.SUCCESS, None)
     assert (answer.header.ext or {})["msgId"] == "0"
@@ -251,47 +251,47 @@ async def test_replies_are_not_stored_if_so_configured(server: Server) -> None:
     await refused(replier, "reply message properties[REPLY_TO_CLIENT] is null", kept=False)
 
 
-async def test_a_reply_that_arrived_but_could_not_be_stored_has_arrived(
+async def test_a_reply_that_arrived_but_could_not_be_stored_counts_as_delivered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = FullDisk(monkeypatch)
     async with serving(tmp_path) as server:
-        asker, replier = await asker_of(server), server.broker()
+        requester, replier = await requester_of(server), server.broker()
         await send_reply(replier)
-        frame = await pushed(asker)
+        frame = await pushed(requester)
         disk.full = True
-        await accept(asker, frame)
+        await accept(requester, frame)
         answer = await replier.receive()
         disk.full = False
     assert code_and_remark(answer) == (ResponseCode.SUCCESS, None)
     assert (answer.header.ext or {})["msgId"] == "0"
 
 
-async def test_a_reply_too_large_to_be_handed_on(tmp_path: Path) -> None:
+async def test_a_reply_too_large_to_be_passed_on_is_refused(tmp_path: Path) -> None:
     limit = MAX_FRAME_LENGTH
     async with serving(tmp_path, max_message_size=limit, mapped_file_size_commit_log=64 << 20) as server:
-        asker, replier = await asker_of(server), server.broker()
-        ext = send_ext(REPLY_TOPIC, properties=properties_text(**ASKED))
+        requester, replier = await requester_of(server), server.broker()
+        ext = send_ext(REPLY_TOPIC, properties=properties_text(**REQUESTED))
         size = limit - len(replier.frame(RequestCode.SEND_REPLY_MESSAGE_V2, ext, opaque=1))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(send_reply, replier, bytes(size))
         answer = await replier.receive()
         assert answer.header.code == ResponseCode.SYSTEM_ERROR
         assert "is longer than the limit" in (answer.header.remark or "")
-        await asker.arrived()
-        assert asker.pushes == []
+        await requester.arrived()
+        assert requester.pushes == []
 
 
-async def test_replies_that_cross_go_each_to_its_own(server: Server) -> None:
-    askers = [await asker_of(server, f"asker{each}") for each in range(3)]
+async def test_each_of_several_replies_reaches_its_requester(server: Server) -> None:
+    requesters = [await requester_of(server, f"requester{each}") for each in range(3)]
     replier = server.broker()
     for each in range(3):
-        await send_reply(replier, b"%d" % each, properties={**ASKED, "REPLY_TO_CLIENT": f"asker{each}"})
-    frames = [await pushed(asker) for asker in askers]
+        await send_reply(replier, b"%d" % each, properties={**REQUESTED, "REPLY_TO_CLIENT": f"requester{each}"})
+    frames = [await pushed(requester) for requester in requesters]
     assert [bytes(frame.body) for frame in frames] == [b"0", b"1", b"2"]
     opaques = []
     for each in (2, 0, 1):
-        await accept(askers[each], frames[each])
+        await accept(requesters[each], frames[each])
         opaques += [answer.header.opaque for answer in await replier.arrived()]
     assert opaques == [3, 1, 2]
     assert await stored(replier) == [b"2", b"0", b"1"]

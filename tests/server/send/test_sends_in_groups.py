@@ -1,4 +1,4 @@
-"""Sends of one read are one group: what each is answered, whether they wait for the disk, and a disk that is full."""
+"""Sends of one read are one group: their answers, waiting for the disk, and a full disk."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def groups(monkeypatch: pytest.MonkeyPatch, sends_by_python: None) -> list[int]:
-    """Sizes of the groups that the store is given; ask for it before `server`."""
+    """Sizes of the groups that the store receives; to be requested before `server`."""
     sizes: list[int] = []
     real = MessageStore.append
 
@@ -58,7 +58,7 @@ async def test_the_sends_of_one_read_are_one_group(groups: list[int], broker: Cl
     assert offsets == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12]
 
 
-async def test_another_request_parts_the_group(groups: list[int], broker: Client) -> None:
+async def test_another_request_ends_the_group(groups: list[int], broker: Client) -> None:
     one = broker.frame(V2, send_ext("T"), b"x")
     other = broker.frame(RequestCode.PULL_MESSAGE, pull_ext("T"))
     await broker.write(one * 3 + other + one * 2)
@@ -82,7 +82,7 @@ async def test_sends_of_all_forms_are_grouped(groups: list[int], broker: Client,
 
 
 @pytest.mark.parametrize("by", ["kernel", "python"])
-async def test_who_does_not_wait_for_the_disk_is_answered_at_once(
+async def test_a_producer_that_does_not_wait_for_the_disk_is_answered_at_once(
     tmp_path: Path, request: pytest.FixtureRequest, by: str
 ) -> None:
     if by == "python":
@@ -104,7 +104,7 @@ async def test_who_does_not_wait_for_the_disk_is_answered_at_once(
         disk.move()
 
 
-async def test_a_connection_that_closes_while_its_group_waits(tmp_path: Path) -> None:
+async def test_a_connection_may_close_while_its_group_waits(tmp_path: Path) -> None:
     disk = HangingDisk()
     async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as (server, client):
         disk.hangs = True
@@ -161,7 +161,7 @@ async def test_a_message_larger_than_a_file_is_illegal_and_the_others_are_stored
 
 
 @pytest.mark.usefixtures("sends_by_python")
-async def test_why_a_group_was_refused_is_told_though_others_were_stored_since(
+async def test_the_reason_of_a_refused_group_is_kept_though_others_were_stored_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = FullDisk(monkeypatch)
@@ -185,7 +185,7 @@ async def test_why_a_group_was_refused_is_told_though_others_were_stored_since(
 
 
 class Gate:
-    """Refuses one topic, in all ways of sending."""
+    """Refuses one topic, by every path."""
 
     active = True
 
@@ -194,7 +194,7 @@ class Gate:
             raise NotPermitted(f"closed to {len(body)} bytes from {peer.remote_text}")
 
 
-async def test_guards_are_asked_before_the_group(
+async def test_guards_are_called_before_the_group(
     groups: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = FrameDispatcher.__init__
@@ -210,14 +210,14 @@ async def test_guards_are_asked_before_the_group(
         await client.write(one * 3 + closed + general + batch + one * 2)
         answers = await client.arrived()
         refused = ResponseCode.NO_PERMISSION
-        # A refusal is answered at once, before what was admitted is stored.
+        # A refusal is answered at once, before the admitted sends are stored.
         assert [answer.header.code for answer in answers] == [refused, refused, refused, 0, 0, 0, 0, 0]
         assert answers[0].header.remark == answers[1].header.remark == f"closed to 5 bytes from {client.local}"
-        assert groups == [5]  # what is admitted is stored in one group
+        assert groups == [5]  # the admitted sends are stored in one group
         assert (await client.pull("Closed")).header.code == ResponseCode.TOPIC_NOT_EXIST
 
 
-async def test_a_bug_in_one_send_leaves_those_beside_it_in_the_group(
+async def test_a_bug_in_one_send_keeps_the_others_in_the_group(
     groups: list[int], broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     real = SendPreparer.prepare
@@ -236,7 +236,7 @@ async def test_a_bug_in_one_send_leaves_those_beside_it_in_the_group(
     assert groups == [2]
 
 
-async def test_a_topic_that_cannot_be_written_down_is_answered(broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_topic_that_cannot_be_saved_is_answered(broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     from rocketwire.store.errors import StoreNotWritable
     from rocketwire.store.tables.topics import TopicTable
 
@@ -246,6 +246,6 @@ async def test_a_topic_that_cannot_be_written_down_is_answered(broker: Client, m
     with monkeypatch.context() as patch:
         patch.setattr(TopicTable, "persist", broken)
         answer = await broker.send("New")
-    # Made in memory by the first try; what matters is that the connection lives and there is an answer.
+    # Created in memory by the first try; what matters is that the connection lives and there is an answer.
     assert answer.header.code in {0, ResponseCode.SYSTEM_ERROR}
     assert (await broker.send("T")).header.code == 0

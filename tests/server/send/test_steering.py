@@ -1,4 +1,4 @@
-"""What properties say about when a message is delivered."""
+"""The properties that decide when a message is delivered."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from rocketwire.server.send.delivery_properties import DeliveryProperties, deliv
         ("TRAN_MSG\x01no\x02DELAY\x0118", 18, False, False),
     ],
 )
-def test_what_is_asked_for(items: str, level: int, other_level: bool, transactional: bool) -> None:
+def test_delays_and_times_are_read(items: str, level: int, other_level: bool, transactional: bool) -> None:
     assert delivery_properties(items, None, 18) == DeliveryProperties(level, other_level, transactional, b"")
 
 
-def test_wait_stands_behind_other_properties() -> None:
+def test_wait_may_stand_behind_other_properties() -> None:
     assert delivery_properties("DELAY\x013", "False", 18).wait == b"\x02WAIT\x01False"
 
 
-def test_a_level_that_is_no_number_is_refused() -> None:
+def test_a_malformed_level_is_refused() -> None:
     for _ in range(2):
         with pytest.raises(MessageIllegal, match=r"^property DELAY"):
             delivery_properties("DELAY\x01x", None, 18)

@@ -9,7 +9,7 @@ def finished(work: object) -> None:
         pass
 
 
-def test_what_is_counted_for_a_key() -> None:
+def test_messages_and_bytes_are_counted_by_key() -> None:
     counters: Counters[str] = Counters()
     assert "T" not in counters
     counters.add("T", 3, 300)
@@ -20,7 +20,7 @@ def test_what_is_counted_for_a_key() -> None:
     assert counters.sums("T", Period.MINUTE) == counters.sums("U", Period.MINUTE) == NOTHING
 
 
-def test_each_period_has_snapshots_of_its_own() -> None:
+def test_each_period_has_its_snapshots() -> None:
     counters: Counters[str] = Counters()
     counters.add("T", 600)
     counters.snapshot(Period.MINUTE, 0.0)
@@ -46,7 +46,7 @@ def test_a_removed_key_begins_again() -> None:
     assert len(counters._numbers) == 6
 
 
-def test_there_are_only_so_many_keys() -> None:
+def test_the_number_of_keys_is_bounded() -> None:
     counters: Counters[str] = Counters(most=2)
     for key in "abc":
         counters.add(key, 1)
@@ -56,7 +56,7 @@ def test_there_are_only_so_many_keys() -> None:
     assert counters.total("c") == 1
 
 
-def test_keys_that_are_gone_are_removed() -> None:
+def test_removed_keys_lose_their_counters() -> None:
     counters: Counters[int] = Counters()
     for key in range(200):
         counters.add(key, 1)
@@ -65,7 +65,7 @@ def test_keys_that_are_gone_are_removed() -> None:
     assert (0 in counters, 1 in counters) == (False, True)
 
 
-def test_what_had_nothing_for_a_day_is_removed() -> None:
+def test_a_counter_that_did_not_change_for_a_day_is_removed() -> None:
     counters: Counters[str] = Counters()
     counters.add("idle", 1)
     counters.add("busy", 1)

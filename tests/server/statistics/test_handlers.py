@@ -35,7 +35,7 @@ async def size_of_one(client: Client) -> int:
     return len((await client.pull("T", 0, consumer_group="Other", max_msg_nums=1)).body)
 
 
-async def test_a_topics_messages_and_bytes(server: Server, broker: Client) -> None:
+async def test_a_topics_messages_and_bytes_are_counted(server: Server, broker: Client) -> None:
     for _ in range(5):
         await broker.send("T")
     assert await viewed(broker, "TOPIC_PUT_NUMS", "T") == {"statsMinute": ZERO, "statsHour": ZERO, "statsDay": ZERO}
@@ -56,7 +56,7 @@ async def test_a_topics_messages_and_bytes(server: Server, broker: Client) -> No
     }
 
 
-async def test_the_messages_of_a_batch_count_each(server: Server, broker: Client) -> None:
+async def test_each_message_of_a_batch_counts(server: Server, broker: Client) -> None:
     await broker.create_topic("T")
     ext = send_ext("T", short=True, batch=True)
     assert (await broker.request(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"x"] * 7))).header.code == 0
@@ -64,7 +64,7 @@ async def test_the_messages_of_a_batch_count_each(server: Server, broker: Client
     assert (await minute(broker, "TOPIC_PUT_NUMS", "T"))["sum"] == 7
 
 
-async def test_what_a_group_gets(server: Server, broker: Client) -> None:
+async def test_deliveries_to_a_group_are_counted(server: Server, broker: Client) -> None:
     for _ in range(4):
         await broker.send("T")
     size = await size_of_one(broker)
@@ -77,7 +77,7 @@ async def test_what_a_group_gets(server: Server, broker: Client) -> None:
     assert await minute(broker, "GROUP_GET_SIZE", "T@G") == {"sum": 5 * size, "tps": size / 2, "avgpt": 2.5 * size}
 
 
-async def test_what_is_given_back(server: Server, broker: Client) -> None:
+async def test_messages_sent_back_are_counted(server: Server, broker: Client) -> None:
     answer = await broker.send("T")
     assert answer.header.ext is not None
     _, offset = parse_offset_message_id(answer.header.ext["msgId"])
@@ -88,7 +88,7 @@ async def test_what_is_given_back(server: Server, broker: Client) -> None:
     assert await minute(broker, "SNDBCK_PUT_NUMS", "T@G") == {"sum": 2, "tps": 0.2, "avgpt": 1.0}
 
 
-async def test_the_totals_of_the_broker(server: Server, broker: Client) -> None:
+async def test_the_totals_of_the_broker_are_shown(server: Server, broker: Client) -> None:
     cluster = server.config.broker.broker_cluster_name
     for name in ("BROKER_PUT_NUMS", "BROKER_GET_NUMS"):
         assert await remark(broker, name, cluster) == (1, f"The stats <{name}> <{cluster}> not exist")
@@ -105,7 +105,7 @@ async def test_the_totals_of_the_broker(server: Server, broker: Client) -> None:
 @pytest.mark.parametrize(
     ("name", "key"), [("TOPIC_PUT_NUMS", "None"), ("GROUP_GET_NUMS", "T"), ("QUEUE_PUT_NUMS", "T@0"), ("", "")]
 )
-async def test_what_is_not_there(broker: Client, name: str, key: str) -> None:
+async def test_unknown_names_have_no_statistics(broker: Client, name: str, key: str) -> None:
     await broker.send("T")
     await broker.pull("T")
     assert await remark(broker, name, key) == (1, f"The stats <{name}> <{key}> not exist")

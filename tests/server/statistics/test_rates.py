@@ -45,14 +45,14 @@ async def test_a_rate_is_known_when_its_time_has_passed(setup: Setup) -> None:
     assert len(rates._samples) == 601
 
 
-async def test_pulls_with_messages_and_without(setup: Setup) -> None:
+async def test_pulls_with_and_without_messages_have_rates(setup: Setup) -> None:
     metrics, rates = setup.metrics, setup.rates
     metrics.requests[11] += 5
     metrics.requests[361] += 2
     metrics.delivered(30, 3000, 3)
     setup.seconds(1)
     assert rates.totals() == MessageTotals(stored=0, found=3, missed=4, delivered=30)
-    metrics.delivered(1, 100)  # one of those that were held
+    metrics.delivered(1, 100)  # one of the held pulls
     assert rates.totals() == MessageTotals(stored=0, found=4, missed=4, delivered=31)
     setup.seconds(9)
     assert rates.text("found", "missed") == "0.8  "
@@ -85,7 +85,7 @@ async def test_samples_are_taken_every_second(nursery: trio.Nursery) -> None:
     assert setup.rates.text("stored") == "4.0  "
 
 
-async def test_the_minutes_of_append_times_end(setup: Setup) -> None:
+async def test_a_minute_of_append_times_ends(setup: Setup) -> None:
     setup.times.note(3)
     setup.seconds(59, stored=1)
     assert sum(setup.times.counts()) == 0

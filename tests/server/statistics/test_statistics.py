@@ -57,7 +57,7 @@ async def go_on(seconds: float) -> None:
     await settle()
 
 
-async def test_topics_are_brought_up_to_date_every_10_s(broker: Broker) -> None:
+async def test_topics_are_updated_every_10_s(broker: Broker) -> None:
     broker.store("T", 3)
     broker.store("T", 17)
     assert broker.statistics.has_stored("T")
@@ -70,7 +70,7 @@ async def test_topics_are_brought_up_to_date_every_10_s(broker: Broker) -> None:
     assert not broker.statistics.has_stored("U")
 
 
-async def test_the_minute_the_hour_and_the_day(broker: Broker) -> None:
+async def test_the_minute_the_hour_and_the_day_have_sums(broker: Broker) -> None:
     for _ in range(360):
         broker.store("T", 10)
         await go_on(10)
@@ -78,14 +78,14 @@ async def test_the_minute_the_hour_and_the_day(broker: Broker) -> None:
     assert [(each.total, each.per_second) for each in sums] == [(60 * 1, 1.0), (3600, 1.0), (3600, 1.0)]
 
 
-async def test_a_broker_that_gets_nothing_looks_at_no_queue(broker: Broker) -> None:
+async def test_a_broker_without_messages_reads_no_queue(broker: Broker) -> None:
     broker.store("T", 1)
     for _ in range(10):
         await go_on(10)
     assert broker.taken == 1
 
 
-async def test_the_totals_of_the_broker(broker: Broker) -> None:
+async def test_the_totals_of_the_broker_are_summed(broker: Broker) -> None:
     broker.store("T", 30)
     broker.metrics.delivered(7, 700)
     await go_on(10)
@@ -94,7 +94,7 @@ async def test_the_totals_of_the_broker(broker: Broker) -> None:
     assert everything.sums(DELIVERED, Period.MINUTE) == Sums(7, 0.7, 0.0)
 
 
-async def test_topics_and_groups_that_go_away_lose_theirs(broker: Broker) -> None:
+async def test_removed_topics_and_groups_lose_their_statistics(broker: Broker) -> None:
     statistics = broker.statistics
     for topic in ("T", "U"):
         broker.store(topic, 1)
@@ -124,7 +124,7 @@ async def test_a_long_standstill_counts_as_one_interval(broker: Broker) -> None:
 
 
 @pytest.mark.slow
-async def test_nobody_waits_for_the_snapshots_of_many_topics() -> None:
+async def test_snapshots_of_many_topics_are_taken_in_short_steps() -> None:
     broker = Broker()
     broker.topics = {f"T{number}" for number in range(100_000)}
     longest = []

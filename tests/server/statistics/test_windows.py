@@ -9,13 +9,13 @@ def numbers(*counters: tuple[int, int, int]) -> array[int]:
     return array(CODE, [number for counter in counters for number in counter])
 
 
-def test_nothing_is_known_before_the_first_snapshot() -> None:
+def test_before_the_first_snapshot_there_are_no_rates() -> None:
     window = Window(10, 7)
     window.begin(0)
     assert window.sums(0, StatisticsColumn.MESSAGES) == NOTHING
 
 
-def test_everything_was_0_one_interval_before_the_first_snapshot() -> None:
+def test_one_interval_before_the_first_snapshot_all_was_0() -> None:
     window = Window(10, 7)
     window.begin(0)
     window.take(numbers((20, 400, 5)), 3.0)
@@ -24,7 +24,7 @@ def test_everything_was_0_one_interval_before_the_first_snapshot() -> None:
     assert window.sums(0, StatisticsColumn.CALLS) == Sums(5, 0.5, 1.0)
 
 
-def test_a_window_holds_its_period() -> None:
+def test_a_window_covers_its_period() -> None:
     window = Window(10, 3)
     window.begin(0)
     for at, count in enumerate((1, 3, 10, 10, 10)):
@@ -46,7 +46,7 @@ def test_a_counter_that_begins_later_counts_from_the_snapshot_before() -> None:
     assert window.sums(1, StatisticsColumn.MESSAGES) == Sums(50, 2.5, 0.0)
 
 
-def test_a_counter_in_the_place_of_another_begins_at_0() -> None:
+def test_a_counter_that_replaces_another_begins_at_0() -> None:
     window = Window(10, 7)
     window.begin(0)
     for at in (0.0, 10.0):
@@ -57,7 +57,7 @@ def test_a_counter_in_the_place_of_another_begins_at_0() -> None:
     assert window.sums(0, StatisticsColumn.BYTES) == Sums(30, 3.0, 30.0)
 
 
-def test_idle_are_those_that_did_not_change_in_a_whole_window() -> None:
+def test_counters_that_did_not_change_in_a_whole_window_are_idle() -> None:
     window = Window(10, 3)
     window.begin(0)
     window.begin(1)

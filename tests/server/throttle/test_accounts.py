@@ -1,4 +1,4 @@
-"""Quotas of accounts: in both generations of the protocol, of a broker and of a proxy."""
+"""Quotas of accounts: by both protocols, of a broker and of a proxy."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def send(client: Client, account: str) -> int:
 
 
 async def pull(client: Client, account: str, group: str = "G") -> int:
-    """Pull what there is; the code of the answer."""
+    """Pull the waiting messages; the code of the answer."""
     return (
         await client.request(RequestCode.PULL_MESSAGE, by(account, pull_ext("T", consumer_group=group, sys_flag=4)))
     ).header.code
@@ -63,7 +63,7 @@ async def guarded(tmp_path: Path, accounts: Path) -> AsyncIterator[Server]:
         yield server
 
 
-async def test_each_account_has_its_own(guarded: Server) -> None:
+async def test_each_account_has_its_quota(guarded: Server) -> None:
     broker = guarded.broker()
     assert [await send(broker, "first-account") for _ in range(3)] == [0, 0, ResponseCode.FLOW_CONTROL]
     assert [await send(broker, "second-account") for _ in range(4)] == [0] * 4
@@ -102,7 +102,7 @@ async def test_calls_of_5x_count_for_the_same_account(guarded: Server) -> None:
 
 
 async def received(sdk: Sdk, account: str) -> int:
-    """Receive what there is: how many messages, or the code of a refusal."""
+    """Receive the waiting messages: their number, or the code of a refusal."""
     responses = await sdk.receive(receive_request(polling=0), {**SOON, **signed(account), "x-mq-client-id": account})
     refused = Code.TOO_MANY_REQUESTS in codes(responses)
     return int(Code.TOO_MANY_REQUESTS) if refused else len(messages(responses))
@@ -126,17 +126,17 @@ async def test_accounts_have_quotas_of_a_proxy(tmp_path: Path, accounts: Path) -
             assert await received(sdk, "second-account") == 1
 
 
-async def test_receives_of_5x_are_charged_with_what_they_bring(tmp_path: Path) -> None:
+async def test_receives_of_5x_are_charged_by_their_messages(tmp_path: Path) -> None:
     async with pair(tmp_path, topic_quotas="T=-/3") as (server, proxy):
         await create_group(server.broker(), "G")
         for _ in range(6):
             await server.broker().send("T")
         with Sdk(proxy.standing.listened) as sdk:
-            assert await received(sdk, "nobody") == 6
-            assert await received(sdk, "nobody") == Code.TOO_MANY_REQUESTS
+            assert await received(sdk, "other") == 6
+            assert await received(sdk, "other") == Code.TOO_MANY_REQUESTS
             await server.broker().send("T")
             mock_clock().jump(2)
-            assert await received(sdk, "nobody") == 1
+            assert await received(sdk, "other") == 1
 
 
 def test_quotas_of_accounts_need_access_control() -> None:

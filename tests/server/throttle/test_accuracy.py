@@ -1,4 +1,4 @@
-"""Over any ten seconds that begin after the first of an overload, what passes is within 2 % of the quota."""
+"""In any ten seconds after the begin of an overload, the rate is within 2 % of the quota."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def overload(
 
 
 def check(passed: Sequence[int]) -> None:
-    """Hold all windows of ten seconds against the quota."""
+    """Compare all windows of ten seconds with the quota."""
     sums = [0, *accumulate(passed)]
     length = 10 * PER_SECOND
     windows = [sums[at + length] - sums[at] for at in range(PER_SECOND, len(sums) - length)]
@@ -96,14 +96,14 @@ def check(passed: Sequence[int]) -> None:
     [(singles(JSON), 1), (singles(BINARY), 1), (batches, BATCH)],
     ids=["json", "binary", "batch"],
 )
-async def test_sends(tmp_path: Path, made: Requests, each: int) -> None:
+async def test_sends_keep_the_quota(tmp_path: Path, made: Requests, each: int) -> None:
     async with serving(tmp_path / "store", topic_quotas=f"T={QUOTA}/-") as server:
         client = server.broker()
         await client.create_topic("T")
         check(await overload(server, client, made, lambda _: each, (ResponseCode.FLOW_CONTROL, SEND_REMARK)))
 
 
-async def test_receives(tmp_path: Path) -> None:
+async def test_receives_keep_the_quota(tmp_path: Path) -> None:
     async with serving(tmp_path / "store", group_quotas=f"G=-/{QUOTA}") as server:
         client = server.broker()
         await client.create_topic("T")
@@ -113,8 +113,8 @@ async def test_receives(tmp_path: Path) -> None:
         check(await overload(server, client, pulls, lambda answer: len(records(answer.body)), refusal))
 
 
-async def test_others_are_served_as_before(tmp_path: Path) -> None:
-    """Those below their quota, and those without, while a neighbour sends and receives ten times too much."""
+async def test_other_clients_are_served_as_before(tmp_path: Path) -> None:
+    """Those below their quota, and those without, while one client sends and receives ten times too much."""
     quotas = f"T={QUOTA}/{QUOTA},below=100/100"
     passed: Counter[str] = Counter()
     refused: Counter[str] = Counter()

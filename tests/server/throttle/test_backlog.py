@@ -22,13 +22,13 @@ async def see_consumer(client: Client) -> None:
     await client.heartbeat("me", consumer("G", subscription("T")))
 
 
-async def test_sends_are_refused_while_a_group_is_too_far_behind(server: Server, broker: Client) -> None:
+async def test_sends_are_refused_while_a_group_has_too_large_a_backlog(server: Server, broker: Client) -> None:
     await see_consumer(broker)
     await broker.create_topic("U")
     await broker.set_config(groupBacklogThreshold=10)
     assert await codes(broker, 30) == [0] * 30
     await server.pass_time(1)
-    assert await codes(broker, 1) == [0], "nobody consumes it"
+    assert await codes(broker, 1) == [0], "it has no consumer"
     await broker.commit(21)
     await broker.commit(0, queue_id=7)
     await server.pass_time(1)
@@ -49,7 +49,7 @@ async def test_sends_are_refused_while_a_group_is_too_far_behind(server: Server,
 
 
 async def test_an_invented_group_refuses_nothing(server: Server, broker: Client) -> None:
-    """Any client may commit offsets for a name; the group counts when a consumer of it was seen."""
+    """Any client may commit offsets for a name; the group counts when it has had a consumer."""
     await broker.set_config(groupBacklogThreshold=3)
     assert await codes(broker, 9) == [0] * 9
     await broker.commit(0)
@@ -64,7 +64,7 @@ async def test_an_invented_group_refuses_nothing(server: Server, broker: Client)
 
 
 class Slices:
-    """A table of offsets, and what is done while it is looked at."""
+    """A table of offsets that changes while it is read."""
 
     def __init__(self, folder: Path) -> None:
         self.table = OffsetTable.open(folder / "offsets.json")
@@ -78,7 +78,7 @@ class Slices:
         self.backlog = GroupBacklogs(config, self.table, groups, store, throttle)
 
     async def look(self) -> None:
-        """Look once, and change the table in each pause."""
+        """Read once, and change the table in each pause."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._change)
             await self.backlog._look()
@@ -95,7 +95,7 @@ class Slices:
 
 @pytest.mark.parametrize("many", ["groups", "queues"])
 @pytest.mark.parametrize("committed", [100, 0])
-async def test_many_groups_and_many_queues_of_a_group_are_looked_at_in_slices(
+async def test_many_groups_and_many_queues_of_a_group_are_read_in_slices(
     tmp_path: Path, committed: int, many: str, autojump_clock: trio.testing.MockClock
 ) -> None:
     slices = Slices(tmp_path)
@@ -110,7 +110,7 @@ async def test_many_groups_and_many_queues_of_a_group_are_looked_at_in_slices(
     assert slices.pauses >= 9
 
 
-async def test_many_groups_of_a_broker(server: Server, broker: Client) -> None:
+async def test_many_groups_of_a_broker_are_read_in_slices(server: Server, broker: Client) -> None:
     await see_consumer(broker)
     for number in range(20):
         await broker.commit(0, f"T{number}")

@@ -29,7 +29,7 @@ def passed(bucket: PythonBucket, start: int, end: int, step: int, cost: int) -> 
     return taken
 
 
-def test_it_is_the_kernels_where_there_is_one() -> None:
+def test_the_kernels_bucket_is_used_if_there_is_one() -> None:
     assert Bucket is KINDS[-1]
 
 
@@ -68,13 +68,13 @@ def test_a_debt_is_paid_within_ten_seconds(kind: type[PythonBucket]) -> None:
     assert (nothing.level, nothing.taken) == (0, 5)
 
 
-def test_no_more_than_one_second_is_saved(kind: type[PythonBucket]) -> None:
+def test_at_most_one_second_is_saved(kind: type[PythonBucket]) -> None:
     bucket = kind(10, 0)
     assert bucket.ready(1000 * SECOND)
     assert (bucket.rate, bucket.level) == (10, 10 * SECOND)
 
 
-def test_time_that_goes_back_gives_nothing(kind: type[PythonBucket]) -> None:
+def test_a_time_that_goes_back_adds_nothing(kind: type[PythonBucket]) -> None:
     bucket = kind(1, 10 * SECOND)
     bucket.take(1)
     assert not bucket.ready(5 * SECOND)
@@ -88,7 +88,7 @@ def test_nothing_passes_at_a_rate_of_zero(kind: type[PythonBucket]) -> None:
     assert not bucket.ready(10**18)
 
 
-def test_what_makes_no_sense_is_refused(kind: type[PythonBucket]) -> None:
+def test_malformed_rates_are_refused(kind: type[PythonBucket]) -> None:
     for rate in (-1, RATE_MOST + 1):
         with pytest.raises(ValueError, match="a rate is between 0 and 2147483647"):
             kind(rate, 0)

@@ -26,7 +26,7 @@ def draft(size: int, topic: str = "T", properties: bytes = b"") -> Draft:
 
 
 @given(st.lists(st.integers(0, 20_000), max_size=5), st.integers(1, 9000))
-def test_a_message_counts_once_for_each_piece_that_is_begun(sizes: list[int], bytes_each: int) -> None:
+def test_a_message_counts_once_for_each_begun_piece(sizes: list[int], bytes_each: int) -> None:
     conversion = USUAL._replace(bytes_each=bytes_each)
     wanted = sum(max(1, math.ceil(size / bytes_each)) for size in sizes)
     assert conversion.sent(map(draft, sizes), ordered=False) == wanted
@@ -53,7 +53,7 @@ SENT = [
 
 
 @pytest.mark.parametrize(("properties", "factor"), [case[1:] for case in SENT], ids=[case[0] for case in SENT])
-def test_factors_of_what_is_sent(tmp_path: Path, properties: dict[str, str], factor: int) -> None:
+def test_factors_of_sends_apply(tmp_path: Path, properties: dict[str, str], factor: int) -> None:
     setup = Setup(tmp_path)
     wanted = fields(properties=properties_text(**properties))
     prepared = setup.sending.prepare(wanted, body(bytes(11)), HOST, "")
@@ -61,7 +61,7 @@ def test_factors_of_what_is_sent(tmp_path: Path, properties: dict[str, str], fac
     assert EACH.sent(prepared.drafts, ordered=False) == 2 * factor
 
 
-def test_an_ordered_topic_and_a_greater_factor() -> None:
+def test_an_ordered_topic_uses_the_greater_factor() -> None:
     assert EACH.sent([draft(1)], ordered=True) == 3
     assert EACH.sent([draft(1, names.TIMER_TOPIC)], ordered=True) == 4
     assert EACH.sent([draft(1, names.TRANS_HALF_TOPIC)], ordered=True) == 3
@@ -97,17 +97,17 @@ RECEIVED = [
 
 
 @pytest.mark.parametrize(("data", "count"), [case[1:] for case in RECEIVED], ids=[case[0] for case in RECEIVED])
-def test_what_is_received(data: bytes, count: int) -> None:
+def test_factors_of_receives_apply(data: bytes, count: int) -> None:
     assert EACH.received([memoryview(data)], ordered=False) == count
 
 
-def test_what_is_tried_again_is_not_scheduled() -> None:
+def test_a_redelivered_message_is_not_counted_as_scheduled() -> None:
     again = memoryview(record(DELAY="3", REAL_TOPIC="%RETRY%G"))
     assert EACH.received([again], ordered=False) == 1
     assert EACH.received([again], ordered=True) == 3
 
 
-def test_records_side_by_side() -> None:
+def test_records_in_one_body_are_counted() -> None:
     chunks = [b"".join(data for _, data, _ in RECEIVED), RECEIVED[1][1]]
     wanted = sum(count for _, _, count in RECEIVED) + 4
     assert EACH.received([memoryview(chunk) for chunk in chunks], ordered=False) == wanted
@@ -119,12 +119,12 @@ def test_a_damaged_record_counts_once_with_all_behind_it(bad: bytes) -> None:
 
 
 @given(st.binary(min_size=SMALLEST_RECORD, max_size=300))
-def test_no_bytes_do_harm(data: bytes) -> None:
+def test_any_bytes_are_counted_without_an_error(data: bytes) -> None:
     data = len(data).to_bytes(4, "big") + data[4:]
     assert EACH.received([memoryview(data)], ordered=False) >= 1
 
 
-def test_what_is_sent_counts_the_same_when_it_is_received(tmp_path: Path) -> None:
+def test_a_message_counts_the_same_when_sent_and_when_received(tmp_path: Path) -> None:
     setup = Setup(tmp_path)
     for size in (0, 1, 4096, 4097, 50_000):
         prepared = setup.sending.prepare(fields(), body(bytes(size)), HOST, "")
@@ -135,7 +135,7 @@ def test_what_is_sent_counts_the_same_when_it_is_received(tmp_path: Path) -> Non
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.booleans(), st.booleans())
-def test_the_kernel_is_told_the_same(ordered: int, scheduled: int, topic: bool, common: bool) -> None:
+def test_the_kernel_gets_the_same_factors(ordered: int, scheduled: int, topic: bool, common: bool) -> None:
     conversion = MessageWeights(bytes_each=10, transactional=9, ordered=ordered, scheduled=scheduled)
     tail = b"__SHARDINGKEY\x01k" if common else b""
     each, any_one, with_key, timed = conversion.factors(tail, ordered=topic)

@@ -20,7 +20,7 @@ def rate_text(rate: int | None) -> str:
     st.dictionaries(st.from_regex(r"[%|a-zA-Z0-9_-]{1,8}|\*", fullmatch=True), st.tuples(RATES, RATES)),
     st.sampled_from([",", " ", ", ", "\t"]),
 )
-def test_what_the_key_takes_is_read_as_it_says(quotas: dict[str, tuple[int | None, int | None]], between: str) -> None:
+def test_quotas_are_read_as_documented(quotas: dict[str, tuple[int | None, int | None]], between: str) -> None:
     text = between.join(f"{name}={rate_text(send)}/{rate_text(receive)}" for name, (send, receive) in quotas.items())
     config = ServerConfig().updated({"topicQuotas": text})
     read = read_quotas(config.throttle.topic_quotas)
@@ -39,7 +39,7 @@ def test_the_last_of_equal_names_counts() -> None:
 @pytest.mark.parametrize(
     "text", ["A", "A=1", "A=1/", "A=/1", "A=-1/2", "A=1/2/3", "A=1000000000/1", "=1/1", "A B=1/1", "A=1/1;B=1/1"]
 )
-def test_other_texts_are_refused(text: str) -> None:
+def test_malformed_quotas_are_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"groupQuotas=.*NAME=SEND/RECEIVE"):
         ServerConfig().updated({"groupQuotas": text})
 
@@ -64,6 +64,6 @@ def test_the_quota_of_a_broker_is_divided(tps: int, ratio: str, quota: Quota) ->
 
 
 @pytest.mark.parametrize("ratio", ["0:0", "1", "1:1:1", "-1:1", "a:b", "12345:1", ""])
-def test_other_ratios_are_refused(ratio: str) -> None:
+def test_malformed_ratios_are_refused(ratio: str) -> None:
     with pytest.raises(ConfigError, match="sendReceiveRatio="):
         ServerConfig().updated({"sendReceiveRatio": ratio})

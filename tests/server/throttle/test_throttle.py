@@ -32,7 +32,7 @@ def set_config(setup: Setup, **values: object) -> Throttle:
 
 
 def sends(setup: Setup, count: int, topic: str = "T", group: str = "producers", size: int = 1) -> int:
-    """How many of some sends pass."""
+    """How many of some sends are admitted."""
     wanted = fields(topic, producer_group=group)
     return sum(setup.sending.prepare(wanted, body(bytes(size)), HOST, "") is not None for _ in range(count))
 
@@ -41,7 +41,7 @@ RECORD = memoryview(encode_record(MessageRecord(topic="T", queue_id=0, body=b"m"
 
 
 def receives(setup: Setup, count: int, topic: str = "T", group: str = "G") -> int:
-    """How many of some receives of one message pass."""
+    """How many of some receives of one message are admitted."""
     passed = 0
     for _ in range(count):
         gate = setup.throttle.receive(topic, group)
@@ -53,7 +53,7 @@ def receives(setup: Setup, count: int, topic: str = "T", group: str = "G") -> in
     return passed
 
 
-def test_nothing_is_asked_without_quotas(setup: Setup) -> None:
+def test_without_quotas_it_is_inactive(setup: Setup) -> None:
     throttle = setup.throttle
     assert (throttle.sends, throttle.receives, throttle.by_group, throttle.colds) == (False,) * 4
     assert throttle.send("T", "P") is None
@@ -62,7 +62,7 @@ def test_nothing_is_asked_without_quotas(setup: Setup) -> None:
     assert (setup.metrics.converted, setup.metrics.throttled) == ({}, {})
 
 
-def test_the_remarks_are_those_of_the_cloud_services(setup: Setup) -> None:
+def test_the_remarks_equal_those_of_the_cloud_services(setup: Setup) -> None:
     throttle = setup.throttle
     assert (throttle.send_remark, throttle.receive_remark) == (
         "Rate of message sending reaches limit, please take a control or upgrade the resource specification.",
@@ -84,7 +84,7 @@ def test_a_brokers_quota_is_shared_by_all_and_has_two_halves(setup: Setup) -> No
     assert (sends(setup, 10), receives(setup, 10)) == (5, 5)
 
 
-def test_topics_and_groups_have_quotas_of_their_own(setup: Setup) -> None:
+def test_topics_and_groups_have_separate_quotas(setup: Setup) -> None:
     setup.topics.put(TopicConfig(topic_name="U", read_queue_nums=1, write_queue_nums=1))
     throttle = set_config(setup, topicQuotas="T=5/3", groupQuotas="P=2/-,*=-/1")
     assert throttle.by_group
@@ -109,7 +109,7 @@ def test_accounts_have_buckets_beside_those_of_their_groups(setup: Setup) -> Non
     assert gate is not None
     assert gate.kinds == ("group", "account")
     assert throttle.send("T", "Q", "another") is None
-    assert throttle.receive("T", "G", "") is None  # who has no account has no quota of one
+    assert throttle.receive("T", "G", "") is None  # without an account there is no quota of one
     receive = throttle.receive("T", "G", "another")
     assert receive is not None
     throttle.received(receive, [RECORD])
@@ -130,7 +130,7 @@ def test_a_refusal_costs_nothing_in_other_buckets(setup: Setup) -> None:
 @pytest.mark.parametrize(
     "topic", sorted(names.SEND_FORBIDDEN_TOPICS | {names.TRACE_TOPIC, "rmq_sys_TRACE_DATA_DefaultRegion"})
 )
-def test_the_brokers_own_topics_do_not_count(setup: Setup, topic: str) -> None:
+def test_system_topics_do_not_count(setup: Setup, topic: str) -> None:
     throttle = set_config(setup, instanceTps=2, topicQuotas="*=0/0", groupQuotas="*=0/0")
     assert throttle.send(topic, "P") is None
     assert throttle.receive(topic, "G") is None
@@ -152,7 +152,7 @@ def test_the_brokers_own_topics_do_not_count(setup: Setup, topic: str) -> None:
     ],
 )
 @pytest.mark.parametrize("group", ["CID_RMQ_SYS_mine", "CID_RMQ_SYS_TRANS", "TOOLS_CONSUMER", ""])
-def test_no_other_name_is_outside_of_the_quotas(setup: Setup, topic: str, group: str) -> None:
+def test_every_other_name_counts(setup: Setup, topic: str, group: str) -> None:
     throttle = set_config(setup, instanceTps=2, topicQuotas="*=1/1", groupQuotas="*=1/1")
     kinds = ("instance", "topic", "group") if group else ("instance", "topic")
     for gate in (throttle.send(topic, group), throttle.receive(topic, group), throttle.send("T", group)):
@@ -173,7 +173,7 @@ def test_a_groups_retries_are_receives(setup: Setup) -> None:
     ],
     ids=["order", "type"],
 )
-def test_an_ordered_topic(setup: Setup, topic: TopicConfig) -> None:
+def test_an_ordered_topic_is_charged_more(setup: Setup, topic: TopicConfig) -> None:
     set_config(setup, topicQuotas="F=10/10", enableTopicMessageTypeCheck="false")
     setup.topics.put(topic)
     setup.throttle.changed()
@@ -182,7 +182,7 @@ def test_an_ordered_topic(setup: Setup, topic: TopicConfig) -> None:
     assert setup.metrics.converted == {SEND: 10, RECEIVE: 10}
 
 
-def test_a_topic_that_is_made_ordered_after_sends_to_it_were_refused(setup: Setup) -> None:
+def test_a_topic_that_becomes_ordered_after_refused_sends_is_charged_more(setup: Setup) -> None:
     set_config(setup, topicQuotas="F=10/10", autoCreateTopicEnable="false")
     with pytest.raises(TopicNotFound):
         sends(setup, 1, topic="F")
@@ -190,7 +190,7 @@ def test_a_topic_that_is_made_ordered_after_sends_to_it_were_refused(setup: Setu
     assert sends(setup, 10, topic="F") == 2
 
 
-def test_a_change_takes_effect_and_leaves_the_other_buckets_as_they_are(setup: Setup) -> None:
+def test_a_change_takes_effect_and_keeps_the_other_buckets(setup: Setup) -> None:
     set_config(setup, instanceTps=20, topicQuotas="T=5/-")
     assert sends(setup, 9) == 5
     set_config(setup, topicQuotas="T=8/-")
@@ -227,16 +227,16 @@ def test_reads_from_the_disk_are_charged_in_bytes(setup: Setup) -> None:
 
 
 def test_a_backlog_refuses_all_sends(setup: Setup) -> None:
-    told: list[None] = []
+    changes: list[None] = []
 
     def forgets() -> None:
         setup.throttle.changed()
-        told.append(None)
+        changes.append(None)
 
     setup.throttle.invalidated.subscribe(forgets)
     setup.throttle.backlogged(["T"])
     setup.throttle.backlogged(["T"])
-    assert (setup.throttle.sends, len(told), sends(setup, 2)) == (True, 1, 0)
+    assert (setup.throttle.sends, len(changes), sends(setup, 2)) == (True, 1, 0)
     assert setup.metrics.throttled == {(SEND, "backlog"): 2}
     assert receives(setup, 2) == 2
     setup.throttle.backlogged([])
@@ -244,7 +244,7 @@ def test_a_backlog_refuses_all_sends(setup: Setup) -> None:
 
 
 def renewed(setup: Setup) -> Throttle:
-    """A throttle that is made with the patched bounds, in the place of the other one."""
+    """A throttle made with the patched bounds, which replaces the other one."""
     throttle = setup.throttle = Throttle(setup.live[ThrottleKeys], setup.topics, setup.metrics, now=lambda: setup.now)
     setup.live.changed.subscribe(throttle.changed)
     throttle.invalidated.subscribe(throttle.changed)
@@ -252,7 +252,7 @@ def renewed(setup: Setup) -> Throttle:
     return throttle
 
 
-def test_groups_that_come_and_go_leave_nothing(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_that_come_and_leave_use_no_memory(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rocketwire.server.throttle.throttle._MOST_BUCKETS", 4)
     monkeypatch.setattr("rocketwire.server.throttle.throttle._MOST_GATES", 8)
     throttle = renewed(setup)
@@ -275,7 +275,7 @@ def kept_bytes(throttle: Throttle) -> int:
 
 
 @pytest.mark.parametrize("rate", [0, 5])
-def test_names_of_any_length_are_not_kept(setup: Setup, rate: int) -> None:
+def test_long_names_are_not_kept(setup: Setup, rate: int) -> None:
     throttle = set_config(
         setup, instanceTps=20, topicQuotas="*=9/9", groupQuotas=f"*={rate}/{rate}", accountQuotas="*=7/7"
     )
@@ -295,8 +295,8 @@ def test_names_of_any_length_are_not_kept(setup: Setup, rate: int) -> None:
     assert sends(setup, 9, group="x" * 256) + sends(setup, 9, group="y" * 256) == rate
 
 
-def test_invented_groups_are_not_kept_without_end(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not those that nothing passes of, and not those that are all in debt; those that are written are."""
+def test_the_memory_for_invented_groups_is_bounded(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither those that were all refused nor those that are all in debt are kept; configured ones are."""
     monkeypatch.setattr("rocketwire.server.throttle.throttle._MOST_BUCKETS", 4)
     monkeypatch.setattr("rocketwire.server.throttle.throttle._MOST_INDEBTED", 16)
     throttle = renewed(setup)
@@ -313,7 +313,7 @@ def test_invented_groups_are_not_kept_without_end(setup: Setup, monkeypatch: pyt
     assert sends(setup, 20, group="big") == 0
 
 
-async def test_a_request_of_the_number_of_the_refusal(server: Server, broker: Client) -> None:
+async def test_a_request_with_the_code_of_the_refusal_is_served(server: Server, broker: Client) -> None:
     """215 is DELETE_TOPIC_IN_BROKER in a request and FLOW_CONTROL in an answer: two enumerations, never compared."""
     assert (RequestCode(215).name, ResponseCode(215).name) == ("DELETE_TOPIC_IN_BROKER", "FLOW_CONTROL")
     await broker.set_config(topicQuotas="*=0/0", groupQuotas="*=0/0")

@@ -1,4 +1,4 @@
-"""Quotas are the same whoever serves a send: the kernel, the short way in Python or the general one."""
+"""Quotas are the same whatever serves a send: the kernel, the fast path in Python or the general one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONG = RequestCode.SEND_MESSAGE
 KEY = "__SHARDINGKEY"
 
 Sent = tuple[int, dict[str, str], bytes, int]
-"""Code, header, body, and for how much it counts."""
+"""Code, header, body, and the number of converted messages."""
 
 SENDS: list[Sent] = [
     (V2, send_ext("T"), b"m", 1),
@@ -46,7 +46,7 @@ SENDS: list[Sent] = [
 
 @pytest.fixture(autouse=True)
 def metrics(monkeypatch: pytest.MonkeyPatch) -> Metrics:
-    """What the server counts."""
+    """The counters of the server."""
     made = Metrics()
     monkeypatch.setattr("rocketwire.server.serving.Metrics", lambda: made)
     return made
@@ -55,8 +55,10 @@ def metrics(monkeypatch: pytest.MonkeyPatch) -> Metrics:
 @pytest.mark.usefixtures("driver")
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY], ids=["json", "binary"])
 @pytest.mark.parametrize("seed", range(2))
-async def test_what_passes_and_what_it_counts(tmp_path: Path, metrics: Metrics, seed: int, serialize_type: int) -> None:
-    """A bucket kept by hand says of each send whether it passes."""
+async def test_the_admitted_sends_and_their_counts_are_equal(
+    tmp_path: Path, metrics: Metrics, seed: int, serialize_type: int
+) -> None:
+    """A separate bucket decides for each send whether it is admitted."""
     chosen = random.Random(seed)
     async with serving(
         tmp_path / "store",

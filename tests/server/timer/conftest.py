@@ -10,6 +10,6 @@ from tests.server.timer.support import Timers
 
 @pytest.fixture
 async def timers(tmp_path: Path) -> AsyncIterator[Timers]:
-    """A timer that runs, over an empty store."""
+    """A running timer over a store without messages."""
     async with Timers.started(tmp_path) as timers:
         yield timers

@@ -1,6 +1,6 @@
-"""A timer that lives through stops: it runs in a thread of its own, so that a test of plain calls drives it in steps.
+"""A timer over several process lives: it runs in a thread, so that a test of plain calls drives it in steps.
 
-A life ends cleanly, or killed: at rest, or in the middle of its writes, where `fuse` counts those that are to come.
+A life ends cleanly, or killed: at rest, or in the middle of its writes, where `fuse` counts the remaining ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.server.timer.support import Timers
 
 
 class Killed(BaseException):
-    """The process is no more."""
+    """The process was killed."""
 
 
 class Stored(NamedTuple):
@@ -40,7 +40,7 @@ T = TypeVar("T", bound=Timers)
 
 
 class LifeOf(Generic[T]):
-    """One process's life with a store."""
+    """The life of one process with a store."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class LifeOf(Generic[T]):
             await trio.sleep_forever()
 
     def _call(self, function: Callable[..., Awaitable[None]], *args: Any) -> bool:
-        """Run a function in the thread; false when the process is killed by then."""
+        """Run a function in the thread; false when the process was killed meanwhile."""
         if self._token is None:
             return False
         try:
@@ -100,7 +100,7 @@ class LifeOf(Generic[T]):
                 raise Killed
 
     def _hook(self) -> None:
-        """Have each write count; a group is killed in its middle, too."""
+        """Count each write; a group of records is killed in its middle, too."""
         index, store = self.timers.timer._index, self.timers.store
         settle, append, put, save = index.log.settle, index.log.append, index.wheel.put, index._saver.save
         store_append = store.append
@@ -160,12 +160,12 @@ class LifeOf(Generic[T]):
         return self._token is not None
 
     def pass_time(self, ms: int) -> None:
-        """Turn the clock on, and let the timer do all that it does by then."""
+        """Advance the clock, and let the timer do all that is due by then."""
         self.timers.clock.now += ms
         self._call(_pass, ms)
 
     def send(self, draft: Draft) -> bool:
-        """Store a message; false when it was not taken."""
+        """Store a message; false when it was not stored."""
         taken: list[AppendResult] = []
 
         async def store() -> None:
@@ -179,7 +179,7 @@ class LifeOf(Generic[T]):
         self._call(_rest)
 
     def kill(self) -> None:
-        """End it without a word."""
+        """End it as by a kill."""
         self._end()
         self.timers.kill()
 
@@ -190,7 +190,7 @@ class LifeOf(Generic[T]):
         self.timers.stop()
 
     def kill_at_stop(self, fuse: int) -> None:
-        """Begin a clean stop that is killed before so many writes more."""
+        """Begin a clean stop that is killed after so many writes."""
         self._end()
         self.fuse = fuse
         with contextlib.suppress(Killed):
@@ -200,7 +200,7 @@ class LifeOf(Generic[T]):
     def _end(self) -> None:
         token = self._token
         if token is not None:
-            with contextlib.suppress(trio.RunFinishedError):  # it may be being killed just now
+            with contextlib.suppress(trio.RunFinishedError):  # a kill may be in progress
                 token.run_sync_soon(self._stop.cancel)
         self._thread.join()
 
@@ -240,7 +240,7 @@ async def _pass(ms: int) -> None:
 
 
 async def _rest() -> None:
-    """Wait until the timer has done all that it does at this time."""
+    """Wait until the timer has done all that is due at this time."""
     clock = trio.lowlevel.current_clock()
     assert isinstance(clock, trio.testing.MockClock)
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""A store with timer messages, and the timer that delivers them, without a server around it."""
+"""A store with timer messages, and the timer that delivers them, without a server."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ HOST = encode_host("10.0.0.1", 5)
 
 
 def timer_draft(body: bytes, due: int, *, key: str, topic: str = "T", **more: str) -> Draft:
-    """A message that is due at a time in ms, as it waits."""
+    """A waiting message that is due at a time in ms."""
     text = properties_text(UNIQ_KEY=key, TIMER_DELIVER_MS=str(due), **more, TIMER_OUT_MS=str(out_time(due)))
     return Draft(TIMER_TOPIC, 0, body, with_real_queue(text.encode(), topic, 0), 0, 0, due - 1, HOST, unique_key=key)
 
 
 class Timers(StoreRoom):
-    """An open store, and its timer, that runs within `running`."""
+    """An open store, and its timer, which runs within `running`."""
 
     def __init__(
         self, folder: Path, *, clock: Clock | None = None, files: FileSystem | None = None, **settings: Any
@@ -65,7 +65,7 @@ class Timers(StoreRoom):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Have the timer run."""
+        """Run the timer."""
         async with trio.open_nursery() as nursery:
             self.start(nursery)
             await trio.testing.wait_all_tasks_blocked()
@@ -75,7 +75,7 @@ class Timers(StoreRoom):
     @classmethod
     @asynccontextmanager
     async def started(cls, folder: Path, **options: Any) -> AsyncIterator[Self]:
-        """Open a store, have its timer run, and stop both as a broker does."""
+        """Open a store, run its timer, and stop both as a broker does."""
         made = cls(folder, **options)
         async with made.running():
             yield made
@@ -95,12 +95,12 @@ class Timers(StoreRoom):
         self.send_in(b"marker of " + key.encode(), delay, key=f"D{key}", TIMER_DEL_UNIQKEY=key)
 
     async def pass_time(self, ms: int) -> None:
-        """Turn both clocks on, and wait until the timer rests, before and after."""
+        """Advance both clocks, and wait until the timer rests, before and after."""
         await trio.testing.wait_all_tasks_blocked()
         await self.jump(ms)
 
     async def jump(self, ms: int) -> None:
-        """Turn both clocks on before any task runs, and wait until the timer rests."""
+        """Advance both clocks before any task runs, and wait until the timer rests."""
         self.clock.now += ms
         clock = trio.lowlevel.current_clock()
         assert isinstance(clock, trio.testing.MockClock)
@@ -114,7 +114,7 @@ class Timers(StoreRoom):
 
 
 class Refusing:
-    """Refuses drafts with certain bodies for now, and all that come behind one in its group, as the store does."""
+    """Refuses drafts with certain bodies for now, and all behind them in the group, as the store does."""
 
     def __init__(self, timers: Timers, *bodies: bytes) -> None:
         self.bodies = set(bodies)

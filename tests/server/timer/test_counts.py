@@ -6,12 +6,12 @@ from rocketwire.server.timer.counts import TopicNames
 from rocketwire.wire.java import string_hash
 
 
-def test_counts_are_told_by_name() -> None:
+def test_counts_are_reported_by_name() -> None:
     topics: dict[str, None] = {"A": None, "B": None}
     names = TopicNames(topics)
     by_hash = {string_hash("A"): 2, string_hash("B"): 0, string_hash("C"): 5}
     assert names.counts(by_hash) == {"A": 2}
     topics["C"] = None
     assert names.counts(by_hash) == {"A": 2, "C": 5}
-    topics.clear()  # what is known stays known while messages wait
+    topics.clear()  # a name stays known while messages wait
     assert names.counts(by_hash) == {"A": 2, "C": 5}

@@ -45,7 +45,7 @@ def recall_ext(handle: str, topic: str = "T") -> dict[str, str]:
 @pytest.mark.parametrize("form", [JSON, BINARY])
 async def test_a_message_is_cancelled_by_a_marker(broker: Client, form: int) -> None:
     handle = await handle_of(broker)
-    for _ in range(2):  # whether the message is there yet is not asked
+    for _ in range(2):  # whether the message already exists is not checked
         answer = await broker.request(RequestCode.RECALL_MESSAGE, recall_ext(handle), serialize_type=form)
         assert code_and_remark(answer) == (0, NOT_SET)
         assert answer.header.ext == {"msgId": "U", "MSG_REGION": "DefaultRegion"}
@@ -57,13 +57,13 @@ async def test_a_message_is_cancelled_by_a_marker(broker: Client, form: int) -> 
     ]
 
 
-async def test_refusals_tell_the_region_too(broker: Client) -> None:
+async def test_refusals_have_the_region_too(broker: Client) -> None:
     answer = await broker.request(RequestCode.RECALL_MESSAGE, recall_ext("%"))
     assert code_and_remark(answer) == (604, "recall handle is invalid")
     assert answer.header.ext == {"MSG_REGION": "DefaultRegion"}
 
 
-async def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = FullDisk(monkeypatch)
     async with serving_topic(tmp_path, mapped_file_size_commit_log=1 << 20) as (_, client):
         handle = await handle_of(client)
@@ -84,13 +84,13 @@ async def test_under_sync_flush_the_answer_waits_for_the_disk(tmp_path: Path) ->
         await client.write(client.frame(RequestCode.RECALL_MESSAGE, recall_ext(handle)))
         await settle()
         assert await client.arrived() == []
-        await server.pass_time(5.1)  # Apache says that it is done, however long the disk takes
+        await server.pass_time(5.1)  # Apache answers success, however long the disk takes
         disk.move()
         assert code_and_remark(await client.receive()) == (0, NOT_SET)
 
 
-async def test_requests_of_a_client_of_5_5_0(tmp_path: Path) -> None:
-    """Compared are code, remark, the names of the extFields and what the handles say, as in test_golden_replay."""
+async def test_requests_of_a_client_of_5_5_0_are_answered_as_by_apache(tmp_path: Path) -> None:
+    """The test compares code, remark, the names of the extFields and the handles, as test_golden_replay does."""
     found = list(frames(Capture("5.5.0", "timer_recall")))
     by_number = {frame.row["seq"]: frame.row for frame in found}
     clock = Clock()
@@ -109,18 +109,18 @@ async def test_requests_of_a_client_of_5_5_0(tmp_path: Path) -> None:
             assert answer.ext is not None
             of_apache = wanted["extFields"]
             assert (answer.code, answer.remark) == (wanted["code"], wanted.get("remark"))
-            assert sorted(answer.ext) == sorted(of_apache.keys() - {"transactionId"})  # 4.9.7 does not tell that
+            assert sorted(answer.ext) == sorted(of_apache.keys() - {"transactionId"})  # 4.9.7 does not return that
             if "recallHandle" in of_apache:
                 ours, apaches = (decode_recall_handle(ext["recallHandle"]) for ext in (answer.ext, of_apache))
                 assert ours._replace(time=0) == apaches._replace(time=0)
-                # Apache's is floored, to the second, and 1 ms; it had worked for 0.1 s when it asked its clock.
+                # Apache's is rounded down, to the second, and 1 ms; it had worked for 0.1 s when it read its clock.
                 assert -120 < ours.time - apaches.time < 1000
             compared += 1
     assert compared == 6
 
 
 @pytest.mark.parametrize("form", [JSON, BINARY])
-async def test_how_far_the_timer_is(server: Server, broker: Client, form: int) -> None:
+async def test_the_progress_of_the_timer_is_shown(server: Server, broker: Client, form: int) -> None:
     before = (await broker.request(RequestCode.GET_TIMER_CHECK_POINT, serialize_type=form)).body
     assert len(before) == CHECK_STRUCT.size == 56
     await broker.send("T", properties=MARKED)
@@ -133,20 +133,20 @@ async def test_how_far_the_timer_is(server: Server, broker: Client, form: int) -
     assert counter > 0
 
 
-async def test_how_many_messages_of_each_topic_wait(server: Server, broker: Client) -> None:
+async def test_the_waiting_messages_of_each_topic_are_counted(server: Server, broker: Client) -> None:
     for _ in range(2):
         await broker.send("T", properties=MARKED)
     await server.pass_time(1, step=0.5)
     answer = await broker.request(RequestCode.GET_TIMER_METRICS)
     assert code_and_remark(answer) == (0, None)
-    told = loads(bytes(answer.body))
-    assert told["timingCount"] == {"T": {"count": 2, "timeStamp": server.clock.now}}
-    assert told["dataVersion"]["stateVersion"] == 0
+    counts = loads(bytes(answer.body))
+    assert counts["timingCount"] == {"T": {"count": 2, "timeStamp": server.clock.now}}
+    assert counts["dataVersion"]["stateVersion"] == 0
     table = loads(bytes((await broker.request(RequestCode.GET_BROKER_RUNTIME_INFO)).body))["table"]
     assert (table["timerCongestNum"], table["timerOffsetBehind"]) == ("2", "0")
 
 
-async def test_a_broker_without_a_timer(tmp_path: Path) -> None:
+async def test_a_broker_without_a_timer_refuses(tmp_path: Path) -> None:
     async with serving(tmp_path, timer_wheel_enable=False) as server:
         client = server.broker()
         for code, remark in (
@@ -157,9 +157,7 @@ async def test_a_broker_without_a_timer(tmp_path: Path) -> None:
         assert (await client.request(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
 
 
-async def test_a_message_comes_at_its_millisecond_and_one_that_is_recalled_does_not(
-    server: Server, broker: Client
-) -> None:
+async def test_a_message_comes_at_its_millisecond_and_a_recalled_one_does_not(server: Server, broker: Client) -> None:
     handle = await handle_of(broker, properties_text(UNIQ_KEY="Gone", TIMER_DELIVER_MS=str(NOW + 2345)))
     for key in ("Stays", "Gone-too"):
         await broker.send("T", key.encode(), properties=properties_text(UNIQ_KEY=key, TIMER_DELAY_MS="2345"))
@@ -174,13 +172,13 @@ async def test_a_message_comes_at_its_millisecond_and_one_that_is_recalled_does_
     assert len(records((await broker.pull("T")).body)) == 1
 
 
-async def test_a_message_that_came_at_its_time_is_tried_again_like_any_other(server: Server, broker: Client) -> None:
+async def test_a_message_that_came_at_its_time_is_retried_like_any_other(server: Server, broker: Client) -> None:
     await broker.send("T", b"timed", properties=properties_text(UNIQ_KEY="U", TIMER_DELAY_SEC="1"))
     await server.pass_time(2, step=0.1)
     (delivered,) = records((await broker.pull("T")).body)
     properties = delivered.properties.decode()
     assert "TIMER_OUT_MS" in properties
-    # Given back, it waits for its level; sent to the retry topic by an older client, too; sent on, for nothing.
+    # Sent back, it waits for its level; sent to the retry topic by an older client, too; sent on, it does not wait.
     ext = {"offset": str(delivered.physical_offset), "group": "G", "delayLevel": "3", "maxReconsumeTimes": "16"}
     assert (await broker.request(RequestCode.CONSUMER_SEND_MSG_BACK, ext)).header.code == 0
     retried = f"{properties}\x02DELAY\x013"

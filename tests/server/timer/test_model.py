@@ -1,8 +1,8 @@
 """Timer messages over forty days and stops of every kind, against a list of what is due when.
 
-What happens: messages at any distance, markers before and after what they cancel, time that passes or jumps, a disk
-that refuses; stops that are clean, kills at any write, and power cuts with any of the dirty pages lost. Each message
-that the log still has comes exactly once, and never before its ms; a cancelled one never.
+The steps: messages at any distance, markers before and after the messages they cancel, time that passes or jumps, a
+disk that refuses; stops that are clean, kills at any write, and power cuts with any of the dirty pages lost. Each
+message that the log still has comes exactly once, and never before its ms; a cancelled one never.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DISTANCES = st.tuples(
 
 
 class Expected(NamedTuple):
-    """A message that was taken."""
+    """A message that was stored."""
 
     due: int
     key: str
@@ -54,7 +54,7 @@ class TimerModel(RuleBasedStateMachine):
         self.clock = Clock()
         self.expected: dict[bytes, Expected] = {}
         self.cancelled: set[bytes] = set()
-        #: Those whose marker was lost by a power cut: either way is right.
+        #: Those whose marker was lost by a power cut: either outcome is right.
         self.open: set[bytes] = set()
         self.full = False
         self.boot({})
@@ -108,7 +108,7 @@ class TimerModel(RuleBasedStateMachine):
     @precondition(lambda self: not self.full)
     @rule(distance=DISTANCES, between=st.sampled_from([0, 0, 1, 1000, 100_000]))
     def cancel_before(self, distance: tuple[float, int], between: int) -> None:
-        """The marker is there first."""
+        """The marker is stored first."""
         key, due = self.new_key(), self.due_in(distance)
         self.put(due, f"D{key}", TIMER_DEL_UNIQKEY=key)
         self.life.pass_time(min(between, due - self.clock.now - 1))
@@ -117,7 +117,7 @@ class TimerModel(RuleBasedStateMachine):
         self.cancelled.add(body)
 
     def undelivered(self) -> list[bytes]:
-        """What may still be cancelled."""
+        """The messages that may still be cancelled."""
         done = {each.body for each in self.life.delivered()}
         return [
             body
@@ -224,7 +224,7 @@ class TimerModel(RuleBasedStateMachine):
         assert not [body for body, times in count.items() if times > 1]
         assert not self.cancelled & count.keys()
         if self.late() and not self.full:
-            self.life.pass_time(1)  # what was overdue when it was put comes at the next ms
+            self.life.pass_time(1)  # a message that was overdue when it was added comes at the next ms
             assert not self.late()
 
     def late(self) -> set[bytes]:

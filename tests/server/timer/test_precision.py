@@ -1,4 +1,4 @@
-"""Other slots than those a store was written with: what waits comes at its own time all the same, and once."""
+"""Stores written with another precision: waiting messages come at their time nevertheless, and once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def timers_of(folder: Path, clock: Clock, precision: int, window: int = 3) -> Ti
 
 
 def due_by(delays: Sequence[int], passed: int) -> list[bytes]:
-    """What is delivered so many ms after `NOW`: a time that ends in 9 is 1 ms late."""
+    """The messages that come within so many ms after `NOW`: a time that ends in 9 is 1 ms late."""
     return sorted(str(delay).encode() for delay in delays if delay + (delay % 10 == 9) <= passed)
 
 
@@ -60,8 +60,8 @@ async def test_a_change_of_precision_delivers_nothing_early_or_twice(
 
 
 @pytest.mark.parametrize("killed", [False, True])
-async def test_what_is_more_than_a_lap_of_smaller_slots_away_rolls(tmp_path: Path, killed: bool) -> None:
-    """It takes the place of a slot that comes a lap before it; who waits there, or is sent later, is not held up."""
+async def test_messages_more_than_a_lap_of_smaller_slots_away_roll(tmp_path: Path, killed: bool) -> None:
+    """Such a message uses a slot that comes a lap before its time; other messages of that slot are not delayed."""
     clock = Clock()
     clock.now = NOW
     far = 150_000_000

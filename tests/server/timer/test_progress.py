@@ -1,4 +1,4 @@
-"""When the timer's progress is written down."""
+"""When the timer's progress is saved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rocketwire.store.timer.check import read_checkpoint
 from tests.server.timer.support import Timers
 
 
-async def test_it_is_written_while_something_changes_and_after_the_log_is_flushed(
+async def test_it_is_saved_while_something_changes_and_after_the_log_is_flushed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     timers = Timers(tmp_path)

@@ -42,7 +42,7 @@ def recall_header(
     return RecallMessageRequestHeader(**{"producer_group": "G", "topic": "T", "recall_handle": handle, **changes})
 
 
-def test_the_marker(recall: Recall) -> None:
+def test_the_marker_has_its_properties(recall: Recall) -> None:
     draft = recall.marker(recall_header(), HOST)
     assert (draft.topic, draft.queue_id, bytes(draft.body), draft.born_host) == ("rmq_sys_wheel_timer", 0, b"0", HOST)
     assert (draft.unique_key, draft.keys, draft.tags_code) == ("U", None, string_hash("_RECALL_TAG_"))
@@ -59,14 +59,14 @@ def test_the_marker(recall: Recall) -> None:
     )
 
 
-def test_a_producer_without_a_group(recall: Recall) -> None:
+def test_a_producer_without_a_group_may_cancel(recall: Recall) -> None:
     handle = recall_header().recall_handle
     draft = recall.marker(RecallMessageRequestHeader(topic="T", recall_handle=handle), HOST)
     assert b"PGROUP" not in draft.properties
 
 
 @pytest.mark.parametrize("time", [NOW + 1, NOW + MOST - 1])
-def test_how_long_it_can_be_cancelled(recall: Recall, time: int) -> None:
+def test_a_message_can_be_cancelled_at_any_time_before_its_delivery(recall: Recall, time: int) -> None:
     assert recall.marker(recall_header(time), HOST).topic == "rmq_sys_wheel_timer"
 
 
@@ -93,7 +93,7 @@ def test_how_long_it_can_be_cancelled(recall: Recall, time: int) -> None:
         ),
     ],
 )
-def test_refusals(
+def test_invalid_requests_are_refused_as_by_apache(
     recall: Recall, fields: RecallMessageRequestHeader, error: type[Exception], code: int, remark: str
 ) -> None:
     with pytest.raises(error) as caught:
@@ -101,14 +101,14 @@ def test_refusals(
     assert (type(caught.value), response_code(caught.value), str(caught.value)) == (error, code, remark)
 
 
-def test_it_may_be_forbidden(setup: Setup, recall: Recall) -> None:
+def test_recalls_may_be_forbidden(setup: Setup, recall: Recall) -> None:
     setup.live.update({"recallMessageEnable": "false"})
     with pytest.raises(RecallForbidden, match=r"^recall failed, operation is forbidden$") as caught:
         recall.marker(recall_header(topic="N"), HOST)
     assert response_code(caught.value) == 16
 
 
-def test_what_cannot_be_stored(setup: Setup, recall: Recall) -> None:
+def test_a_marker_that_cannot_be_stored_is_refused(setup: Setup, recall: Recall) -> None:
     with pytest.raises(PropertiesInvalid):
         recall.marker(recall_header(key="U\x02DELAY\x011"), HOST)
     for fields in (recall_header(key="\0"), recall_header(producer_group="x" * 32_700)):

@@ -40,7 +40,7 @@ from tests.wire.test_message import messages
 
 
 def part_of(*texts: str) -> tuple[LogPart, list[DueTimerUnit]]:
-    """A file of the log with timer records in it, behind others; and where they are."""
+    """A file of the log with timer records behind others; and their offsets."""
     data = mmap.mmap(-1, 1 << 16)
     start = 1 << 30
     at = 50
@@ -58,7 +58,7 @@ def record_in(part: LogPart, each: DueTimerUnit) -> bytes:
 
 
 def timer_chains() -> list[list[tuple[bytes, dict[str, Any]]]]:
-    """The timer messages of the golden 5.5.0 log: records of each, in the order they were stored."""
+    """The timer messages of the golden 5.5.0 log: the records of each, in the order in which they were stored."""
     files = golden.store_files("5.5.0", "commitlog")
     chains = defaultdict(list)
     for row in golden.expected("5.5.0"):
@@ -70,7 +70,7 @@ def timer_chains() -> list[list[tuple[bytes, dict[str, Any]]]]:
     return list(chains.values())
 
 
-def test_a_timer_message_is_delivered_and_rolled_as_apache_does_it() -> None:
+def test_a_timer_message_is_delivered_and_rolled_as_by_apache() -> None:
     stored_again = []
     for chain in timer_chains():
         for (record, waited), (_, row) in pairwise(chain):
@@ -96,7 +96,7 @@ def test_a_timer_message_is_delivered_and_rolled_as_apache_does_it() -> None:
     assert (len(stored_again), stored_again.count(TIMER_TOPIC)) == (45, 19)
 
 
-def test_what_waits_is_known_as_apache_notes_it() -> None:
+def test_the_fields_of_a_waiting_message_equal_apaches() -> None:
     markers = []
     for chain in timer_chains():
         for record, row in chain:
@@ -176,7 +176,7 @@ def test_a_timer_message_without_a_queue_is_not_delivered(text: str, reason: str
         restored_draft(timer_record(text), physical_offset=0, enqueued=0, now=0)
 
 
-def test_room_for_the_times_is_all_that_has_to_be_left() -> None:
+def test_only_room_for_the_times_is_needed() -> None:
     text = REAL + "\x02a\x01"
     text += "b" * (32767 - TIMER_ROOM - len(text))
     longest = (1 << 63) - 1
@@ -197,7 +197,7 @@ def test_a_group_is_stored_again_at_once() -> None:
     assert drafts_to_store(part, [], 5000) == []
 
 
-def test_one_that_cannot_be_delivered_does_not_keep_others() -> None:
+def test_one_that_cannot_be_delivered_does_not_block_others() -> None:
     part, due = part_of("a\x01b", REAL)
     found = drafts_to_store(part, due, 5000)
     assert str(found[0]) == "it does not say where it is to go"
@@ -205,7 +205,7 @@ def test_one_that_cannot_be_delivered_does_not_keep_others() -> None:
     assert isinstance(found[1], Draft)
 
 
-def test_what_is_to_come_yet_is_to_wait_again() -> None:
+def test_a_message_of_a_later_time_waits_again() -> None:
     part, due = part_of(*(f"{REAL}\x02TIMER_OUT_MS\x01{out}" for out in (5000, 5001)))
     copy, early = drafts_to_store(part, due, 5000)
     assert isinstance(copy, Draft)
@@ -214,7 +214,7 @@ def test_what_is_to_come_yet_is_to_wait_again() -> None:
     assert early.again == rolled
 
 
-def test_what_is_no_record_of_the_timer_is_stale() -> None:
+def test_a_record_that_is_not_the_timers_is_stale() -> None:
     part, (due,) = part_of(REAL)
     offset, size, *_ = due
     end = part.end

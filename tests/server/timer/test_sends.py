@@ -45,8 +45,8 @@ def draft_of(properties: str, topic: str = "T", key: str | None = "U") -> Draft:
     return Draft(topic, 1, b"body", properties.encode(), 0, 0, NOW, HOST, 0, 0, 0, key, None)
 
 
-def scheduled(timers: TimerSends, **asked: str) -> Draft:
-    text = properties_text(**asked)
+def scheduled(timers: TimerSends, **properties: str) -> Draft:
+    text = properties_text(**properties)
     draft = draft_of("a\x01b")
     timers.schedule(draft, text, b"")
     return draft
@@ -58,7 +58,7 @@ def out_of(draft: Draft) -> int | None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "due"),
+    ("properties", "due"),
     [
         ({"TIMER_DELAY_SEC": "3"}, NOW + 3000),
         ({"TIMER_DELAY_SEC": "+3"}, NOW + 3000),
@@ -81,8 +81,8 @@ def out_of(draft: Draft) -> int | None:
     ],
     ids=str,
 )
-def test_when_it_is_due(timers: TimerSends, asked: dict[str, str], due: int | None) -> None:
-    draft = scheduled(timers, **asked)
+def test_the_time_is_computed_as_by_apache(timers: TimerSends, properties: dict[str, str], due: int | None) -> None:
+    draft = scheduled(timers, **properties)
     if due is None:
         assert (draft.topic, draft.queue_id, draft.properties) == ("T", 1, b"a\x01b")
     else:
@@ -92,7 +92,7 @@ def test_when_it_is_due(timers: TimerSends, asked: dict[str, str], due: int | No
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "properties",
     [
         {"TIMER_DELAY_SEC": "-5"},
         {"TIMER_DELAY_SEC": "3456001"},
@@ -110,15 +110,15 @@ def test_when_it_is_due(timers: TimerSends, asked: dict[str, str], due: int | No
         {"TIMER_DELAY_SEC": "x", "TIMER_DELAY_MS": "7"},
         {"TIMER_DEL_UNIQKEY": "U", "TIMER_DELIVER_MS": str(NOW)},
     ],
-    ids=lambda asked: str(asked)[:60],
+    ids=lambda properties: str(properties)[:60],
 )
-def test_what_is_refused(setup: Setup, timers: TimerSends, asked: dict[str, str]) -> None:
+def test_invalid_times_are_refused(setup: Setup, timers: TimerSends, properties: dict[str, str]) -> None:
     with pytest.raises(MessageIllegal, match=r"not be bigger than the max delay 3456000000ms; or if set del msg, the"):
-        scheduled(timers, **asked)
+        scheduled(timers, **properties)
     assert setup.topics.get("rmq_sys_wheel_timer") is None
 
 
-def test_the_longest_delay_is_a_setting(setup: Setup, timers: TimerSends) -> None:
+def test_the_longest_delay_is_configured(setup: Setup, timers: TimerSends) -> None:
     setup.live.update({"timerMaxDelaySec": "3"})
     assert out_of(scheduled(timers, TIMER_DELAY_SEC="3")) == NOW + 2999
     with pytest.raises(MessageIllegal, match="the max delay 3000ms"):
@@ -135,7 +135,7 @@ def test_timers_may_be_off(setup: Setup) -> None:
     assert scheduled(timers, TIMER_DEL_UNIQKEY="U").topic == "T"
 
 
-def test_the_topic_is_made_with_the_first_message(setup: Setup, timers: TimerSends) -> None:
+def test_the_topic_is_created_with_the_first_message(setup: Setup, timers: TimerSends) -> None:
     for _ in range(2):
         scheduled(timers, TIMER_DELAY_SEC="1")
     made = setup.topics.get("rmq_sys_wheel_timer")
@@ -143,7 +143,7 @@ def test_the_topic_is_made_with_the_first_message(setup: Setup, timers: TimerSen
     assert (made.read_queue_nums, made.write_queue_nums) == (1, 1)
 
 
-def test_what_was_a_timer_message_is_none_again(timers: TimerSends) -> None:
+def test_a_delivered_timer_message_is_no_timer_message_any_more(timers: TimerSends) -> None:
     items = properties_text(TIMER_DELAY_SEC="5")
     draft = draft_of("TIMER_DELAY_SEC\x015\x02TIMER_OUT_MS\x0117")
     assert timers.schedule(draft, items, b"") is None
@@ -151,7 +151,7 @@ def test_what_was_a_timer_message_is_none_again(timers: TimerSends) -> None:
     assert not was_delivered(b"MY_TIMER_OUT_MS\x0117\x02TIMER_OUT_MS\x01")
 
 
-def test_who_can_cancel_it(timers: TimerSends) -> None:
+def test_a_recall_handle_is_returned_for_timer_messages(timers: TimerSends) -> None:
     items = properties_text(TIMER_DELAY_SEC="5")
     handle = timers.schedule(draft_of("a\x01b"), items, b"")
     assert handle is not None
@@ -163,7 +163,7 @@ def test_who_can_cancel_it(timers: TimerSends) -> None:
 
 NUMBERS = st.integers(-5, 5000).map(str) | st.integers(NOW - 5, NOW + 41 * DAY).map(str)
 VALUES = NUMBERS | st.sampled_from(["x", " 1", "1.5", "+7", "9" * 20])
-ASKED = st.fixed_dictionaries(
+PROPERTIES = st.fixed_dictionaries(
     {},
     optional={
         **dict.fromkeys(("TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS", "__STARTDELIVERTIME"), VALUES),
@@ -176,30 +176,30 @@ ASKED = st.fixed_dictionaries(
 )
 
 
-def said_by_the_rules(asked: dict[str, str]) -> str | int:
-    """What becomes of a message: refused, at once, half, delayed by a level, or TIMER_OUT_MS."""
+def expected_outcome(properties: dict[str, str]) -> str | int:
+    """The expected outcome: refused, at once, half, delayed by a level, or TIMER_OUT_MS."""
     times = ["TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS", "__STARTDELIVERTIME"]
-    named = [name for name in times if name in asked and "TIMER_OUT_MS" not in asked]
-    if asked.get("TRAN_MSG") == "true":
+    named = [name for name in times if name in properties and "TIMER_OUT_MS" not in properties]
+    if properties.get("TRAN_MSG") == "true":
         return "half"
-    if asked.get("DELAY") == "3":
+    if properties.get("DELAY") == "3":
         return "level"
     if not named:
         return "at once"
-    text = asked[named[0]].removeprefix("+")
+    text = properties[named[0]].removeprefix("+")
     if not text.isdigit() or len(text) > 19:
         return "refused"
     due = int(text) if named[0] in times[2:] else NOW + int(text) * (1000 if named[0] == times[0] else 1)
     if due > NOW + 40 * DAY:
         return "refused"
     if due <= NOW:
-        return "refused" if "TIMER_DEL_UNIQKEY" in asked else "at once"
+        return "refused" if "TIMER_DEL_UNIQKEY" in properties else "at once"
     return out_time(due)
 
 
-@given(st.permutations(range(9)), ASKED)
-def test_sends_follow_the_rules(shared: Setup, order: list[int], asked: dict[str, str]) -> None:
-    items = list(asked.items())
+@given(st.permutations(range(9)), PROPERTIES)
+def test_sends_follow_the_rules(shared: Setup, order: list[int], properties: dict[str, str]) -> None:
+    items = list(properties.items())
     text = properties_text(**dict(items[at] for at in order if at < len(items)))
     try:
         (draft,) = shared.sending.drafts.message(fields(properties=text), body(), HOST, "peer").drafts
@@ -208,10 +208,10 @@ def test_sends_follow_the_rules(shared: Setup, order: list[int], asked: dict[str
     else:
         where = {"T": "at once", "SCHEDULE_TOPIC_XXXX": "level", "RMQ_SYS_TRANS_HALF_TOPIC": "half"}
         found = where.get(draft.topic) or out_of(draft) or ""
-    assert found == said_by_the_rules(asked)
+    assert found == expected_outcome(properties)
 
 
-def test_which_properties_are_the_timers() -> None:
+def test_the_timers_properties_are_known() -> None:
     assert may_have_a_time("DELAY\x011\x02__STARTDELIVERTIME\x011")
     assert may_have_a_time("TIMER_DEL_UNIQKEY\x011")
     assert not may_have_a_time("DELAY\x011\x02TRAN_MSG\x01true")

@@ -1,4 +1,4 @@
-"""Waking a task, and what is told of faults."""
+"""Waking a task, and the log lines of faults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def fail(faults: JobFaults, *errors: Exception | None) -> None:
                 raise error
 
 
-async def test_a_fault_is_told_once_until_the_job_is_done(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_fault_is_logged_once_until_the_job_succeeds(caplog: pytest.LogCaptureFixture) -> None:
     faults = JobFaults("the job")
     full, refused = DiskNearlyFull("full"), OSError("refused")
     async with trio.open_nursery() as nursery:
@@ -28,12 +28,12 @@ async def test_a_fault_is_told_once_until_the_job_is_done(caplog: pytest.LogCapt
     assert caplog.messages == ["the job: full", "the job: refused"]
 
 
-async def test_other_errors_are_not_kept_back() -> None:
+async def test_other_errors_are_raised() -> None:
     with pytest.raises(ValueError, match="a bug"):
         await fail(JobFaults("the job"), ValueError("a bug"))
 
 
-async def test_a_job_is_tried_again_until_it_is_done() -> None:
+async def test_a_job_is_repeated_until_it_succeeds() -> None:
     outcomes: list[OSError | str] = [OSError("refused"), OSError("again"), "done"]
 
     def job() -> str:
@@ -52,7 +52,7 @@ async def test_a_job_is_tried_again_until_it_is_done() -> None:
         assert await JobFaults("the job").until_done(job) == "done"
 
 
-async def test_what_rang_before_is_heard_once() -> None:
+async def test_earlier_signals_wake_once() -> None:
     bell = WakeSignal()
     bell.wake()
     bell.wake()

@@ -1,4 +1,4 @@
-"""The stages together: when and how timer messages are delivered, and what stops, faults and the clock do to that."""
+"""All stages together: when and how timer messages are delivered, with stops, faults and changes of the clock."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def test_a_message_is_delivered_when_it_is_due_and_no_sooner(timers: Timer
     assert timers.timer.counts.delivered == timers.woken == 1
 
 
-async def test_a_copy_says_what_it_is_of_and_how_it_waited(timers: Timers) -> None:
+async def test_a_copy_has_the_offset_of_its_message_and_the_times_of_its_wait(timers: Timers) -> None:
     timers.send_in(b"a", 5000, TAGS="A")
     sent = timers.clock.now
     await timers.pass_time(5000)
@@ -137,7 +137,7 @@ async def test_a_marker_of_another_time_cancels_nothing(timers: Timers) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-async def test_laps_go_on_over_a_stop(tmp_path: Path, clean: bool) -> None:
+async def test_laps_continue_over_a_stop(tmp_path: Path, clean: bool) -> None:
     """Apache issue 11156."""
     timers = Timers(tmp_path, **SHORT)
     clock = timers.clock
@@ -189,8 +189,8 @@ async def test_a_stop_longer_than_the_wheel_loses_nothing(tmp_path: Path, clean:
         assert timers.timer.counts.cancelled == 7
 
 
-async def test_what_comes_after_a_long_stop_is_not_in_the_way_of_what_was_due_meanwhile(tmp_path: Path) -> None:
-    """The one rolls every two days; the other has the place of its second slot, but a lap of the wheel later."""
+async def test_messages_sent_after_a_long_stop_do_not_block_overdue_ones(tmp_path: Path) -> None:
+    """One rolls every two days; the other uses the place of its second slot, but a lap of the wheel later."""
     timers = Timers(tmp_path)
     start = timers.clock.now
     async with timers.running():
@@ -210,7 +210,7 @@ async def test_what_comes_after_a_long_stop_is_not_in_the_way_of_what_was_due_me
     timers.stop()
 
 
-async def test_what_came_just_before_a_stop_is_put_into_the_index(tmp_path: Path) -> None:
+async def test_messages_sent_just_before_a_stop_are_added_to_the_index(tmp_path: Path) -> None:
     timers = Timers(tmp_path)
     async with timers.running():
         pass
@@ -223,8 +223,8 @@ async def test_what_came_just_before_a_stop_is_put_into_the_index(tmp_path: Path
 # --- faults ---
 
 
-async def test_what_the_log_has_lost_is_passed_over_and_counted(tmp_path: Path) -> None:
-    """Apache issue 10668: there the wheel stands still."""
+async def test_messages_that_the_log_has_lost_are_skipped_and_counted(tmp_path: Path) -> None:
+    """Apache issue 10668: there the wheel stops."""
     async with Timers.started(tmp_path, commit_log_file_size=4096) as timers:
         for number in range(16):
             timers.send_in(b"%d" % number + b"." * 400, 5000)
@@ -238,7 +238,7 @@ async def test_what_the_log_has_lost_is_passed_over_and_counted(tmp_path: Path) 
         assert timers.timer.pending == 0
 
 
-async def test_a_record_that_says_no_time_is_passed_over(timers: Timers) -> None:
+async def test_a_record_without_a_time_is_skipped(timers: Timers) -> None:
     bad = timer_draft(b"bad", timers.clock.now + 5000, key="bad")
     bad.properties = b"UNIQ_KEY\x01bad"
     timers.send(bad)
@@ -251,7 +251,7 @@ async def test_a_record_that_says_no_time_is_passed_over(timers: Timers) -> None
 # --- the clock ---
 
 
-async def test_a_clock_that_is_set_forward(timers: Timers) -> None:
+async def test_a_clock_that_is_set_forward_delivers_at_once(timers: Timers) -> None:
     for number, delay in enumerate((5000, 3_600_000, 5 * DAY)):
         timers.send_in(b"%d" % number, delay)
     await timers.pass_time(1)
@@ -264,7 +264,7 @@ async def test_a_clock_that_is_set_forward(timers: Timers) -> None:
 
 
 @pytest.mark.parametrize("back", [2, 700, 5000, 3_600_000])
-async def test_a_clock_that_is_set_back(timers: Timers, back: int) -> None:
+async def test_a_clock_that_is_set_back_delays(timers: Timers, back: int) -> None:
     timers.send_in(b"a", 10_000)
     timers.send_in(b"b", 10_500)
     timers.send_in(b"c", 60_000)
@@ -282,7 +282,7 @@ async def test_a_clock_that_is_set_back(timers: Timers, back: int) -> None:
     assert timers.timer.counts.delivered == 4
 
 
-async def test_what_was_sent_while_the_clock_stood_far_ahead_holds_up_nothing(tmp_path: Path) -> None:
+async def test_messages_sent_while_the_clock_was_far_ahead_block_no_others(tmp_path: Path) -> None:
     lap = SLOT_COUNT * 100
     async with Timers.started(tmp_path, **SHORT) as timers:
         timers.clock.now += 2 * lap
@@ -301,8 +301,8 @@ async def test_what_was_sent_while_the_clock_stood_far_ahead_holds_up_nothing(tm
         assert timers.timer.counts.rolled > 0
 
 
-async def test_what_was_sent_while_the_clock_stood_ahead_is_in_the_way_of_nothing_overdue(tmp_path: Path) -> None:
-    """It has the place, a lap later, of the slot in which the overdue message rolls for the second time."""
+async def test_messages_sent_while_the_clock_was_ahead_block_no_overdue_one(tmp_path: Path) -> None:
+    """It uses the place, a lap later, of the slot in which the overdue message rolls for the second time."""
     timers = Timers(tmp_path, **SHORT)
     start, lap = timers.clock.now, SLOT_COUNT * 100
     async with timers.running():
@@ -331,7 +331,7 @@ async def test_what_was_sent_while_the_clock_stood_ahead_is_in_the_way_of_nothin
     timers.stop()
 
 
-async def test_a_clock_set_back_while_a_group_is_on_its_way(timers: Timers) -> None:
+async def test_a_clock_may_be_set_back_while_a_group_is_being_stored(timers: Timers) -> None:
     timers.send_in(b"a", 5000)
     await timers.pass_time(4000)
     timers.page_cache.is_busy = True
@@ -387,7 +387,7 @@ async def test_large_messages_make_small_groups(tmp_path: Path) -> None:
 
 
 class CountingClock(Clock):
-    """Counts how often it is looked at."""
+    """Counts how often it is read."""
 
     looks = 0
 
@@ -412,7 +412,7 @@ async def test_an_idle_timer_does_nothing(tmp_path: Path) -> None:
         assert len(timers.delivered()) == 2
 
 
-async def test_nothing_is_made_on_the_disk_before_the_first_message(tmp_path: Path) -> None:
+async def test_nothing_is_created_on_the_disk_before_the_first_message(tmp_path: Path) -> None:
     async with Timers.started(tmp_path) as timers:
         await timers.pass_time(10_000)
     there = {path.name for path in (tmp_path / "store").iterdir()}
@@ -422,7 +422,7 @@ async def test_nothing_is_made_on_the_disk_before_the_first_message(tmp_path: Pa
 # --- what it tells ---
 
 
-async def test_how_many_messages_of_each_topic_wait(tmp_path: Path) -> None:
+async def test_the_waiting_messages_of_each_topic_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "store" / "config" / "timermetrics"
     async with Timers.started(tmp_path) as timers:
         timers.send_in(b"a", 5000)
@@ -443,7 +443,7 @@ async def test_how_many_messages_of_each_topic_wait(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_requests_are_served_while_overdue_messages_are_delivered(tmp_path: Path) -> None:
-    """Of the time, which passes with each look at it, what is long overdue takes its share; what is on time not."""
+    """Long overdue messages take their share of the time, which passes with each reading; timely ones do not wait."""
     timers = Timers(tmp_path, commit_log_file_size=4 << 20, consume_queue_file_size=20 << 12)
     loop = timers.loop
     loop.keep_busy()
@@ -461,7 +461,7 @@ async def test_requests_are_served_while_overdue_messages_are_delivered(tmp_path
 
 
 @pytest.mark.slow
-async def test_requests_are_served_while_many_messages_are_put_into_the_index(tmp_path: Path) -> None:
+async def test_requests_are_served_while_many_messages_are_added_to_the_index(tmp_path: Path) -> None:
     timers = Timers(
         tmp_path, commit_log_file_size=8 << 20, consume_queue_file_size=20 << 15, timer_log_file_size=52 << 15
     )

@@ -29,7 +29,7 @@ def put(store: MessageStore, *drafts: Draft) -> None:
     assert len(store.append(drafts)) == len(drafts)
 
 
-def test_an_empty_topic(store: MessageStore) -> None:
+def test_an_empty_topic_has_no_messages(store: MessageStore) -> None:
     topic = TimerTopicReader(store)
     assert topic.end == 0
     assert topic.read(0, 10) == TimerEntries([], 0)
@@ -54,7 +54,7 @@ def test_groups_are_bounded_by_bytes(tmp_path: Path) -> None:
     store.close()
 
 
-def test_records_that_are_gone_are_passed_over(store: MessageStore) -> None:
+def test_missing_records_are_skipped(store: MessageStore) -> None:
     put(store, *(timer_draft(bytes(900), DUE, key=f"{number}") for number in range(9)))
     remove_log_file(store)
     topic = TimerTopicReader(store)
@@ -66,7 +66,7 @@ def test_records_that_are_gone_are_passed_over(store: MessageStore) -> None:
     assert lost > 0
 
 
-def test_entries_that_are_gone_are_passed_over(tmp_path: Path) -> None:
+def test_missing_entries_are_skipped(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
     put(store, *(timer_draft(b"", DUE, key=f"{number}") for number in range(40)))
     while remove_log_file_if_any(store):
@@ -88,7 +88,7 @@ def remove_log_file_if_any(store: MessageStore) -> bool:
     return segment is not None
 
 
-def test_records_that_say_no_time_are_counted(store: MessageStore) -> None:
+def test_records_without_a_time_are_counted(store: MessageStore) -> None:
     bad = timer_draft(b"", DUE, key="bad")
     bad.properties = b"UNIQ_KEY\x01bad"
     put(store, timer_draft(b"", DUE, key="a"), bad, timer_draft(b"", DUE, key="b"))
@@ -96,7 +96,7 @@ def test_records_that_say_no_time_are_counted(store: MessageStore) -> None:
     assert (len(group.waiting), group.end, group.unreadable) == (2, 3, 1)
 
 
-def test_a_group_has_as_many_as_are_not_too_large_together() -> None:
+def test_a_group_has_as_many_messages_as_its_size_allows() -> None:
     sizes = [0, GROUP_BYTES - 1, 1, 1, 3 * GROUP_BYTES, 5, GROUP_BYTES]
     items = list("abcdefg")
     assert [*map("".join, split_into_groups(items, sizes))] == ["abc", "d", "e", "f", "g"]

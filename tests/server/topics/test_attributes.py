@@ -19,7 +19,7 @@ def test_an_attribute_is_added_or_changed(kind: str, new: bool) -> None:
     assert FIFO == {"message.type": "FIFO"}
 
 
-def test_an_attribute_is_removed_and_others_stay() -> None:
+def test_a_removed_attribute_leaves_the_others() -> None:
     others = {"cleanup.policy": "DELETE"}
     assert altered_attributes({**FIFO, **others}, "-message.type", new=False) == others
 
@@ -42,7 +42,7 @@ def test_an_attribute_is_removed_and_others_stay() -> None:
         (FIFO, "+message.type=fifo", "value is not in set: UNSPECIFIED, NORMAL"),
     ],
 )
-def test_what_cannot_be_changed_is_refused(before: dict[str, str] | None, text: str, problem: str) -> None:
+def test_malformed_changes_are_refused(before: dict[str, str] | None, text: str, problem: str) -> None:
     with pytest.raises(AttributeRejected, match=problem):
         altered_attributes(before, text, new=before is None)
 

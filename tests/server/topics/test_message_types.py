@@ -1,4 +1,4 @@
-"""Topics that take one type of messages; through a whole server at the end."""
+"""Topics that accept one type of messages; through a whole server at the end."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def refusal(topic: str, accepted: str, found: str) -> tuple[int, str]:
         *((each, name) for name, each in PROPERTIES.items()),
     ],
 )
-def test_the_type_of_a_message_is_that_which_5_x_sees(properties: dict[str, str], expected: str) -> None:
+def test_the_type_of_a_message_is_that_of_5_x(properties: dict[str, str], expected: str) -> None:
     assert message_type(properties) is MessageType(expected)
     assert may_have_a_type(encode_properties(properties)) or expected == "NORMAL"
 
 
-def test_few_texts_are_looked_at_for_a_type() -> None:
+def test_few_texts_are_searched_for_a_type() -> None:
     assert not may_have_a_type(encode_properties({"UNIQ_KEY": "0A", "TAGS": "a", "__BORNHOST": "h", "x": "__delay"}))
 
 
@@ -87,9 +87,7 @@ def test_few_texts_are_looked_at_for_a_type() -> None:
         ("RMQ_SYS_TRACE_TOPIC", {"message.type": "FIFO"}, None),
     ],
 )
-def test_topics_without_a_type_of_their_own_take_all(
-    name: str, attributes: dict[str, str] | None, expected: str | None
-) -> None:
+def test_topics_without_a_type_accept_all(name: str, attributes: dict[str, str] | None, expected: str | None) -> None:
     assert accepted_type(TopicConfig(topic_name=name, attributes=attributes)) == expected
 
 
@@ -128,14 +126,14 @@ async def test_a_mismatch_is_refused_and_the_right_type_stored(
             assert code_and_remark(answer) == refusal("Typed", accepted, found)
 
 
-async def test_an_untyped_topic_takes_all(broker: Client) -> None:
+async def test_an_untyped_topic_accepts_all(broker: Client) -> None:
     for topic, attributes in (("T", None), ("M", "+message.type=MIXED"), ("U", "+message.type=UNSPECIFIED")):
         assert (await make(broker, topic, attributes)).header.code == 0
         for kind in ONE_KIND:
             assert (await send(broker, topic, kind)).header.code == 0
 
 
-async def test_every_message_of_a_batch_has_to_be_of_the_type(broker: Client) -> None:
+async def test_every_message_of_a_batch_must_have_the_type(broker: Client) -> None:
     await make(broker, "Fifo", "+message.type=FIFO")
 
     async def send_batch(*kinds: str) -> Frame:
@@ -155,7 +153,7 @@ async def test_the_check_may_be_turned_off(broker: Client) -> None:
     assert (await send(broker, "Fifo", "NORMAL")).header.code == 0
 
 
-async def test_types_last_and_are_changed_and_removed(tmp_path: Path) -> None:
+async def test_types_survive_a_restart_and_are_changed_and_removed(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         client = server.broker()
         await make(client, "Typed", "+message.type=FIFO")
@@ -164,7 +162,7 @@ async def test_types_last_and_are_changed_and_removed(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         client = server.broker()
         assert code_and_remark(await send(client, "Typed", "NORMAL")) == refusal("Typed", "FIFO", "NORMAL")
-        # A 4.x client changes the topic and says nothing of attributes.
+        # A 4.x client changes the topic and sends no attributes.
         await client.create_topic("Typed", 3)
         assert code_and_remark(await send(client, "Typed", "NORMAL")) == refusal("Typed", "FIFO", "NORMAL")
         await make(client, "Typed", "+message.type=NORMAL")
@@ -184,8 +182,8 @@ async def test_a_bad_attribute_is_refused_and_changes_nothing(broker: Client) ->
     assert "New" not in topics["topicConfigTable"]
 
 
-async def test_what_was_a_messages_before_it_is_stored_again_does_not_count(server: Server) -> None:
-    """A delayed message comes to its topic as a plain one, and a message tried again to its retry topic."""
+async def test_a_message_that_is_stored_again_has_no_type_from_before(server: Server) -> None:
+    """A delayed message comes to its topic as a plain one, and a retried message to its retry topic."""
     client = server.broker()
     await make(client, "Later", "+message.type=DELAY")
     answer = await client.send("Later", b"due", properties=properties_text(DELAY="1"))

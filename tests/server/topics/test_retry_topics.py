@@ -38,22 +38,22 @@ def topic(name: str, queues: int = 1, flag: int = 0) -> TopicConfig:
     return TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues, perm=6, topic_sys_flag=flag)
 
 
-def test_a_group_is_found_or_made(tmp_path: Path, groups: GroupTable) -> None:
+def test_a_group_is_found_or_created(tmp_path: Path, groups: GroupTable) -> None:
     assert made(tmp_path, groups).group("G") == GROUP
     assert made(tmp_path, groups).group("New").retry_max_times == 16
     with pytest.raises(RetryGroupNotFound, match=r"^subscription group not exist, Newer "):
         made(tmp_path, groups, create=False).group("Newer")
 
 
-def test_its_topics(tmp_path: Path, groups: GroupTable) -> None:
+def test_a_group_gets_its_topics(tmp_path: Path, groups: GroupTable) -> None:
     retries = made(tmp_path, groups)
     assert retries.retry(GROUP, unit_mode=True) == topic("%RETRY%G", 2, 2)
-    assert retries.retry(GROUP, unit_mode=False) == topic("%RETRY%G", 2, 2)  # it is there
+    assert retries.retry(GROUP, unit_mode=False) == topic("%RETRY%G", 2, 2)  # it exists
     assert retries.dead_letters("G") == topic("%DLQ%G")
 
 
 @pytest.mark.parametrize(("length", "fits"), [(120, True), (121, True), (248, True), (249, False)])
-def test_a_group_with_a_long_name(tmp_path: Path, groups: GroupTable, length: int, fits: bool) -> None:
+def test_a_group_with_a_long_name_gets_its_topics(tmp_path: Path, groups: GroupTable, length: int, fits: bool) -> None:
     retries = made(tmp_path, groups)
     group = retries.group("g" * length)
     if fits:
@@ -67,7 +67,9 @@ def test_a_group_with_a_long_name(tmp_path: Path, groups: GroupTable, length: in
     ("tried", "limit", "dead"),
     [(0, None, False), (2, None, False), (3, None, True), (3, 4, False), (4, 4, True), (0, 0, True), (0, -1, True)],
 )
-def test_where_a_send_goes(tmp_path: Path, groups: GroupTable, tried: int, limit: int | None, dead: bool) -> None:
+def test_a_send_goes_to_the_retry_topic_or_the_dead_letters(
+    tmp_path: Path, groups: GroupTable, tried: int, limit: int | None, dead: bool
+) -> None:
     retries = made(tmp_path, groups)
     retry = topic("%RETRY%G", 4)
     found = retries.destination(retry, tried=tried, limit=limit)

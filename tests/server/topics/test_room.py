@@ -17,7 +17,7 @@ from rocketwire.wire.bodies.topic import TopicConfig
 from tests.server.harness import Clock
 
 GROUPS = st.sampled_from(["G", "H"])
-TOPICS = st.sampled_from(["T", "U", "SCHEDULE_TOPIC_XXXX", "%RETRY%G", "%RETRY%H", "%DLQ%G", "%RETRY%nobody"])
+TOPICS = st.sampled_from(["T", "U", "SCHEDULE_TOPIC_XXXX", "%RETRY%G", "%RETRY%H", "%DLQ%G", "%RETRY%unknown"])
 CHANGES = st.one_of(
     st.tuples(st.sampled_from(["topic", "own", "no topic"]), TOPICS),
     st.tuples(st.sampled_from(["group", "no group"]), GROUPS),
@@ -25,7 +25,7 @@ CHANGES = st.one_of(
 
 
 @given(st.lists(CHANGES, max_size=30), st.integers(0, 3))
-def test_what_is_counted_is_what_is_there(changes: list[tuple[str, str]], before: int) -> None:
+def test_the_counters_equal_the_tables(changes: list[tuple[str, str]], before: int) -> None:
     folder, clock = Path("/nowhere"), Clock()
     topics = TopicTable.open(folder / "topics.json", clock=clock)
     groups = GroupTable.open(folder / "groups.json", clock=clock)

@@ -27,7 +27,7 @@ def opened(file: Path, **changes: Any) -> SubscriptionGroups:
     return SubscriptionGroups(GroupTable.open(file, clock=Clock()), live[TopicKeys], live[LimitKeys])
 
 
-def test_the_groups_of_every_broker_are_there_and_written_with_the_first_change(file: Path) -> None:
+def test_the_groups_of_every_broker_exist_and_are_saved_with_the_first_change(file: Path) -> None:
     groups = opened(file)
     groups.make_built_in()
     assert not file.exists()
@@ -41,13 +41,13 @@ def test_the_groups_of_every_broker_are_there_and_written_with_the_first_change(
     assert file.read_text() == text
 
 
-def test_an_unknown_group_is_made_and_written(file: Path) -> None:
+def test_an_unknown_group_is_created_and_saved(file: Path) -> None:
     made = opened(file).find("G")
     assert made == SubscriptionGroupConfig(group_name="G")
     assert opened(file, auto_create_subscription_group=False).find("G") == made
 
 
-def test_new_groups_are_written_together_in_parts_of_64(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_groups_are_saved_together_in_parts_of_64(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
     persist = GroupTable.persist
 
@@ -68,7 +68,7 @@ def test_new_groups_are_written_together_in_parts_of_64(file: Path, monkeypatch:
     assert opened(file).table.names() == [*names, "New"]
 
 
-def test_an_unknown_group_is_not_made_when_that_is_off(file: Path) -> None:
+def test_an_unknown_group_is_not_created_when_that_is_off(file: Path) -> None:
     groups = opened(file, auto_create_subscription_group=False)
     assert groups.find("G") is None
     assert groups.find("CID_RMQ_SYS_TRANS") is not None
@@ -82,7 +82,7 @@ def test_an_unknown_group_is_not_made_when_that_is_off(file: Path) -> None:
         ("a.b", "the specified group[a.b] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"),
     ],
 )
-def test_a_bad_name_makes_no_group_but_counts_where_it_is(file: Path, group: str, problem: str) -> None:
+def test_a_bad_name_creates_no_group_but_an_existing_one_counts(file: Path, group: str, problem: str) -> None:
     groups = opened(file)
     with pytest.raises(NameInvalid) as caught:
         groups.find(group)
@@ -94,7 +94,7 @@ def test_a_bad_name_makes_no_group_but_counts_where_it_is(file: Path, group: str
     assert opened(file).find(group) == SubscriptionGroupConfig(group_name=group)
 
 
-def test_a_group_that_cannot_be_written_down_consumes_all_the_same(
+def test_a_group_that_cannot_be_saved_consumes_nevertheless(
     file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(_: GroupTable) -> None:
@@ -108,7 +108,7 @@ def test_a_group_that_cannot_be_written_down_consumes_all_the_same(
 
 @pytest.mark.parametrize("broker", [True, False])
 @pytest.mark.parametrize("own", [True, False, None])
-def test_members_are_told_when_broker_and_group_want_it(file: Path, broker: bool, own: bool | None) -> None:
+def test_members_are_notified_when_broker_and_group_want_it(file: Path, broker: bool, own: bool | None) -> None:
     clock = Clock()
     table = GroupTable.open(file, clock=clock)
     if own is not None:
@@ -118,7 +118,7 @@ def test_members_are_told_when_broker_and_group_want_it(file: Path, broker: bool
     assert groups.notifies("G") is (broker and own is not False)
 
 
-def test_a_group_is_entered_changed_and_removed(file: Path) -> None:
+def test_a_group_is_added_changed_and_removed(file: Path) -> None:
     groups = opened(file)
     for times in (3, 4):
         groups.put(SubscriptionGroupConfig(group_name="G", retry_max_times=times))

@@ -36,7 +36,7 @@ def names(**changes: Any) -> dict[str, tuple[int, int]]:
     }
 
 
-def test_the_brokers_own_topics() -> None:
+def test_the_system_topics_exist() -> None:
     assert names() == {
         "SELF_TEST_TOPIC": (1, 6),
         "BenchmarkTest": (1024, 6),
@@ -60,11 +60,11 @@ def test_the_brokers_own_topics() -> None:
         ({"trace_topic_enable": True, "msg_trace_topic_name": "Own"}, "Own", (1, 6)),
     ],
 )
-def test_the_configuration_says_which(changes: dict[str, Any], name: str, expected: tuple[int, int] | None) -> None:
+def test_the_configuration_selects_them(changes: dict[str, Any], name: str, expected: tuple[int, int] | None) -> None:
     assert names(**changes).get(name) == expected
 
 
-def test_system_topics_that_are_there_stay_as_they_are(file: Path) -> None:
+def test_existing_system_topics_stay_as_they_are(file: Path) -> None:
     topics = opened(file)
     topics.put(TopicConfig(topic_name="BenchmarkTest", read_queue_nums=3, write_queue_nums=3))
     topics.make_system_topics(BROKER, 18)
@@ -81,45 +81,45 @@ def test_system_topics_that_are_there_stay_as_they_are(file: Path) -> None:
     assert opened(file).get("TBW102") is not None  # with the next change, as Apache writes them
 
 
-def test_a_new_broker_counts_no_change(file: Path) -> None:
+def test_a_new_broker_has_counted_no_change(file: Path) -> None:
     topics = opened(file)
     topics.make_system_topics(BROKER, 18)
     assert topics.table.data_version == DataVersion(counter=0, timestamp=NOW)
     assert not file.exists()
 
 
-def test_a_change_is_written_and_told_at_once(file: Path) -> None:
+def test_a_change_is_saved_and_announced_at_once(file: Path) -> None:
     topics = opened(file)
-    told: list[bool] = []
-    topics.changed.subscribe(lambda _: told.append("New" in file.read_text()))
+    changes: list[bool] = []
+    topics.changed.subscribe(lambda _: changes.append("New" in file.read_text()))
     topics.put(TopicConfig(topic_name="New"))
-    assert told == [True]
+    assert changes == [True]
 
 
-def test_a_change_that_cannot_be_written_is_told_all_the_same(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_that_cannot_be_saved_is_announced_nevertheless(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: TopicTable) -> None:
         raise StoreNotWritable("here", "disk full")
 
     topics = opened(file)
-    told: list[bool] = []
-    topics.changed.subscribe(lambda _: told.append(topics.get("New") is not None))
+    changes: list[bool] = []
+    topics.changed.subscribe(lambda _: changes.append(topics.get("New") is not None))
     monkeypatch.setattr(TopicTable, "persist", full)
     with pytest.raises(StoreNotWritable):
         topics.put(TopicConfig(topic_name="New"))
     with pytest.raises(StoreNotWritable):
         topics.permission_changed()
-    assert told == [True, True]
+    assert changes == [True, True]
 
 
 LONG = "%RETRY%" + "g" * 249
 
 
 @pytest.mark.parametrize("name", [LONG, "", "a.b"])
-def test_no_way_in_lets_a_bad_name_through(file: Path, name: str) -> None:
+def test_bad_names_are_refused_by_every_method(file: Path, name: str) -> None:
     topics = opened(file)
     topics.make_system_topics(BROKER, 18)
-    told: list[bool] = []
-    topics.changed.subscribe(lambda _: told.append(True))
+    changes: list[bool] = []
+    topics.changed.subscribe(lambda _: changes.append(True))
     ways: list[Callable[[], object]] = [
         lambda: topics.put(TopicConfig(topic_name=name)),
         lambda: topics.create_on_send(name, "TBW102", 4, 0),
@@ -129,10 +129,10 @@ def test_no_way_in_lets_a_bad_name_through(file: Path, name: str) -> None:
         with pytest.raises(NameInvalid, match=r"^The specified topic "):
             enter()
     assert topics.get(name) is None
-    assert told == []
+    assert changes == []
 
 
-def test_bad_names_that_are_there_take_no_sends(file: Path) -> None:
+def test_existing_topics_with_bad_names_accept_no_sends(file: Path) -> None:
     table = TopicTable.open(file, clock=Clock())
     table.put(TopicConfig(topic_name=LONG))
     table.persist()
@@ -145,26 +145,26 @@ def test_bad_names_that_are_there_take_no_sends(file: Path) -> None:
 
 def test_a_new_permission_counts_as_a_change_of_all_topics(file: Path) -> None:
     topics = opened(file)
-    told: list[int] = []
-    topics.changed.subscribe(lambda _: told.append(topics.table.data_version.counter))
+    changes: list[int] = []
+    topics.changed.subscribe(lambda _: changes.append(topics.table.data_version.counter))
     topics.permission_changed()
-    assert told == [1]
+    assert changes == [1]
     assert opened(file).table.data_version.counter == 1
 
 
-def test_a_topic_made_by_a_send_is_after_its_model(file: Path) -> None:
+def test_a_topic_created_by_a_send_follows_its_template(file: Path) -> None:
     topics = opened(file)
     topics.make_system_topics(BROKER, 18)
     made = topics.create_on_send("New", "TBW102", 4, 0)
     assert made == TopicConfig(topic_name="New", read_queue_nums=4, write_queue_nums=4, perm=6)
     assert topics.get("New") == made
-    for asked, got in ((100, 8), (-3, 0)):
-        made = topics.create_on_send(f"N{asked}", "TBW102", asked, 0)
+    for requested, got in ((100, 8), (-3, 0)):
+        made = topics.create_on_send(f"N{requested}", "TBW102", requested, 0)
         assert made is not None
         assert made.write_queue_nums == got
 
 
-def test_no_topic_is_made_without_a_model_that_is_handed_on(file: Path) -> None:
+def test_no_topic_is_created_without_an_inheritable_template(file: Path) -> None:
     topics = opened(file)
     topics.make_system_topics(BROKER, 18)
     topics.put(TopicConfig(topic_name="Private", perm=6))
@@ -178,10 +178,12 @@ def test_switching_creation_off_counts_at_once(file: Path) -> None:
     topics.make_system_topics(BROKER, 18)
     live.current = replace(live.current, auto_create_topic_enable=False)
     assert topics.create_on_send("New", "TBW102", 4, 0) is None
-    assert topics.create_on_send("New", "C", 4, 0) is not None  # another model that hands its permissions on
+    assert (
+        topics.create_on_send("New", "C", 4, 0) is not None
+    )  # another template that its permissions are inherited from
 
 
-def test_a_topic_has_queues_up_to_a_limit_but_may_keep_what_it_has(file: Path) -> None:
+def test_a_topic_has_queues_up_to_a_limit_but_may_keep_those_it_has(file: Path) -> None:
     topics = opened(file)
 
     def put(read: int, write: int, name: str = "New") -> None:
@@ -204,21 +206,21 @@ def test_a_topic_has_queues_up_to_a_limit_but_may_keep_what_it_has(file: Path) -
     assert topics.create_retry("%RETRY%G", 2**31 - 1).write_queue_nums == 2**31 - 1  # of a group of Apache's
 
 
-def test_a_retry_topic_is_made_once(file: Path) -> None:
+def test_a_retry_topic_is_created_once(file: Path) -> None:
     topics = opened(file)
     made = topics.create_retry("%RETRY%G", 2, 1)
     assert (made.read_queue_nums, made.perm, made.topic_sys_flag) == (2, 6, 1)
     assert topics.create_retry("%RETRY%G", 5) == made
 
 
-def test_retry_topics_are_written_and_told_together(file: Path) -> None:
+def test_retry_topics_are_saved_and_announced_together(file: Path) -> None:
     topics = opened(file)
     topics.create_retry("%RETRY%G3", 3)
-    told: list[int] = []
-    topics.changed.subscribe(lambda _: told.append(len(opened(file).table)))
+    changes: list[int] = []
+    topics.changed.subscribe(lambda _: changes.append(len(opened(file).table)))
     wanted = [retry_config(f"%RETRY%G{number}", 1, 2) for number in range(100)]
     topics.create_retries(wanted)
-    assert told == [100]
+    assert changes == [100]
     assert topics.get("%RETRY%G99") == wanted[99]
     kept = topics.get("%RETRY%G3")
     assert kept is not None
@@ -227,5 +229,5 @@ def test_retry_topics_are_written_and_told_together(file: Path) -> None:
     topics.create_retries(wanted)
     with pytest.raises(NameInvalid):
         topics.create_retries([retry_config("%RETRY%New", 1), retry_config("a.b", 1)])
-    assert told == [100]
+    assert changes == [100]
     assert topics.get("%RETRY%New") is None

@@ -1,4 +1,4 @@
-"""Transactions over a small store of their own, without a network."""
+"""Transactions over a small store, without a network."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Setup:
         self.open()
 
     def open(self) -> None:
-        """Open the store, and read what is undecided."""
+        """Open the store, and read which messages are undecided."""
         config = self.root / "config"
         self.live = LiveConfig(self.config, self.clock)
         self.topics = BrokerTopics(
@@ -144,7 +144,7 @@ class Setup:
         return [self.offsets.query(GROUP, *HALF), self.offsets.query(GROUP, *OP)]
 
     def save_progress(self) -> None:
-        """Note the offsets, and once the disk has what they rest on, note them again."""
+        """Save the offsets, and once the disk has the messages before them, save them again."""
         for _ in range(2):
             self.flush()
             self.state.note_progress()

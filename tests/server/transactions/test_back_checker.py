@@ -1,4 +1,4 @@
-"""The rounds of the check: who is asked, what is put again, what is given up, and what waits."""
+"""The rounds of the back-check: which producer gets a request, which messages are stored again, dropped, or wait."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ async def check(setup: Setup, passed: int = 60_000) -> None:
 
 
 def checks(setup: Setup) -> list[str | None]:
-    """The number of checks of each half message that is undecided."""
+    """The number of back-checks of each undecided half message."""
     return [half.decoded_properties().get("TRANSACTION_CHECK_TIMES") for _, half in setup.state.undecided()]
 
 
-async def test_a_producer_is_asked_about_a_message_that_is_old_enough(setup: Setup) -> None:
+async def test_a_producer_is_queried_about_a_message_that_is_old_enough(setup: Setup) -> None:
     peer = producer(setup)
     setup.send(body=b"one")
     await check(setup, TIME_OUT - 1)
@@ -49,8 +49,8 @@ async def test_a_producer_is_asked_about_a_message_that_is_old_enough(setup: Set
     assert code == RequestCode.CHECK_TRANSACTION_STATE
     assert ext["tranStateTableOffset"] == "1"
     assert ext["commitLogOffset"] == str(copy.physical_offset)
-    asked = decode_record(peer.pushed_bodies[0])
-    assert (asked.topic, asked.queue_id, asked.body) == (*REAL, b"one")
+    record = decode_record(peer.pushed_bodies[0])
+    assert (record.topic, record.queue_id, record.body) == (*REAL, b"one")
     assert copy.decoded_properties()["TRANSACTION_CHECK_TIMES"] == "1"
     assert (copy.flag, bytes(copy.body)) == (7, b"one")
     assert setup.undecided == [1]
@@ -58,7 +58,7 @@ async def test_a_producer_is_asked_about_a_message_that_is_old_enough(setup: Set
     assert setup.woken == 2
 
 
-async def test_nobody_is_asked_twice_in_a_round_nor_about_what_is_decided(setup: Setup) -> None:
+async def test_a_round_queries_once_about_each_undecided_message(setup: Setup) -> None:
     peer = producer(setup)
     places = [setup.send(f"{number}") for number in range(4)]
     setup.decide(places[1])
@@ -82,8 +82,8 @@ async def test_the_first_young_message_ends_the_round(setup: Setup) -> None:
     assert [ext["msgId"] for _, ext in peer.pushed] == ["old"]
 
 
-async def test_a_message_from_the_future_is_asked_about(setup: Setup) -> None:
-    """Its producer's clock is wrong, so its age says nothing."""
+async def test_a_message_from_the_future_is_checked(setup: Setup) -> None:
+    """Its producer's clock is wrong, so its age is unknown."""
     peer = producer(setup)
     setup.send()
     await check(setup, -1000)
@@ -99,7 +99,7 @@ async def test_a_message_from_the_future_is_asked_about(setup: Setup) -> None:
 
 
 @pytest.mark.parametrize("jump", [-24 * HOUR, -HOUR, HOUR, 24 * HOUR])
-async def test_checks_go_on_one_a_round_when_the_clock_is_set(setup: Setup, jump: int) -> None:
+async def test_there_is_one_check_a_round_when_the_clock_is_set(setup: Setup, jump: int) -> None:
     peer = producer(setup)
     setup.send("before")
     setup.send("immune", CHECK_IMMUNITY_TIME_IN_SECONDS="100")
@@ -107,10 +107,10 @@ async def test_checks_go_on_one_a_round_when_the_clock_is_set(setup: Setup, jump
     setup.send("after")
     for rounds in range(1, 4):
         await check(setup)
-        asked = [ext["msgId"] for _, ext in peer.pushed]
-        assert [asked.count(each) for each in ("before", "after")] == [rounds, rounds]
+        checked = [ext["msgId"] for _, ext in peer.pushed]
+        assert [checked.count(each) for each in ("before", "after")] == [rounds, rounds]
         assert len(setup.undecided) == 3
-    assert asked.count("immune") >= 2
+    assert checked.count("immune") >= 2
 
 
 async def test_a_clock_that_is_set_back_by_little_ends_the_round(setup: Setup) -> None:
@@ -123,8 +123,10 @@ async def test_a_clock_that_is_set_back_by_little_ends_the_round(setup: Setup) -
     assert len(peer.pushed) == 1
 
 
-@pytest.mark.parametrize(("ahead", "asked"), [(99_000, 0), (100_000, 1)])
-async def test_immunity_counts_while_the_producers_clock_is_ahead_by_less(setup: Setup, ahead: int, asked: int) -> None:
+@pytest.mark.parametrize(("ahead", "checks"), [(99_000, 0), (100_000, 1)])
+async def test_immunity_counts_unless_the_producers_clock_is_ahead_by_more(
+    setup: Setup, ahead: int, checks: int
+) -> None:
     peer = producer(setup)
     setup.send("first")
     (half,) = setup.messages(HALF)
@@ -134,10 +136,10 @@ async def test_immunity_counts_while_the_producers_clock_is_ahead_by_less(setup:
     draft.born_timestamp += ahead + 1
     setup.store.append([draft])
     await check(setup, 1)
-    assert len(peer.pushed) == asked
+    assert len(peer.pushed) == checks
 
 
-async def test_producers_of_the_group_are_asked_in_turn(setup: Setup) -> None:
+async def test_producers_of_the_group_are_queried_one_after_the_other(setup: Setup) -> None:
     peers = [producer(setup, name=f"127.0.0.1:{port}") for port in (1, 2, 3)]
     stranger = producer(setup, "Q")
     peers[1].congested = True
@@ -150,10 +152,10 @@ async def test_producers_of_the_group_are_asked_in_turn(setup: Setup) -> None:
     assert [len(peer.pushed) for peer in (*peers, stranger)] == [2, 0, 6, 0]
 
 
-async def test_a_round_tells_once_of_all_about_whom_nobody_was_asked(
+async def test_a_round_logs_all_messages_without_a_producer_once(
     setup: Setup, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def told() -> list[str]:
+    def logged() -> list[str]:
         lines = [record.getMessage() for record in caplog.records]
         caplog.clear()
         return lines
@@ -163,11 +165,11 @@ async def test_a_round_tells_once_of_all_about_whom_nobody_was_asked(
         setup.send(f"{number}")
     for _ in range(2):
         await check(setup)
-        (line,) = told()
+        (line,) = logged()
         assert line.endswith("messages 24 have no producer here to be asked, of producer group P (24)")
     producer(setup)
     await check(setup)
-    assert told() == []
+    assert logged() == []
 
 
 async def test_a_check_without_a_producer_counts(setup: Setup) -> None:
@@ -181,7 +183,7 @@ async def test_a_check_without_a_producer_counts(setup: Setup) -> None:
 
 
 async def test_a_check_does_not_count_while_all_producers_have_too_much_to_read(setup: Setup) -> None:
-    """Else a message would be given up about which nobody was ever asked."""
+    """Otherwise a message would be dropped without a query to any producer."""
     peers = [producer(setup, name=f"127.0.0.1:{port}") for port in (1, 2)]
     setup.send()
     for peer in peers:
@@ -195,7 +197,7 @@ async def test_a_check_does_not_count_while_all_producers_have_too_much_to_read(
     assert checks(setup) == ["1"]
 
 
-async def test_after_the_last_check_a_message_is_given_up(setup: Setup) -> None:
+async def test_after_the_last_check_a_message_is_moved_to_the_topic_of_dropped_ones(setup: Setup) -> None:
     peer = producer(setup)
     setup.send(body=b"one")
     for _ in range(16):
@@ -211,7 +213,7 @@ async def test_after_the_last_check_a_message_is_given_up(setup: Setup) -> None:
     assert (config.read_queue_nums, config.write_queue_nums, config.perm) == (1, 1, 6)
 
 
-async def test_a_message_older_than_files_are_kept_is_given_up(setup: Setup) -> None:
+async def test_a_message_older_than_the_retention_is_dropped(setup: Setup) -> None:
     setup.live.update({"fileReservedTime": "1"})
     setup.send(body=b"one")
     await check(setup, 3_600_000)
@@ -225,14 +227,14 @@ async def test_a_message_older_than_files_are_kept_is_given_up(setup: Setup) -> 
     [("", "1"), ("x", "0"), ("-3", "0"), ("7", "8"), (str(2**31), "0"), ("9" * 5000, "0")],
     ids=["none", "word", "negative", "number", "no int", "long"],
 )
-async def test_whatever_stands_for_the_number_of_checks(setup: Setup, text: str, counted: str) -> None:
+async def test_any_text_may_stand_for_the_number_of_checks(setup: Setup, text: str, counted: str) -> None:
     properties: dict[str, str] = {"TRANSACTION_CHECK_TIMES": text} if text else {}
     setup.send("K", b"body", **properties)
     await check(setup)
     assert checks(setup) == [counted]
 
 
-async def test_an_immune_message_is_put_again_unchecked(setup: Setup) -> None:
+async def test_an_immune_message_is_stored_again_unchecked(setup: Setup) -> None:
     peer = producer(setup)
     place = setup.send("immune", b"one", CHECK_IMMUNITY_TIME_IN_SECONDS="100")
     setup.send("other")
@@ -248,18 +250,18 @@ async def test_an_immune_message_is_put_again_unchecked(setup: Setup) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "asked"),
+    ("seconds", "checks"),
     [("1", 1), ("7", 0), ("soon", 1), ("-1", 1), (str(2**63), 1), ("9" * 5000, 1)],
     ids=["over", "lasting", "word", "negative", "no long", "long"],
 )
-async def test_immunity_stands_for_the_time_out(setup: Setup, seconds: str, asked: int) -> None:
+async def test_immunity_replaces_the_time_out(setup: Setup, seconds: str, checks: int) -> None:
     peer = producer(setup)
     setup.send(CHECK_IMMUNITY_TIME_IN_SECONDS=seconds)
     await check(setup, TIME_OUT)
-    assert len(peer.pushed) == asked
+    assert len(peer.pushed) == checks
 
 
-async def test_undecided_messages_outlive_the_files_they_came_in(tmp_path: Path) -> None:
+async def test_undecided_messages_outlive_their_log_files(tmp_path: Path) -> None:
     setup = Setup(tmp_path / "store", commit_log_file_size=8192)
     setup.send(body=b"one")
     for number in range(8):
@@ -278,7 +280,7 @@ async def test_undecided_messages_outlive_the_files_they_came_in(tmp_path: Path)
     setup.close()
 
 
-async def test_a_message_whose_file_is_gone_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_message_whose_file_is_missing_is_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     setup = Setup(tmp_path / "store", commit_log_file_size=4096)
     for number in range(8):
         setup.send(f"{number}", bytes(1500))
@@ -293,7 +295,7 @@ async def test_a_message_whose_file_is_gone_is_passed_over(tmp_path: Path, caplo
     setup.close()
 
 
-async def test_a_full_disk_ends_a_round_and_the_next_goes_on(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_full_disk_ends_a_round_and_the_next_continues(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
     peer = producer(setup)
     setup.send()
     async with trio.open_nursery() as nursery:
@@ -308,7 +310,7 @@ async def test_a_full_disk_ends_a_round_and_the_next_goes_on(setup: Setup, caplo
         nursery.cancel_scope.cancel()
 
 
-async def test_an_error_of_the_disk_ends_a_round_and_the_next_goes_on(
+async def test_a_disk_error_ends_a_round_and_the_next_continues(
     setup: Setup, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     peer = producer(setup)
@@ -329,7 +331,7 @@ async def test_an_error_of_the_disk_ends_a_round_and_the_next_goes_on(
 
 
 @pytest.mark.parametrize("error", [MessageIllegal("bad"), RuntimeError("bad")], ids=["refused", "unforeseen"])
-async def test_one_message_that_cannot_be_checked_does_not_keep_the_others_from_it(
+async def test_a_message_that_cannot_be_checked_does_not_block_others(
     setup: Setup, error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     peer = producer(setup)
@@ -353,7 +355,7 @@ async def test_one_message_that_cannot_be_checked_does_not_keep_the_others_from_
 async def test_a_clock_that_goes_back_in_a_round_uses_up_no_checks(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A round ends where the queue did when it began, though its own copies look older than it."""
+    """A round ends at the end that the queue had at its begin, though its copies look older."""
     peer = producer(setup)
     for number in range(3):
         setup.send(f"{number}")
@@ -393,10 +395,10 @@ async def test_rounds_come_at_the_interval_in_force(setup: Setup) -> None:
         nursery.cancel_scope.cancel()
 
 
-async def test_requests_are_served_while_a_round_goes_through_a_backlog(
+async def test_requests_are_served_while_a_round_processes_a_backlog(
     setup: Setup, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Of the time, which passes with each piece of work, the round takes its share; its log has one line."""
+    """The round takes its share of the time, which passes with each piece of work; its log has one line."""
     caplog.set_level("INFO", "rocketwire.server.transactions")
     for number in range(2000):
         setup.send(f"{number}")
@@ -408,11 +410,11 @@ async def test_requests_are_served_while_a_round_goes_through_a_backlog(
     await setup.transactions.check()
     assert setup.undecided == list(range(2000, 4000))
     assert loop.requests - served > 2000 / 40
-    assert loop.rested > 0.55 * (loop.time - began)  # each look at the time takes some of it
+    assert loop.rested > 0.55 * (loop.time - began)  # each reading of the time takes some of it
     assert len(caplog.records) == 1
 
 
-async def test_what_is_given_up_is_told_in_one_line(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
+async def test_dropped_messages_are_logged_in_one_line(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
     for number in range(100):
         setup.send(f"{number}", TRANSACTION_CHECK_TIMES="15")
     await check(setup)
@@ -422,7 +424,7 @@ async def test_what_is_given_up_is_told_in_one_line(setup: Setup, caplog: pytest
     assert len(setup.messages(GAVE_UP)) == 100
 
 
-async def test_decisions_may_come_while_a_round_goes_on(setup: Setup) -> None:
+async def test_decisions_may_come_during_a_round(setup: Setup) -> None:
     places = [setup.send(f"{number}", b"%d" % number) for number in range(300)]
     setup.reopen()
     setup.clock.now += 60_000
@@ -439,8 +441,8 @@ async def test_decisions_may_come_while_a_round_goes_on(setup: Setup) -> None:
     assert len(setup.undecided) == 200
 
 
-async def test_a_copy_that_apache_put_again_is_not_a_second_message(setup: Setup) -> None:
-    """Apache's broker takes no note of the first copy, which it knows to lie before its offset: if that is saved."""
+async def test_a_copy_that_apache_stored_again_is_not_a_second_message(setup: Setup) -> None:
+    """Apache's broker stores no op message for the first copy, which lies before its offset, if that is saved."""
     setup.send(body=b"one")
     (half,) = setup.messages(HALF)
     setup.store.append([half.draft(*HALF, half.decoded_properties() | {"TRANSACTION_CHECK_TIMES": "1"})])
@@ -453,7 +455,7 @@ async def test_a_copy_that_apache_put_again_is_not_a_second_message(setup: Setup
     assert checks(setup) == ["2", "1"]
 
 
-async def test_a_message_whose_copy_would_be_too_large_is_given_up(setup: Setup) -> None:
+async def test_a_message_whose_copy_would_be_too_large_is_dropped(setup: Setup) -> None:
     size = 32767 - len(setup_properties(setup))
     setup.send("large", b"large", x="x" * (size - 3))
     await check(setup)

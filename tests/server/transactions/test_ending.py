@@ -1,4 +1,4 @@
-"""Commit and rollback: one outcome for each half message, whatever producers say later or to its former copies."""
+"""Commit and rollback: one outcome for each half message, whatever producers send later or to its former copies."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ NOT_FOUND = "Find prepared transaction message failed"
 
 
 async def check(setup: Setup) -> None:
-    """Let a minute pass, and have one round of the check."""
+    """Let a minute pass, and run one round of the back-check."""
     setup.clock.now += 60_000
     await setup.transactions.check()
 
 
-def test_a_committed_message_is_for_consumers(setup: Setup) -> None:
+def test_a_committed_message_is_visible_to_consumers(setup: Setup) -> None:
     place = setup.send(body=b"one")
     assert setup.bodies() == []
     setup.decide(place)
@@ -39,7 +39,7 @@ def test_a_committed_message_is_for_consumers(setup: Setup) -> None:
 
 
 @pytest.mark.parametrize("decision", [SysFlag.TRANSACTION_PREPARED, 99, -1])
-def test_what_is_no_decision_is_refused(setup: Setup, decision: int) -> None:
+def test_an_unknown_decision_is_refused(setup: Setup, decision: int) -> None:
     with pytest.raises(HeaderFieldInvalid, match="the field commitOrRollback"):
         setup.decide(setup.send(), decision)
     assert setup.bodies(OP) == []
@@ -117,7 +117,7 @@ def test_a_full_disk_leaves_a_transaction_undecided(setup: Setup) -> None:
     assert setup.bodies() == [b"one"]
 
 
-async def test_a_decision_under_the_first_offsets_is_one_of_the_newest_copy(setup: Setup) -> None:
+async def test_a_decision_with_the_first_offsets_counts_for_the_newest_copy(setup: Setup) -> None:
     place = setup.send(body=b"one")
     for _ in range(2):
         await check(setup)
@@ -156,7 +156,7 @@ async def test_two_sends_of_one_message_are_two_transactions(setup: Setup) -> No
     assert setup.bodies() == [b"one"]
 
 
-async def test_a_message_without_a_key_is_decided_under_its_newest_offsets_only(setup: Setup) -> None:
+async def test_a_message_without_a_key_is_decided_with_its_newest_offsets_only(setup: Setup) -> None:
     place = setup.send(None)
     await check(setup)
     setup.decide(place)
@@ -165,7 +165,7 @@ async def test_a_message_without_a_key_is_decided_under_its_newest_offsets_only(
     assert setup.bodies() == [b"body"]
 
 
-async def test_what_was_given_up_is_decided(setup: Setup) -> None:
+async def test_a_dropped_message_counts_as_decided(setup: Setup) -> None:
     place = setup.send()
     setup.live.update({"transactionCheckMax": "1"})
     for _ in range(2):
@@ -175,7 +175,7 @@ async def test_what_was_given_up_is_decided(setup: Setup) -> None:
 
 
 def forged(setup: Setup, queue_id: str) -> AppendResult:
-    """The place of a half message's record that is the body of another message."""
+    """The physical offset of a half message's record that is the body of another message."""
 
     def record(place: int) -> bytes:
         text = f"PGROUP\x01P\x02REAL_TOPIC\x01T\x02REAL_QID\x01{queue_id}".encode()
@@ -189,7 +189,7 @@ def forged(setup: Setup, queue_id: str) -> AppendResult:
 
 
 @pytest.mark.parametrize("queue_id", ["0", "5000000", "99999999999", "9" * 5000])
-def test_a_half_message_in_the_body_of_another_is_none(setup: Setup, queue_id: str) -> None:
+def test_a_half_message_in_the_body_of_another_is_ignored(setup: Setup, queue_id: str) -> None:
     setup.send(body=b"other")
     place = forged(setup, queue_id)
     with pytest.raises(TransactionNotFound):
@@ -203,7 +203,7 @@ def test_a_half_message_in_the_body_of_another_is_none(setup: Setup, queue_id: s
 async def test_copies_that_apache_left_undecided_together_are_one_transaction(
     setup: Setup, first: int, decision: int
 ) -> None:
-    """It takes no note of what it put again, and was killed before it wrote down how far its queue is done with."""
+    """It stores no op messages for copies, and was killed before it saved the offset of its queue."""
     setup.send(body=b"one")
     (half,) = setup.messages(HALF)
     for times in "12":
@@ -221,19 +221,19 @@ async def test_copies_that_apache_left_undecided_together_are_one_transaction(
     assert setup.undecided == [3]
 
 
-def test_while_copies_are_read_a_decision_waits(setup: Setup) -> None:
+def test_a_decision_waits_while_copies_are_read(setup: Setup) -> None:
     places = [setup.send(f"{number}") for number in range(5000)]
     setup.reopen()
     with pytest.raises(ServiceUnavailable, match="being read"):
         setup.decide(places[0])
     setup.decide(setup.send("new"))
     assert setup.bodies() == [b"body"]
-    setup.decide(places[0])  # each that waits has some more read
+    setup.decide(places[0])  # each waiting decision reads some more
     assert len(setup.bodies()) == 2
 
 
 def with_zeros(setup: Setup, zeros: int) -> AppendResult:
-    """A half message that Apache's broker took; sends with zeros in properties are refused here."""
+    """A half message that Apache's broker accepted; sends with zeros in properties are refused here."""
     setup.decide(setup.send(), ROLLBACK)
     (half,) = setup.messages(HALF)
     draft = half.draft(*HALF, half.decoded_properties())
@@ -242,7 +242,7 @@ def with_zeros(setup: Setup, zeros: int) -> AppendResult:
     return place
 
 
-def test_zeros_among_the_properties_are_not_taken_for_lost_pages(setup: Setup) -> None:
+def test_zeros_among_the_properties_are_not_treated_as_lost_pages(setup: Setup) -> None:
     setup.decide(with_zeros(setup, 9))
     setup.store.append([Draft(*REAL, b"behind", b"", 0, 0, 1, BORN)])
     kill(setup.store)
@@ -260,7 +260,7 @@ def test_a_page_of_zeros_among_the_properties_is_not_stored_again(setup: Setup) 
 
 
 @pytest.mark.parametrize(("zeros", "kept"), [(9, "\0" * 9), (5000, None)])
-async def test_a_copy_is_put_again_as_it_can_be_believed(setup: Setup, zeros: int, kept: str | None) -> None:
+async def test_a_copy_is_stored_in_a_form_that_recovery_accepts(setup: Setup, zeros: int, kept: str | None) -> None:
     with_zeros(setup, zeros)
     await check(setup)
     assert setup.undecided == [2]

@@ -1,4 +1,4 @@
-"""Ends of transactions that are decoded fast and grouped do what those served one by one do."""
+"""Ends of transactions that are grouped by the fast path have the effect of those served one by one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ HALVES = 8
 
 
 class Sent(NamedTuple):
-    """Where a message lies: in the log and in its queue."""
+    """The offsets of a message: physical, and in its queue."""
 
     place: int
     offset: int
@@ -74,7 +74,7 @@ def end(message: Sent, outcome: int = COMMIT, **changes: str) -> dict[str, str]:
 
 
 def requests(plain: Sequence[Sent], halves: Sequence[Sent]) -> list[tuple[int, dict[str, str], int]]:
-    """Code, header and flag of everything that a client may come up with."""
+    """Code, header and flag of all requests that a client may send."""
     gone = Sent(1 << 40, 0)
     return [
         (END, end(halves[0]), 0),
@@ -97,7 +97,7 @@ def requests(plain: Sequence[Sent], halves: Sequence[Sent]) -> list[tuple[int, d
 
 
 async def answers_and_log(store: Path, seed: int, **changes: Any) -> Any:
-    """The answers to all the requests, sent in one go in an order of the seed's, and the log that they leave."""
+    """The answers to all the requests, sent at once in an order by the seed, and the resulting log."""
     async with serving_topic(
         store,
         queues=2,
@@ -109,19 +109,19 @@ async def answers_and_log(store: Path, seed: int, **changes: Any) -> Any:
     ) as (_, client):
         plain = [await sent(client, number) for number in range(4)]
         halves = [await prepared(client, number) for number in range(HALVES)]
-        asked = requests(plain, halves)
-        order = list(range(len(asked)))
+        all_ends = requests(plain, halves)
+        order = list(range(len(all_ends)))
         random.Random(seed).shuffle(order)
-        frames = [client.frame(asked[at][0], asked[at][1], flag=asked[at][2], opaque=at) for at in order]
+        frames = [client.frame(all_ends[at][0], all_ends[at][1], flag=all_ends[at][2], opaque=at) for at in order]
         await client.write(b"".join(frames))
         answers = sorted(await client.arrived(), key=lambda frame: frame.header.opaque)
-        assert [frame.header.opaque for frame in answers] == [at for at, one in enumerate(asked) if not one[2]]
+        assert [frame.header.opaque for frame in answers] == [at for at, one in enumerate(all_ends) if not one[2]]
     (log,) = (store / "commitlog").iterdir()
     return [(frame.header, bytes(frame.body)) for frame in answers], list(logged(log.read_bytes()))
 
 
 def logged(log: bytes) -> Iterator[MessageRecord]:
-    """All messages of a log's file, from no port."""
+    """All messages of a log's file, without the hosts' ports."""
     at = 0
     while size := int.from_bytes(log[at : at + 4]):
         message = decode_record(log, at)
@@ -131,7 +131,9 @@ def logged(log: bytes) -> Iterator[MessageRecord]:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
-async def test_both_ways_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, flush: str) -> None:
+async def test_both_paths_have_the_same_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, flush: str
+) -> None:
     grouped = await answers_and_log(tmp_path / "grouped", seed, flush_disk_type=flush)
     one_by_one(monkeypatch)
     general = await answers_and_log(tmp_path / "general", seed, flush_disk_type=flush)
@@ -140,7 +142,7 @@ async def test_both_ways_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def groups(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The topics of the groups that the store is given; ask for it before `server`."""
+    """The topics of the groups that the store receives; to be requested before `server`."""
     found: list[list[str]] = []
     real = MessageStore.append
 
@@ -169,7 +171,7 @@ async def test_those_of_one_read_are_one_group(groups: list[list[str]], broker: 
     assert groups == [[OP[0], "T"] + ["T", OP[0]] * 3]
 
 
-async def test_another_request_parts_the_group(groups: list[list[str]], broker: Client, halves: list[Sent]) -> None:
+async def test_another_request_ends_the_group(groups: list[list[str]], broker: Client, halves: list[Sent]) -> None:
     ends = [broker.frame(END, end(half)) for half in halves]
     groups.clear()
     await broker.write(ends[0] + ends[1] + broker.frame(RequestCode.PULL_MESSAGE, pull_ext("T")) + ends[2])
@@ -181,14 +183,14 @@ async def test_a_second_decision_waits_for_the_first(
     groups: list[list[str]], broker: Client, halves: list[Sent]
 ) -> None:
     groups.clear()
-    asked = [end(halves[0]), end(halves[1]), end(halves[0], ROLLBACK), end(halves[2])]
-    await broker.write(b"".join(broker.frame(END, ext) for ext in asked))
+    ends = [end(halves[0]), end(halves[1]), end(halves[0], ROLLBACK), end(halves[2])]
+    await broker.write(b"".join(broker.frame(END, ext) for ext in ends))
     assert [answer.header.code for answer in await broker.arrived()] == [0] * 4
     assert groups == [["T", OP[0]] * 2, ["T", OP[0]]]
 
 
 @pytest.mark.parametrize("error", [StoreClosed("here"), RecordTooLarge(5, 4)])
-async def test_what_the_store_refuses_stays_undecided(
+async def test_a_message_that_the_store_refuses_stays_undecided(
     broker: Client, halves: list[Sent], monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     frames = [broker.frame(END, end(half), flag=flag) for half, flag in zip(halves, (0, FLAG_ONEWAY), strict=False)]
@@ -208,7 +210,7 @@ async def test_what_the_store_refuses_stays_undecided(
 
 @pytest.mark.parametrize("way", [0, BINARY])
 @pytest.mark.parametrize(("waits", "wait"), [(True, "true"), (False, "false")])
-async def test_a_commit_is_answered_when_the_disk_has_it(tmp_path: Path, way: int, waits: bool, wait: str) -> None:
+async def test_a_commit_is_answered_when_it_is_on_the_disk(tmp_path: Path, way: int, waits: bool, wait: str) -> None:
     disk = HangingDisk()
     async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as (_, client):
         properties = properties_text(TRAN_MSG="true", PGROUP="P", UNIQ_KEY="K", WAIT=wait)
@@ -221,7 +223,7 @@ async def test_a_commit_is_answered_when_the_disk_has_it(tmp_path: Path, way: in
         again = client.frame(END, end(halves[1]), opaque=7)
         await client.write(again)
         answers = await client.arrived()
-        # What is decided already is not stored once more, though nobody was answered yet.
+        # A decided message is not stored once more, though there was no answer yet.
         assert [answer.header.opaque == 7 for answer in answers] == ([True] if waits else [False, True])
         disk.move()
         assert len(await client.arrived()) == waits
@@ -229,7 +231,7 @@ async def test_a_commit_is_answered_when_the_disk_has_it(tmp_path: Path, way: in
 
 
 @pytest.mark.parametrize("way", [0, BINARY])
-async def test_a_disk_that_takes_too_long_is_told_of(tmp_path: Path, way: int) -> None:
+async def test_a_disk_that_takes_too_long_is_answered(tmp_path: Path, way: int) -> None:
     disk = HangingDisk()
     async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH", sync_flush_timeout=50) as (
         server,
@@ -256,7 +258,7 @@ async def test_outcomes_are_counted_as_stored(
     assert counted == [8, 1, 1]
 
 
-async def test_a_bug_in_one_end_does_not_take_the_requests_beside_it(
+async def test_a_bug_in_one_end_affects_no_other_request(
     broker: Client, halves: list[Sent], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def failing(*_: object) -> None:

@@ -26,7 +26,7 @@ COMMITTED = [message for message in GOLDEN if message.sys_flag & SysFlag.TRANSAC
 
 
 def same(draft: Draft, message: StoredMessage) -> bool:
-    """Whether a draft becomes that record, but for what the store fills in."""
+    """Whether a draft becomes that record, except for what the store adds."""
     return (
         (draft.topic, draft.queue_id, bytes(draft.body), decode_properties(draft.properties.decode()))
         == (message.topic, message.queue_id, bytes(message.body), decode_properties(message.properties.decode()))
@@ -41,7 +41,7 @@ def test_the_golden_store_has_all_kinds() -> None:
 
 
 @pytest.mark.parametrize("half", HALVES[:7], ids=lambda half: str(half.queue_offset))
-def test_a_half_message_is_apaches(half: StoredMessage) -> None:
+def test_a_half_message_equals_apaches(half: StoredMessage) -> None:
     properties = half.decoded_properties()
     queue = properties.pop("REAL_TOPIC"), int(properties.pop("REAL_QID"))
     draft = half.draft(*queue, {**properties, "DELAY": "3"})
@@ -52,7 +52,7 @@ def test_a_half_message_is_apaches(half: StoredMessage) -> None:
 
 
 @pytest.mark.parametrize("message", COMMITTED, ids=lambda message: str(message.prepared_offset))
-def test_a_committed_message_is_apaches(message: StoredMessage) -> None:
+def test_a_committed_message_equals_apaches(message: StoredMessage) -> None:
     (half,) = (half for half in HALVES if half.physical_offset == message.prepared_offset)
     own = split_properties(half.properties)
     said = read_half_properties(own.shared_text)
@@ -66,7 +66,7 @@ def test_a_committed_message_is_apaches(message: StoredMessage) -> None:
 
 
 @pytest.mark.parametrize("message", OPS, ids=lambda message: str(message.queue_offset))
-def test_an_op_message_is_apaches(message: StoredMessage) -> None:
+def test_an_op_message_equals_apaches(message: StoredMessage) -> None:
     number = int(bytes(message.body))
     draft = op_draft(number, message.born_timestamp, message.store_host)
     assert same(draft, message)
@@ -74,7 +74,7 @@ def test_an_op_message_is_apaches(message: StoredMessage) -> None:
     assert decided_offsets(message) == [number]
 
 
-def test_an_op_message_of_5_x_is_about_many() -> None:
+def test_an_op_message_of_5_x_has_several_offsets() -> None:
     (op,) = OPS[:1]
     assert decided_offsets(op._replace(body=memoryview(b"0,1,17,"))) == [0, 1, 17]
     assert decided_offsets(op._replace(body=memoryview(b"x,,3"))) == [3]
@@ -95,7 +95,7 @@ def test_an_op_message_of_5_x_is_about_many() -> None:
     ],
     ids=["nothing", "no queue", "no topic", "negative", "no digit", "no int", "long"],
 )
-def test_a_message_that_does_not_say_where_it_belongs(properties: dict[str, str]) -> None:
+def test_a_message_without_a_real_topic_is_refused(properties: dict[str, str]) -> None:
     assert read_half_properties(encode_properties(properties).encode()).queue is None
 
 
@@ -108,11 +108,11 @@ def test_a_message_that_does_not_say_where_it_belongs(properties: dict[str, str]
         "REAL_TOPIC\x01Other\x02REAL_QID\x019\x02REAL_QID\x013\x02REAL_TOPIC\x01T\x02c\x01d",
     ],
 )
-def test_where_a_message_belongs_stands_anywhere(text: str) -> None:
+def test_the_real_topic_may_stand_anywhere(text: str) -> None:
     assert read_half_properties(text.encode()).queue == ("T", 3)
 
 
-def test_what_a_producer_says_of_the_real_topic_does_not_count() -> None:
+def test_a_producers_real_topic_is_ignored() -> None:
     given = encode_properties({"REAL_TOPIC": "Other", "REAL_QID": "9", "a": "b"}).encode()
     draft = Draft("T", 3, b"", given, 0, SysFlag.TRANSACTION_PREPARED | SysFlag.COMPRESSED, 0, b"")
     half_draft(draft)
@@ -124,6 +124,6 @@ def test_what_a_producer_says_of_the_real_topic_does_not_count() -> None:
     ("text", "wait"), [("", True), ("WAIT\x01true", True), ("WAIT\x01TRUE", True), ("WAIT\x01no", False)]
 )
 @pytest.mark.parametrize("filling", ["", "a" * 2000])
-def test_what_properties_say(text: str, wait: bool, filling: str) -> None:
+def test_properties_of_half_messages_are_read(text: str, wait: bool, filling: str) -> None:
     said = read_half_properties(f"{text}\x02PGROUP\x01P\x02TAGS\x01A\x02x\x01{filling}".encode())
     assert said == (b"P", None, wait, string_hash("A"))

@@ -1,4 +1,4 @@
-"""Transactions through a whole server: what producers and consumers see of them."""
+"""Transactions through a whole server, as producers and consumers see them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_a_half_message_is_answered_with_its_offset_in_the_half_queue(
 async def test_the_transaction_id_is_the_unique_key_whatever_it_is(
     broker: Client, serialize_type: int, key: str
 ) -> None:
-    """Apache's brokers answer it since 5.0."""
+    """Apache's brokers return it since 5.0."""
     sent = await send_half(broker, serialize_type=serialize_type, named={"UNIQ_KEY": key})
     assert sent["transactionId"] == key
 
@@ -88,7 +88,7 @@ async def test_without_a_unique_key_there_is_no_transaction_id(broker: Client) -
     assert "transactionId" not in answer.header.ext
 
 
-async def test_one_way_and_other_decisions(broker: Client) -> None:
+async def test_one_way_and_unknown_decisions_are_handled(broker: Client) -> None:
     sent = [await send_half(broker, b"%d" % number) for number in range(4)]
     await broker.send_oneway(RequestCode.END_TRANSACTION, end_ext(sent[2]))
     await broker.send_oneway(RequestCode.END_TRANSACTION, end_ext(sent[0], ROLLBACK))
@@ -100,7 +100,7 @@ async def test_one_way_and_other_decisions(broker: Client) -> None:
     assert await bodies(broker) == [b"2", b"1"]
 
 
-async def test_a_commit_wakes_a_consumer_that_waits(server: Server, broker: Client) -> None:
+async def test_a_commit_wakes_a_held_pull(server: Server, broker: Client) -> None:
     sent = await send_half(broker)
     waiting = server.broker()
     await waiting.hold("T", queue_id=1)
@@ -109,17 +109,17 @@ async def test_a_commit_wakes_a_consumer_that_waits(server: Server, broker: Clie
     assert [message.body for message in records(answer.body)] == [b"half"]
 
 
-async def test_a_producer_is_asked_and_its_answer_counts(server: Server, broker: Client) -> None:
+async def test_a_producer_gets_a_back_check_and_its_answer_counts(server: Server, broker: Client) -> None:
     await send_half(broker, born_timestamp=NOW)
     producer = server.broker()
     await producer.heartbeat("client", producers=["P"])
     await server.pass_time(60, step=1)
     await producer.arrived()
-    (question,) = producer.pushes
-    assert question.header.code == RequestCode.CHECK_TRANSACTION_STATE
-    (asked,) = records(question.body)
-    assert (asked.topic, asked.queue_id, asked.body) == ("T", 1, b"half")
-    ext = question.header.ext
+    (check,) = producer.pushes
+    assert check.header.code == RequestCode.CHECK_TRANSACTION_STATE
+    (half,) = records(check.body)
+    assert (half.topic, half.queue_id, half.body) == ("T", 1, b"half")
+    ext = check.header.ext
     assert ext is not None
     answer = {"queueOffset": ext["tranStateTableOffset"], "msgId": ext["offsetMsgId"]}
     await producer.send_oneway(RequestCode.END_TRANSACTION, end_ext(answer, from_transaction_check=True))
@@ -127,7 +127,7 @@ async def test_a_producer_is_asked_and_its_answer_counts(server: Server, broker:
     assert await bodies(broker) == [b"half"]
 
 
-async def test_what_waits_at_a_stop_is_asked_about_after_the_start(tmp_path: Path) -> None:
+async def test_messages_undecided_at_a_stop_are_checked_after_the_start(tmp_path: Path) -> None:
     async with serving_topic(tmp_path / "store", queues=2) as (_, client):
         sent = await send_half(client)
     async with serving(tmp_path / "store", transaction_check_interval=1000) as server:
@@ -204,8 +204,8 @@ async def test_an_undecided_message_outlives_its_file(tmp_path: Path) -> None:
         assert await bodies(server.broker(), "TRANS_CHECK_MAX_TIME_TOPIC", 0) == [b"undecided"]
 
 
-async def test_a_message_tried_again_by_a_send_waits_for_its_delay(broker: Client) -> None:
-    """A consumer of an older client sends it with all properties that it came with."""
+async def test_a_message_retried_by_a_send_waits_for_its_delay(broker: Client) -> None:
+    """A consumer of an older client sends it with all properties that it received."""
     answer = await broker.send("T", b"again", reconsume_times=1, properties=properties_text(TRAN_MSG="true", DELAY="3"))
     assert answer.header.code == 0
     (waiting,) = records((await broker.pull("SCHEDULE_TOPIC_XXXX", queue_id=2)).body)
@@ -218,8 +218,8 @@ async def test_properties_that_grow_too_long_are_refused(broker: Client) -> None
     assert answer.header.code == 13
 
 
-async def test_who_reads_the_half_topic_sees_half_messages(server: Server, broker: Client) -> None:
-    """As on Apache's broker, once its first check has made the topic."""
+async def test_a_reader_of_the_half_topic_sees_half_messages(server: Server, broker: Client) -> None:
+    """As on Apache's broker, after its first round has created the topic."""
     await send_half(broker)
     assert (await broker.pull("RMQ_SYS_TRANS_HALF_TOPIC")).header.code == 17
     await server.pass_time(60, step=10)

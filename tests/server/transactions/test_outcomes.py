@@ -1,9 +1,9 @@
 """One outcome for every half message, whatever happens to the broker or its machine, at whatever write.
 
-Half messages are sent, decided (also again, under former offsets, against what was decided first), checked and given
-up, while the process is killed and the machine loses power: between two calls, or at any step of one, with any of the
+Half messages are sent, decided (also again, with former offsets, against the first decision), checked and dropped,
+while the process is killed and the machine loses power: between two calls, or at any step of one, with any of the
 dirty pages lost. Of every half message that the log still has, exactly one thing is true: it is undecided, once; it was
-delivered, once; it was given up, once; or a producer had it rolled back.
+delivered, once; it was dropped, once; or a producer had it rolled back.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class Outcomes(RuleBasedStateMachine):
         self.clock = Clock()
         self.machines = 0
         self.sent = 0
-        #: What producers asked for, of each message; and what they were told to be so, unless the machine lost it.
-        self.asked: dict[bytes, set[int]] = {}
+        #: The decisions of producers for each message; and the answered ones, unless the machine lost them.
+        self.requested: dict[bytes, set[int]] = {}
         self.settled: dict[bytes, int] = {}
         self.boot({})
 
     def boot(self, left: dict[str, bytes | None]) -> None:
-        """A machine starts, with what a former one left on its disk."""
+        """A machine starts, with the disk that a former one left."""
         self.machines += 1
         root = self.work / str(self.machines)
         root.mkdir()
@@ -76,8 +76,8 @@ class Outcomes(RuleBasedStateMachine):
         undecided = Counter(bytes(half.body) for _, half in setup.state.undecided())
         for body in set(setup.bodies(HALF)):
             found = delivered[body], gave_up[body], undecided[body]
-            assert sum(found) == 1 or (sum(found) == 0 and ROLLBACK in self.asked[body]), (body, found)
-            assert not delivered[body] or COMMIT in self.asked[body]
+            assert sum(found) == 1 or (sum(found) == 0 and ROLLBACK in self.requested[body]), (body, found)
+            assert not delivered[body] or COMMIT in self.requested[body]
         assert delivered.keys() | gave_up.keys() <= set(setup.bodies(HALF))
         for body, decision in self.settled.items():
             assert delivered[body] == (decision == COMMIT)
@@ -90,7 +90,7 @@ class Outcomes(RuleBasedStateMachine):
     def send(self, size: int) -> None:
         self.sent += 1
         body = (b"%d." % self.sent).ljust(size, b"x")
-        self.asked[body] = set()
+        self.requested[body] = set()
         self.setup.send(f"key {self.sent}", body)
         self.clock.now += 10
 
@@ -101,7 +101,7 @@ class Outcomes(RuleBasedStateMachine):
         half = halves[which % len(halves)]
         body = bytes(half.body)
         open_now = any(bytes(each.body) == body for _, each in self.setup.state.undecided())
-        self.asked[body].add(decision)
+        self.requested[body].add(decision)
         self.setup.decide(place_of(half), decision)
         if open_now:
             self.settled[body] = decision

@@ -1,4 +1,4 @@
-"""An op message that a power cut took from its outcome is written again at the next start: one outcome each."""
+"""An op message that a power cut removed is written again at the next start: one outcome each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def leave_moved_copy(setup: Setup) -> None:
     [(leave_commit, [b"one"], [0]), (leave_copy, [], [0, 2]), (leave_moved_copy, [], [0])],
 )
 @pytest.mark.parametrize("again", [False, True])
-def test_an_outcome_at_the_end_of_the_log_gets_its_note(
+def test_an_outcome_at_the_end_of_the_log_gets_its_op_message(
     setup: Setup, leave: object, delivered: list[bytes], undecided: list[int], again: bool
 ) -> None:
     setup.send("other")
@@ -59,14 +59,14 @@ def test_an_outcome_at_the_end_of_the_log_gets_its_note(
         assert setup.bodies() == delivered
 
 
-def test_other_last_records_are_left_alone(setup: Setup) -> None:
+def test_other_last_records_are_left_unchanged(setup: Setup) -> None:
     setup.send()
     setup.reopen()
     assert setup.bodies(OP) == []
     setup.send(None)
     leave_copy(setup)
     setup.reopen()
-    assert setup.bodies(OP) == []  # without a key nobody knows what it is a copy of
+    assert setup.bodies(OP) == []  # without a key it is unknown of which message it is a copy
     half = setup.messages(HALF)[0]
     setup.store.append([half.draft("T", 1, half.decoded_properties())])
     setup.reopen()
@@ -89,7 +89,7 @@ def test_a_commit_names_a_half_message_without_a_key(setup: Setup) -> None:
     assert setup.bodies() == [b"one"]
 
 
-def test_an_outcome_whose_half_message_is_decided_is_left_alone(setup: Setup) -> None:
+def test_an_outcome_whose_half_message_is_decided_is_left_unchanged(setup: Setup) -> None:
     setup.send("other")
     setup.decide(setup.send(), ROLLBACK)
     leave_commit(setup)
@@ -98,7 +98,7 @@ def test_an_outcome_whose_half_message_is_decided_is_left_alone(setup: Setup) ->
     assert setup.undecided == [0]
 
 
-def test_a_full_disk_does_not_keep_the_broker_from_starting(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_does_not_prevent_the_start(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     place = setup.send(body=b"one")
     leave_commit(setup)
     kill(setup.store)
@@ -117,7 +117,7 @@ def test_a_full_disk_does_not_keep_the_broker_from_starting(setup: Setup, monkey
     assert setup.undecided == []
 
 
-def test_a_power_cut_that_takes_the_page_of_the_note(tmp_path: Path) -> None:
+def test_a_power_cut_may_remove_the_page_of_the_op_message(tmp_path: Path) -> None:
     """The message that was committed ends with a page, and only the page behind it is lost."""
     disk = CrashDisk(tmp_path)
     setup = Setup(tmp_path / "store", files=disk, commit_log_file_size=4 * PAGE)
@@ -151,8 +151,8 @@ def test_a_power_cut_that_takes_the_page_of_the_note(tmp_path: Path) -> None:
     kill(again.store)
 
 
-def test_a_message_of_another_topic_is_not_taken_for_an_outcome(setup: Setup) -> None:
-    """A sender may say any key, time, type of message and property."""
+def test_a_message_of_another_topic_is_not_treated_as_an_outcome(setup: Setup) -> None:
+    """A sender may choose any key, time, type of message and property."""
     setup.send(body=b"one")
     setup.store.append(
         [

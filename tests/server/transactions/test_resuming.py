@@ -1,4 +1,4 @@
-"""Half messages that were left undecided, and are asked about again (323)."""
+"""Half messages that stayed undecided, and are checked again (323)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def named(offset: int) -> str:
 
 
 async def moved_to_max_time_topic(setup: Setup) -> str:
-    """A half message that nobody decided; its id in TRANS_CHECK_MAX_TIME_TOPIC."""
+    """A half message that was never decided; its id in TRANS_CHECK_MAX_TIME_TOPIC."""
     setup.send(body=b"one", TRANSACTION_CHECK_TIMES="15")
     setup.clock.now += 3_600_000
     await setup.transactions.check()
@@ -40,20 +40,20 @@ async def test_it_is_undecided_again_and_can_be_committed(setup: Setup, restart:
     assert (setup.bodies(REAL), setup.undecided) == ([b"one"], [])
 
 
-async def test_the_first_place_decides_it_too(setup: Setup) -> None:
-    """A producer may decide by the offsets that its send returned."""
+async def test_the_first_offsets_decide_it_too(setup: Setup) -> None:
+    """A producer may decide with the offsets that its send returned."""
     first = setup.send(body=b"one", TRANSACTION_CHECK_TIMES="15")
     setup.clock.now += 3_600_000
     await setup.transactions.check()
     (message,) = setup.messages(GAVE_UP)
     setup.decide(first)
-    assert setup.bodies(REAL) == []  # it was given up
+    assert setup.bodies(REAL) == []  # it was moved to that topic
     setup.transactions.resuming.resume(named(message.physical_offset))
     setup.decide(first)
     assert (setup.bodies(REAL), setup.undecided) == ([b"one"], [])
 
 
-async def test_only_half_messages_are_put_back(setup: Setup) -> None:
+async def test_only_half_messages_are_resumed(setup: Setup) -> None:
     message_id = await moved_to_max_time_topic(setup)
     for wrong in ("", "no id", message_id[:-4] + "FFFF", named(1)):
         with pytest.raises(CheckNotResumed, match="is not the id of a half message"):
@@ -64,7 +64,7 @@ async def test_only_half_messages_are_put_back(setup: Setup) -> None:
         setup.transactions.resuming.resume(named(real.physical_offset))
 
 
-async def test_the_answer(broker: Client) -> None:
+async def test_a_malformed_id_is_refused(broker: Client) -> None:
     answer = await broker.request(RequestCode.RESUME_CHECK_HALF_MESSAGE, {"msgId": "x"})
     text = "Put message back to RMQ_SYS_TRANS_HALF_TOPIC failed: x is not the id of a half message"
     assert code_and_remark(answer) == (1, text)

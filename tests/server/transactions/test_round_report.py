@@ -1,4 +1,4 @@
-"""The line that a round of the back-check leaves in the log."""
+"""The log line of a round of the back-check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def logged(report: RoundReport, caplog: pytest.LogCaptureFixture) -> list[tuple[
     return [(record.levelno, record.getMessage()) for record in caplog.records]
 
 
-def test_all_that_is_counted_stands_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_all_counts_are_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     report = RoundReport()
     report.sent, report.moved, report.missing, report.failed = 1, 2, 3, 4
     report.without_producer["P"] = 5

@@ -1,4 +1,4 @@
-"""What is undecided, and the offsets that say so: moved on, held back until the disk is that far, and read again."""
+"""The undecided messages, and the offsets before them: advanced, delayed until the disk has them, and read again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.server.transactions.setup import BORN, GROUP, REAL, ROLLBACK, Setup
 from tests.store.support import kill
 
 
-def test_offsets_are_told_when_the_disk_has_what_they_rest_on(setup: Setup) -> None:
+def test_offsets_are_saved_when_the_disk_has_the_messages_before_them(setup: Setup) -> None:
     places = [setup.send(f"{number}") for number in range(3)]
     setup.decide(places[0])
     setup.decide(places[2])
@@ -36,7 +36,7 @@ def test_offsets_are_told_when_the_disk_has_what_they_rest_on(setup: Setup) -> N
     assert setup.undecided == []
 
 
-def test_an_op_message_is_over_when_all_before_its_half_message_is(setup: Setup) -> None:
+def test_an_op_message_is_finished_when_all_before_its_half_message_are(setup: Setup) -> None:
     places = [setup.send(f"{number}") for number in range(3)]
     for number in (2, 0):
         setup.decide(places[number])
@@ -44,7 +44,7 @@ def test_an_op_message_is_over_when_all_before_its_half_message_is(setup: Setup)
     assert setup.committed_offsets == [1, 0]
 
 
-def test_a_start_reads_what_was_decided(setup: Setup) -> None:
+def test_a_start_reads_the_decisions(setup: Setup) -> None:
     places = [setup.send(f"{number}") for number in range(50)]
     for place in places[::2]:
         setup.decide(place)
@@ -55,7 +55,7 @@ def test_a_start_reads_what_was_decided(setup: Setup) -> None:
 
 
 def test_a_queue_that_lost_its_end_takes_new_half_messages(tmp_path: Path) -> None:
-    """After a power cut the offsets may lead behind the queue's end: no new half message may pass for decided."""
+    """After a power cut the offsets may be behind the queue's end: no new half message may count as decided."""
     setup = Setup(tmp_path / "store")
     setup.send()
     setup.offsets.commit(GROUP, *HALF, 100)
@@ -71,7 +71,7 @@ def test_a_queue_that_lost_its_end_takes_new_half_messages(tmp_path: Path) -> No
     setup.close()
 
 
-def test_what_is_gone_from_the_log_is_passed_over(tmp_path: Path) -> None:
+def test_messages_missing_from_the_log_are_skipped(tmp_path: Path) -> None:
     setup = Setup(tmp_path / "store", commit_log_file_size=4096)
     places = [setup.send(f"{number}", bytes(1000)) for number in range(10)]
     setup.decide(places[0], ROLLBACK)
@@ -85,8 +85,8 @@ def test_what_is_gone_from_the_log_is_passed_over(tmp_path: Path) -> None:
     setup.close()
 
 
-def test_queues_that_an_administrator_has_removed_are_others(tmp_path: Path) -> None:
-    """Offsets that began again at 0 would pass for decided."""
+def test_queues_that_an_administrator_removed_begin_again(tmp_path: Path) -> None:
+    """Offsets that began again at 0 would count as decided."""
     setup = Setup(tmp_path / "store", commit_log_file_size=4096)
     setup.decide(setup.send("old", bytes(1000)))
     for number in range(5):
@@ -117,7 +117,7 @@ def test_a_damaged_op_message_leaves_its_half_message_undecided(setup: Setup) ->
     assert setup.committed_offsets == [1, 2]
 
 
-def test_damaged_op_messages_and_those_of_nothing_are_over(setup: Setup) -> None:
+def test_damaged_op_messages_and_those_without_a_half_message_are_finished(setup: Setup) -> None:
     place = setup.send()
     setup.send("other")
     setup.decide(place, ROLLBACK)
@@ -130,7 +130,7 @@ def test_damaged_op_messages_and_those_of_nothing_are_over(setup: Setup) -> None
     assert setup.committed_offsets == [1, 5]
 
 
-def test_a_damaged_record_is_passed_over(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_record_is_skipped(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
     places = [setup.send(f"{number}") for number in range(3)]
     record = setup.store.record_at(places[1].physical_offset)
     assert record is not None
@@ -149,9 +149,9 @@ def test_a_damaged_record_is_passed_over(setup: Setup, caplog: pytest.LogCapture
 
 
 @hypothesis_settings(max_examples=30, deadline=None)
-@given(order=st.permutations(range(12)), tells=st.lists(st.integers(0, 11), max_size=4), starts=st.integers(0, 11))
-def test_decisions_in_any_order(
-    tmp_path_factory: pytest.TempPathFactory, order: list[int], tells: list[int], starts: int
+@given(order=st.permutations(range(12)), saves=st.lists(st.integers(0, 11), max_size=4), starts=st.integers(0, 11))
+def test_decisions_may_come_in_any_order(
+    tmp_path_factory: pytest.TempPathFactory, order: list[int], saves: list[int], starts: int
 ) -> None:
     setup = Setup(tmp_path_factory.mktemp("store"))
     places = [setup.send(f"{number}", b"%d" % number) for number in range(12)]
@@ -159,7 +159,7 @@ def test_decisions_in_any_order(
     for step, number in enumerate(order):
         setup.decide(places[number])
         left.discard(number)
-        if step in tells:
+        if step in saves:
             setup.flush()
             setup.state.note_progress()
         if step == starts:
@@ -172,7 +172,7 @@ def test_decisions_in_any_order(
     setup.close()
 
 
-def test_the_note_of_ops_that_are_over_is_cut(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_of_finished_op_messages_is_cut(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rocketwire.server.transactions.state._WORTH_CUTTING", 4)
     for number in range(20):
         setup.decide(setup.send(f"{number}"), ROLLBACK)

@@ -1,4 +1,4 @@
-"""What is made of units whose records say something else."""
+"""Units whose times differ from those of their records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_earlier(path: Path, ms: int) -> None:
     path.write_bytes(unit)
 
 
-async def test_a_damaged_unit_delivers_nothing_early(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_damaged_unit_causes_no_early_delivery(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     timers = Timers(tmp_path)
     async with timers.running():
         timers.send_in(b"a", 9000)

@@ -1,4 +1,4 @@
-"""The last two stages while the disk refuses: what is stored, how often, and what is kept in memory."""
+"""The last two stages while the disk refuses: the stored messages, repetitions, and memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rocketwire.store.errors import DiskNearlyFull
 from tests.server.timer.support import Refusing, Timers
 
 
-async def test_a_message_that_is_refused_is_tried_again_alone(timers: Timers) -> None:
+async def test_a_refused_message_is_retried_alone(timers: Timers) -> None:
     """Apache issue 6984: there its whole batch is stored again."""
     refusing = Refusing(timers, b"3", b"4", b"7")
     for number in range(10):
@@ -28,7 +28,7 @@ async def test_a_message_that_is_refused_is_tried_again_alone(timers: Timers) ->
     assert timers.timer.counts.delivered == 10
 
 
-async def test_a_full_disk_holds_up_and_repeats_nothing(timers: Timers, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_full_disk_delays_messages_and_repeats_none(timers: Timers, caplog: pytest.LogCaptureFixture) -> None:
     for number in range(1000):
         timers.send_in(b"%d" % number, 5000)
     await timers.pass_time(1)
@@ -45,9 +45,7 @@ async def test_a_full_disk_holds_up_and_repeats_nothing(timers: Timers, caplog: 
     assert timers.timer.lag_ms == 0
 
 
-async def test_of_large_messages_few_are_kept_and_stored_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_few_large_messages_are_kept_and_stored_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dequeue_put, "_MOST_BYTES", 1 << 20)
     sent = [b"%d" % (100 + number) * 33_000 for number in range(40)]
     async with Timers.started(tmp_path, commit_log_file_size=1 << 24) as timers:
@@ -66,7 +64,7 @@ async def test_of_large_messages_few_are_kept_and_stored_at_once(
         assert 8 <= len(refusing.groups) < 12
 
 
-async def test_a_message_that_can_never_be_stored_holds_up_no_other(timers: Timers) -> None:
+async def test_a_message_that_can_never_be_stored_delays_no_other(timers: Timers) -> None:
     timers.send_in(b"a", 5000)
     timers.send_in(b"bad", 5000, topic="no/topic")
     timers.send_in(b"b", 5000)
@@ -76,10 +74,10 @@ async def test_a_message_that_can_never_be_stored_holds_up_no_other(timers: Time
 
 
 @pytest.mark.parametrize("what", ["log_part", "queue_entries", "record_at"])
-async def test_what_cannot_be_read_for_now_is_tried_again(
+async def test_a_record_that_cannot_be_read_now_is_retried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    """As when no file can be opened because connections have all descriptors."""
+    """As when no file can be opened because connections use all descriptors."""
 
     def refused(*_: object) -> None:
         raise OSError(errno.EMFILE, "too many open files")

@@ -1,4 +1,4 @@
-"""The first stage, and who sends faster than it reads in groups."""
+"""The first stage, and senders that are faster than it reads in groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.store.support import START, open_store, small
 DAY = 86_400_000
 
 
-async def test_nothing_waits_for_a_flood_of_sends_to_end(tmp_path: Path) -> None:
+async def test_no_task_waits_for_the_end_of_a_flood_of_sends(tmp_path: Path) -> None:
     timers = Timers(tmp_path, consume_queue_file_size=20 << 10)
     flood = [timer_draft(b"far", timers.clock.now + DAY, key=f"{number}") for number in range(1000)]
     async with timers.running():
@@ -32,7 +32,7 @@ async def test_nothing_waits_for_a_flood_of_sends_to_end(tmp_path: Path) -> None
         await timers.pass_time(5000)
         timers.clock.now += 1
         mock_clock().jump(0.5)
-        for turn in range(40):  # more in each turn of the loop than the groups of any stage have
+        for turn in range(40):  # in each pass of the loop more messages than the groups of any stage have
             if turn == 20:
                 timers.send_in(b"c", 0)
             timers.send(*flood)
@@ -42,7 +42,7 @@ async def test_nothing_waits_for_a_flood_of_sends_to_end(tmp_path: Path) -> None
     timers.stop()
 
 
-async def test_what_came_at_once_is_read_in_short_steps(tmp_path: Path) -> None:
+async def test_simultaneous_messages_are_read_in_short_steps(tmp_path: Path) -> None:
     store = open_store(small(tmp_path, commit_log_file_size=4 << 20, consume_queue_file_size=20 << 12))
     assert len(store.append([timer_draft(b"", START + DAY, key=f"{number}") for number in range(2000)])) == 2000
     topic = TimerTopicReader(store)
@@ -72,7 +72,7 @@ async def test_what_came_at_once_is_read_in_short_steps(tmp_path: Path) -> None:
 
 
 class Wheel:
-    """Takes groups, unless the disk is full."""
+    """Accepts groups, unless the disk is full."""
 
     def __init__(self) -> None:
         self.entered: list[int] = []
@@ -88,19 +88,19 @@ def group(end: int) -> TimerEntries:
     return TimerEntries([], end)
 
 
-async def test_a_group_is_entered_at_once_unless_one_waits(autojump_clock: Any) -> None:
+async def test_a_group_is_added_at_once_unless_one_waits(autojump_clock: Any) -> None:
     assert autojump_clock is not None
     wheel = Wheel()
     changes: list[None] = []
     stage = EnqueuePut(cast("Any", wheel), lambda: changes.append(None), lambda: 0, BackgroundBudget())
     groups_in, groups_out = trio.open_memory_channel[TimerEntries](16)
-    assert not stage.enter_now(group(0))  # nobody would try again
+    assert not stage.enter_now(group(0))  # no task would retry it
     async with trio.open_nursery() as nursery:
         nursery.start_soon(stage.run, groups_out)
         await trio.testing.wait_all_tasks_blocked()
         assert stage.enter_now(group(1))
         groups_in.send_nowait(group(2))
-        assert not stage.enter_now(group(3))  # the task has the one before, and has not run yet
+        assert not stage.enter_now(group(3))  # the task has the former group, and has not run yet
         groups_in.send_nowait(group(3))
         await trio.testing.wait_all_tasks_blocked()
         assert wheel.entered == [1, 2, 3]

@@ -50,7 +50,7 @@ def test_a_slot_waits_for_those_that_roll_before_it() -> None:
     assert taken(loaded, 5000, enqueued=8) == [(P + 1, [104])]
 
 
-def test_a_message_of_the_same_slot_does_not_wait_for_what_rolled() -> None:
+def test_a_message_of_the_same_slot_does_not_wait_for_a_rolled_one() -> None:
     loaded = LoadedSlots(0, P)
     slot = loaded.at(0)
     loaded.add(slot, 52, 0, rolls=True)
@@ -78,7 +78,7 @@ def test_a_coarse_time_counts_from_the_start_of_its_slot() -> None:
     assert loaded.oldest is None
 
 
-def test_what_is_dropped_is_forgotten() -> None:
+def test_dropped_slots_are_forgotten() -> None:
     loaded = LoadedSlots(0, P)
     slot = loaded.at(P)
     loaded.add(slot, 52, P + 5, rolls=True)

@@ -42,7 +42,7 @@ def put(store: MessageStore, *drafts: Draft) -> None:
     assert len(store.append(drafts)) == len(drafts)
 
 
-def test_markers_are_known_when_the_topic_was_looked_through(store: MessageStore) -> None:
+def test_markers_are_known_after_the_topic_was_searched(store: MessageStore) -> None:
     topic = TimerTopicReader(store)
     markers = CancelMarkers(topic, 1000, 0)
     look(markers)
@@ -55,7 +55,7 @@ def test_markers_are_known_when_the_topic_was_looked_through(store: MessageStore
     assert not markers.is_cancelled(CancelledMessage("T", "a"), b"")
 
 
-def test_a_long_look_takes_several_steps(store: MessageStore) -> None:
+def test_a_long_search_takes_several_steps(store: MessageStore) -> None:
     put(store, *(timer_draft(b"", DUE, key=f"{number}") for number in range(600)), marker("a"))
     markers = CancelMarkers(TimerTopicReader(store), 1000, 0)
     assert len(list(markers.read_new(count().__next__))) > 1
@@ -70,7 +70,7 @@ def test_steps_are_short_while_requests_come(store: MessageStore) -> None:
     assert markers.is_cancelled(CancelledMessage("T", "a"), SAME_TIME)
 
 
-def test_a_look_catches_up_with_senders_however_fast(store: MessageStore) -> None:
+def test_a_search_catches_up_with_any_senders(store: MessageStore) -> None:
     some = [timer_draft(b"", DUE, key=f"{number}") for number in range(600)]
     put(store, *some)
     markers = CancelMarkers(TimerTopicReader(store), 1000, 0)
@@ -82,7 +82,7 @@ def test_a_look_catches_up_with_senders_however_fast(store: MessageStore) -> Non
     assert markers.looked == store.max_offset(TIMER_TOPIC, 0) == 600 * (steps + 1)
 
 
-def test_markers_that_are_in_the_index_are_forgotten_in_time(store: MessageStore) -> None:
+def test_markers_that_are_in_the_index_are_forgotten_later(store: MessageStore) -> None:
     topic = TimerTopicReader(store)
     markers = CancelMarkers(topic, 1000, 0)
     put(store, marker("a"))
@@ -103,7 +103,7 @@ def units(magic: int, count: int) -> list[TimerUnit]:
     return [TimerUnit(number, -1, magic, 0, 0, 0, 0, 0, 0) for number in range(count)]
 
 
-def test_a_piece_has_few_markers_and_all_stay_in_their_order() -> None:
+def test_a_piece_has_few_markers_and_all_keep_their_order() -> None:
     plain, markers = units(1, 1000), units(4, 2 * MOST_MARKERS + 1)
     pieces = list(split_at_markers([plain, [*plain, *markers, *plain], markers[:MOST_MARKERS]]))
     assert [sum(unit.cancels for unit in piece) for piece in pieces] == [0, MOST_MARKERS, MOST_MARKERS, 1, MOST_MARKERS]

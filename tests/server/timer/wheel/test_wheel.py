@@ -25,14 +25,14 @@ NOW = START - START % 1000
 
 
 def waiting_in(*seconds: int, after: int = 0) -> TimerEntries:
-    """Messages that stand in the log one after the other, with so many before them."""
+    """Consecutive messages of the log, behind so many others."""
     outs = [NOW + 1000 * second + 5 for second in seconds]
     return TimerEntries([TimerRecord(out, 100 * at, 90, 7, cancels=False) for at, out in enumerate(outs, after)], 0)
 
 
 @contextmanager
 def near_wheel(folder: Path) -> Iterator[tuple[NearWheel, Clock]]:
-    """One of a store without messages, and its clock."""
+    """A wheel over a store without messages, and its clock."""
     store, clock = open_store(small(folder)), Clock()
     clock.now = NOW
     index = TimerIndex.open(store.settings, store, FileSystem(), now=NOW)
@@ -43,11 +43,11 @@ def near_wheel(folder: Path) -> Iterator[tuple[NearWheel, Clock]]:
     store.close()
 
 
-def test_what_is_put_far_away_does_not_hide_the_slots_before_it(tmp_path: Path) -> None:
-    """Between a slot that is read and the search for the next one messages may come for a slot far behind that."""
+def test_a_message_far_away_does_not_hide_the_slots_before_it(tmp_path: Path) -> None:
+    """Between reading a slot and searching the next one a message may be added to a slot far behind that."""
     with near_wheel(tmp_path) as (near, clock):
         near.enter(waiting_in(1, 3, 5))
-        assert near.read(NOW)  # begins with the first slot, so that the next one is not known
+        assert near.read(NOW)  # begins with the first slot, so that the next one is unknown
         near.enter(waiting_in(9, after=3))
         for second in range(1, 10):
             clock.now = NOW + 1000 * second
@@ -56,8 +56,8 @@ def test_what_is_put_far_away_does_not_hide_the_slots_before_it(tmp_path: Path) 
         assert [run.due - NOW for run in near.take(NOW + 10_000, 100)] == [1005, 3005, 5005, 9005]
 
 
-def test_nothing_is_put_a_lap_from_what_is_overdue(tmp_path: Path) -> None:
-    """It would take a place in the wheel that is yet to be used for a slot before it, and wait for that for ever."""
+def test_nothing_is_added_a_lap_from_overdue_slots(tmp_path: Path) -> None:
+    """It would use a place in the wheel that is needed for a slot before it, and wait without end."""
     with near_wheel(tmp_path) as (near, clock):
         near.enter(waiting_in(5))
         index = near.index
@@ -73,10 +73,10 @@ def test_nothing_is_put_a_lap_from_what_is_overdue(tmp_path: Path) -> None:
         assert found == [5, 5 + window // 2, lap - 1]  # of the last one there are two, which roll
 
 
-async def test_what_waits_is_delivered_while_nothing_more_can_be_put(
+async def test_waiting_messages_are_delivered_while_none_can_be_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Slots cannot be passed then, and stay in memory."""
+    """Slots cannot be finished then, and stay in memory."""
     monkeypatch.setattr(loaded, "_MOST_UNSETTLED", 4)
     sent = [b"%d" % number for number in range(10, 30)]
     async with Timers.started(tmp_path) as timers:
@@ -97,7 +97,7 @@ async def test_what_waits_is_delivered_while_nothing_more_can_be_put(
         assert timers.delivered() == [*sent, b"late"]
 
 
-async def test_a_slot_that_cannot_be_read_holds_up_none_before_it(
+async def test_a_slot_that_cannot_be_read_blocks_none_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     timers = Timers(tmp_path)
