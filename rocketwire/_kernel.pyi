@@ -1,4 +1,4 @@
-# The C kernel's functions and types; the files in kernel/ say what they do.
+# The C kernel's functions and types; the files in kernel/ describe them.
 
 from collections.abc import Callable, Iterator, Sequence
 from mmap import mmap
@@ -331,7 +331,7 @@ class Http2(PythonHttp2): ...
 
 # relay_type.c
 _Handed: TypeAlias = tuple[int, int, bytes, bytes, bytes, bytes]
-#: Whoever ended a pair: a side that closed or was gone, a side whose bytes are no frame, or a call.
+#: The cause of a pair's end: a side that closed or failed, a side whose bytes are no frame, or a call.
 _Ended: TypeAlias = Literal["client", "upstream", "client misread", "upstream misread", "dropped", "released"]
 
 class Relay:

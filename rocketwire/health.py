@@ -1,6 +1,6 @@
-"""Ask a server's `/readyz` whether it takes messages: `python -m rocketwire.health`, for containers' health checks.
+"""Check by a server's `/readyz` whether it takes messages: `python -m rocketwire.health`, for containers.
 
-A container engine asks every few seconds, so this imports next to nothing: it takes 30 ms of processor time. The
+A container engine runs it every few seconds, so this imports next to nothing: it takes 30 ms of processor time. The
 command `rocketwire health`, which does the same, takes twice as much.
 """
 
@@ -23,10 +23,10 @@ _REQUEST: Final = b"GET /readyz HTTP/1.1\r\nHost: rocketwire\r\nConnection: clos
 
 
 def check(address: str) -> tuple[int, str]:
-    """Ask the server at `address`, HOST:PORT, where a wildcard is this machine; takes 4 s at most.
+    """Query the server at `address`, HOST:PORT, where a wildcard is this machine; takes 4 s at most.
 
     Returns:
-        The exit code of a command that says so, and a line: what the server answered, or why it did not.
+        The exit code of a command, and a line: what the server answered, or why it did not.
     """
     host, _, port = address.strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
@@ -58,7 +58,7 @@ def main() -> int:
     """Check the server that `ROCKETWIRE_SERVE_HTTP` names and print a line; the exit code."""
     address = os.environ.get(VARIABLE) or DEFAULT
     code, line = check(address)
-    print(f"{address}: {line}")  # noqa: T201 - for whoever looks at the container's health
+    print(f"{address}: {line}")  # noqa: T201 - shown with the container's health
     return code
 
 

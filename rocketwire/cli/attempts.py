@@ -1,4 +1,4 @@
-"""Doing the same at several servers: one that fails is told on stderr, and the others are still asked."""
+"""Doing the same at several servers: failures are reported on stderr, and the other servers still get the request."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ServerAttempts:
         self.fail(text if text.startswith(server) else f"{server}: {text}")
 
     def fail(self, line: str) -> None:
-        """Tell of a failure."""
+        """Report a failure."""
         self._failed += 1
         warn(line)
 
@@ -60,7 +60,7 @@ class ServerAttempts:
     def code(self, *, found: bool = True, what: str = "") -> int:
         """0 if nothing failed and something was found; 3 if no server could be reached; else 1.
 
-        If nothing failed and nothing was found, stderr says so with `what`, the plural of what was looked for.
+        If nothing failed and nothing was found, stderr gets a line with `what`, the plural of what was searched.
         """
         if what and not found and not self._failed:
             warn_empty(what)

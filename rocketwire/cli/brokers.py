@@ -144,7 +144,7 @@ def check_group(
 ) -> list[RegisteredBroker]:
     """Make sure that one of the brokers knows a group: has members or offsets of it, or its configuration.
 
-    The configurations are the last to be asked for, as that may need an administrator's account.
+    The configurations are queried last, as that may need an administrator's account.
 
     Returns:
         The brokers without those that did not answer.

@@ -1,4 +1,4 @@
-"""Deleting topics at brokers and name servers, after a question, and printing what was deleted where."""
+"""Deleting topics at brokers and name servers, after a confirmation, and printing what was deleted where."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class DeletedThing:
 def delete_everywhere(
     cluster: BlockingCluster, topic: str, brokers: Sequence[RegisteredBroker], attempts: ServerAttempts, *, route: bool
 ) -> list[DeletedThing]:
-    """Delete a topic at brokers, and then, if `route` says so and no broker failed, its route at all name servers."""
+    """Delete a topic at brokers, and then, with `route` and if no broker failed, its route at all name servers."""
     from rocketwire.cli.brokers import master
     from rocketwire.remoting.admin.name_servers import delete_route
     from rocketwire.remoting.admin.topics import delete_topic

@@ -128,7 +128,7 @@ class _Wait:
         self.had_writer = False
         self._fd = fd
         self._began = time.monotonic()
-        self._told = False
+        self._warned = False
 
     def once(self, *, is_open: bool) -> None:
         """Wait a little.
@@ -139,11 +139,11 @@ class _Wait:
         self.had_writer |= is_open
         waited = time.monotonic() - self._began
         if not is_open and waited >= NO_WRITER_SECONDS:
-            raise TimeoutError(f"nobody writes to it ({NO_WRITER_SECONDS:g} s)")
+            raise TimeoutError(f"no process writes to it ({NO_WRITER_SECONDS:g} s)")
         if is_open and waited >= SILENCE_SECONDS:
             raise TimeoutError(f"it was not closed within {SILENCE_SECONDS:g} s")
-        if waited >= _SAY_AFTER_SECONDS and not self._told:
-            self._told = True
+        if waited >= _SAY_AFTER_SECONDS and not self._warned:
+            self._warned = True
             warn("waiting for the settings file to end")
         if is_open:
             select.select([self._fd], [], [], _PAUSE)

@@ -1,4 +1,4 @@
-"""`rocketwire health`: whether a server takes messages, as its `/readyz` says."""
+"""`rocketwire health`: whether a server takes messages, by its `/readyz`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rocketwire.cli.output import json_option
 from rocketwire.health import DEFAULT, NOT_READY, READY, USAGE, VARIABLE, check
 
 _EPILOG: Final = f"""\
-It asks /readyz of a server that was started with --http. Exit codes: 0 ready, 1 not ready, 3 no server there. A health
+It requests /readyz of a server that was started with --http. Exit codes: 0 ready, 1 not ready, 3 no answer. A health
 check that runs every few seconds had better call python3 -m rocketwire.health, which takes its address from {VARIABLE}
 and half of the processor time.
 
@@ -34,7 +34,7 @@ Examples:
 )
 @json_option
 def command(address: str, *, as_json: bool) -> int:
-    """Ask a server whether it is ready."""
+    """Check whether a server is ready."""
     import json
 
     code, line = check(address)

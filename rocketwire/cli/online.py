@@ -64,7 +64,7 @@ class ClusterAccess:
         )
 
     def unwatched(self) -> BlockingCluster:
-        """The same for other threads than the main one: nothing is told about long waits.
+        """The same for other threads than the main one: long waits are not reported.
 
         Raises:
             NameServersInvalid, NotReached: as with `connected`.
@@ -142,7 +142,7 @@ def online_command(name: str, epilog: str) -> Callable[[Callable[Concatenate[Clu
 
 
 class OnlineCommand(click.Command):
-    """A command whose help has the options of the connection in a block of their own, behind the others."""
+    """A command whose help has the options of the connection in a separate block, behind the others."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write both blocks."""
@@ -226,12 +226,12 @@ def _tls(options: Mapping[str, Any], profile: Profile) -> ssl.SSLContext | None:
         Mistake: a file cannot be used, or is named for plain connections.
     """
     variable = os.environ.get(_TLS, "")
-    told = variable or profile.tls
-    if told not in ("", "0", "1", "any"):
-        where = f"{_TLS}={told}" if variable else f"tls of the profile: {told}"
+    tls = variable or profile.tls
+    if tls not in ("", "0", "1", "any"):
+        where = f"{_TLS}={tls}" if variable else f"tls of the profile: {tls}"
         raise CommandError(f"{where}: expected 0, 1 or any")
-    accept_any = options["tls_any"] or (told == "any" and not options["tls"])
-    if not (options["tls"] or accept_any or told == "1"):
+    accept_any = options["tls_any"] or (tls == "any" and not options["tls"])
+    if not (options["tls"] or accept_any or tls == "1"):
         for option, file in (("--tls-ca", options["tls_ca"]), ("--tls-cert", options["tls_cert"])):
             if file is not None:
                 raise CommandError(f"{option} {file}: only with --tls")

@@ -15,7 +15,7 @@ _STEP: Final = 1024
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
-def json_line(value: Any) -> None:  # noqa: ANN401 - whatever JSON can say
+def json_line(value: Any) -> None:  # noqa: ANN401 - any JSON value
     """Write one line of JSON in UTF-8 to stdout, whatever the terminal's encoding is."""
     import msgspec
 
@@ -49,7 +49,7 @@ def count_of(count: int, what: str) -> str:
 
 
 def warn_empty(what: str) -> None:
-    """Say on stderr that a list is empty: `found no topics`."""
+    """Report on stderr that a list is empty: `found no topics`."""
     warn(f"found no {what}")
 
 

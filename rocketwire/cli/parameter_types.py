@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 
 
 SECONDS: Final = 1.0
-"""An endpoint gets no more time to tell its names: the user waits for something else."""
+"""An endpoint gets no more time to send its names: the user waits for something else."""
 
 
 def topics_of(endpoint: ClusterAccess) -> list[str]:
-    """The names of all topics; none where the endpoint does not tell them within `SECONDS`."""
-    return _asked(endpoint, lambda cluster: cluster.topics())
+    """The names of all topics; none where the endpoint does not send them within `SECONDS`."""
+    return _known_names(endpoint, lambda cluster: cluster.topics())
 
 
 def groups_of(endpoint: ClusterAccess) -> list[str]:
-    """The names of all consumer groups; none where the endpoint does not tell them within `SECONDS`.
+    """The names of all consumer groups; none where the endpoint does not send them within `SECONDS`.
 
     Groups that have had members have a retry topic, which the name server knows; brokers know the others. Brokers with
     accounts name them to administrators only.
     """
-    return _asked(endpoint, _all_groups)
+    return _known_names(endpoint, _all_groups)
 
 
 def _all_groups(cluster: BlockingCluster) -> list[str]:
     from rocketwire.remoting.admin.groups import group_configs
 
     found = {*cluster.groups()}
-    with contextlib.suppress(Exception):  # as of `_asked`: those that are known by now are better than none
+    with contextlib.suppress(Exception):  # as of `_known_names`: those that are known by now are better than none
         for connection in cluster.all_brokers().values():
             found.update(group_configs(connection))
     return sorted(found)
 
 
-def _asked(endpoint: ClusterAccess, ask: Callable[[BlockingCluster], list[str]]) -> list[str]:
+def _known_names(endpoint: ClusterAccess, query: Callable[[BlockingCluster], list[str]]) -> list[str]:
     found: list[str] = []
 
     def run() -> None:
@@ -58,9 +58,9 @@ def _asked(endpoint: ClusterAccess, ask: Callable[[BlockingCluster], list[str]])
             with BlockingCluster(
                 endpoint.name_servers, timeout=SECONDS, credentials=endpoint.credentials, tls=endpoint.tls
             ) as cluster:
-                found.extend(ask(cluster))
+                found.extend(query(cluster))
 
-    # A thread of its own: looking up a host's address has no time limit.
+    # A separate thread: looking up a host's address has no time limit.
     thread = threading.Thread(target=run, name="known names", daemon=True)
     thread.start()
     thread.join(SECONDS)
@@ -72,7 +72,7 @@ def naming_nearest(endpoint: ClusterAccess, options: Mapping[str, object]) -> It
     """Complete an error about a missing topic or group with the nearest one that the endpoint has.
 
     Args:
-        endpoint: The endpoint that is asked.
+        endpoint: The endpoint that is queried.
         options: Those of the command: where a broker refuses without a name, `topic` or `group` is meant.
 
     Raises:
@@ -156,14 +156,14 @@ def _groups_of(endpoint: ClusterAccess) -> list[str]:
 
 
 class _Place(StringParamType):
-    """A file or a folder; the shell completes it, and the command says what is wrong with it."""
+    """A file or a folder; the shell completes it, and the command reports what is wrong with it."""
 
     def __init__(self, name: str, kind: str) -> None:
         self.name = name
         self._kind = kind
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click calls it
-        """One item that has the shell look for itself."""
+        """One item that has the shell complete files."""
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(incomplete, type=self._kind)]

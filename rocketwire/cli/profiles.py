@@ -71,7 +71,7 @@ def _file() -> Path:
     return (Path(folder) if folder else Path.home() / ".config") / "rocketwire" / "profiles.toml"
 
 
-def _profile(where: str, section: Any) -> Profile:  # noqa: ANN401 - whatever TOML can say
+def _profile(where: str, section: Any) -> Profile:  # noqa: ANN401 - any TOML value
     if not isinstance(section, dict):
         raise CommandError(f"{where}: a section is needed")
     known = {field.name.replace("_", "-") for field in fields(Profile)}
@@ -82,7 +82,7 @@ def _profile(where: str, section: Any) -> Profile:  # noqa: ANN401 - whatever TO
 
             raise CommandError(f"{where}: unknown key {key}{suggestion(key, known)}")
         if isinstance(value, bool):
-            value = "1" if value else "0"  # noqa: PLW2901 - as the environment says it
+            value = "1" if value else "0"  # noqa: PLW2901 - as in the environment
         if not isinstance(value, str):
             raise CommandError(f"{where}: {key} must be a text")
         taken[key.replace("-", "_")] = value

@@ -11,13 +11,13 @@ from rocketwire.cli.lazy import LazyGroup
 MODULES: Final = {
     "serve": ("rocketwire.cli.serve", "run a name server and a broker"),
     "proxy": ("rocketwire.cli.proxy", "stand in front of a cluster, this program's or Apache's"),
-    "health": ("rocketwire.cli.health", "ask a server whether it is ready"),
-    "topic": ("rocketwire.cli.topic", "look at and change topics"),
-    "group": ("rocketwire.cli.group", "look at and change consumer groups"),
-    "offset": ("rocketwire.cli.offset", "look at and set consumer groups' offsets"),
-    "cluster": ("rocketwire.cli.cluster", "look at the brokers of a cluster"),
-    "broker": ("rocketwire.cli.broker", "look at and configure brokers"),
-    "namesrv": ("rocketwire.cli.namesrv", "look at and configure name servers"),
+    "health": ("rocketwire.cli.health", "check whether a server is ready"),
+    "topic": ("rocketwire.cli.topic", "show and change topics"),
+    "group": ("rocketwire.cli.group", "show and change consumer groups"),
+    "offset": ("rocketwire.cli.offset", "show and set consumer groups' offsets"),
+    "cluster": ("rocketwire.cli.cluster", "show the brokers of a cluster"),
+    "broker": ("rocketwire.cli.broker", "show and configure brokers"),
+    "namesrv": ("rocketwire.cli.namesrv", "show and configure name servers"),
     "message": ("rocketwire.cli.message", "send, follow, find and copy messages"),
     "dlq": ("rocketwire.cli.dlq", "dead letters: list them, and send them again"),
     "top": ("rocketwire.cli.top", "watch the traffic of topics and groups"),
@@ -27,7 +27,7 @@ MODULES: Final = {
     "replay": ("rocketwire.cli.replay", "send recorded requests to an endpoint, and compare its answers"),
     "show": ("rocketwire.cli.show", "print a recording as a table or a tree"),
     "compat": ("rocketwire.cli.compat", "which official clients work with an endpoint"),
-    "store": ("rocketwire.cli.store", "look into a store directory, check it, make a whole one of a damaged one"),
+    "store": ("rocketwire.cli.store", "read a store directory, check it, repair a damaged one"),
     "spark": ("rocketwire.cli.spark", "what is done with Spark: stores to Parquet files"),
     "completion": (
         "rocketwire.cli.shells:completion_command",
@@ -38,7 +38,7 @@ MODULES: Final = {
 _HELP: Final = """\
 A RocketMQ name server and broker, and commands for endpoints and stores of this or Apache's broker.
 
-rocketwire COMMAND --help tells what a command does, with examples.
+rocketwire COMMAND --help describes a command, with examples.
 """
 
 _EPILOG: Final = """\
@@ -50,12 +50,12 @@ Examples:
   rocketwire store info data            # what is in a store directory
 
 Commands for a running endpoint take its address from --namesrv, or the variable ROCKETWIRE_NAMESRV, or a profile, or
-ask 127.0.0.1:9876. A profile is a section of ~/.config/rocketwire/profiles.toml, chosen by --profile or
+use 127.0.0.1:9876. A profile is a section of ~/.config/rocketwire/profiles.toml, chosen by --profile or
 ROCKETWIRE_PROFILE; the section [default] counts where none is chosen. An option overrides its variable, which overrides
 the profile:
 
 \b
-  [default]                             # all keys may be left out
+  [default]                             # all keys may be omitted
   namesrv = "10.0.0.5:9876"             # several: "a:9876;b:9876"
   access-key = "admin"
   secret-key = "secret"
@@ -74,7 +74,7 @@ Exit codes of all commands:
 """
 
 
-def _tell_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
+def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
     if not wanted or context.resilient_parsing:
         return
     from rocketwire import __version__, native
@@ -88,7 +88,7 @@ _VERSION: Final = click.Option(
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=_tell_version,
+    callback=_print_version,
     help="Print the version, and whether the C kernel is used.",
 )
 

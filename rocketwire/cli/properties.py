@@ -1,4 +1,4 @@
-"""Configurations as keys and values: printing them, and changing keys with a look at the result."""
+"""Configurations as keys and values: printing them, and changing keys with a check of the result."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def chosen(
     """The values of one server after the changes: of `keys` and what was changed, or all if neither is named.
 
     Raises:
-        Unsuccessful: it has no such key, or has not taken a value: Apache's servers pass over what they do not know.
+        Unsuccessful: it has no such key, or has not taken a value: Apache's servers ignore unknown keys.
     """
     from rocketwire.server.config.java_properties import format_java_properties, parse_java_properties
 
@@ -56,8 +56,8 @@ def chosen(
         values = parse_java_properties(read())
         kept = [key for key, value in changes.items() if values.get(key) != value.strip()]
         if kept:
-            told = ", ".join(f"{key}={values.get(key, '')}" for key in kept)
-            raise CommandFailed(f"it has not taken the change: {told}")
+            unchanged = ", ".join(f"{key}={values.get(key, '')}" for key in kept)
+            raise CommandFailed(f"it has not taken the change: {unchanged}")
     wanted = (*keys, *changes)
     return {key: values[key] for key in sorted(values) if not wanted or key in wanted}
 
@@ -70,7 +70,7 @@ def _check(key: str, values: Values) -> None:
 
 
 def write(server: str, found: Sequence[tuple[Mapping[str, str], Values]], *, as_json: bool) -> None:
-    """Print the values of servers; the mapping before them says which server, under the name `server`."""
+    """Print the values of servers; the mapping before them has the server, under the name `server`."""
     from rocketwire.cli.output import json_line
     from rocketwire.cli.table import TableColumn, print_table
 

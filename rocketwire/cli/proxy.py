@@ -78,7 +78,7 @@ limits, quotas, TLS, accounts, faults and the servers behind (upstream…).
     type=click.FloatRange(0, 100),
     help="How many of a hundred sends it gets. [default: 1]",
 )
-@click.option("--http", metavar="HOST:PORT", help="Tell metrics and health there over HTTP. [default: nowhere]")
+@click.option("--http", metavar="HOST:PORT", help="Serve metrics and health there over HTTP. [default: nowhere]")
 @click.option(
     "-c",
     "--config",
@@ -102,7 +102,7 @@ limits, quotas, TLS, accounts, faults and the servers behind (upstream…).
     type=FILE,
     help="Let in only the accounts of this file, Apache's plain_acl.yml; brokers see the same signatures.",
 )
-@click.option("--json-ready", is_flag=True, help="Say in one line of JSON that it is ready, and where.")
+@click.option("--json-ready", is_flag=True, help="Print one line of JSON with its addresses when it is ready.")
 @click.option("--port-file", metavar="FILE", type=FILE, help="Write that line to this file, too.")
 @click.option("--end-with", metavar="PID", type=click.IntRange(min=1), help="Stop when this process has ended.")
 @log_options

@@ -78,7 +78,7 @@ def command(
             sys.stdout.flush()
 
         _run(proxy, sock, address.host, ready)
-    _say_end(proxy.counts, file, as_json=as_json, written=writer.written)
+    _report_end(proxy.counts, file, as_json=as_json, written=writer.written)
     return 0
 
 
@@ -104,7 +104,7 @@ def _run(proxy: RecordingProxy, sock: socket.socket, host: str, ready: Callable[
             signal.signal(number, handler)
 
 
-def _say_end(counts: RecordedCounts, file: str, *, as_json: bool, written: int) -> None:
+def _report_end(counts: RecordedCounts, file: str, *, as_json: bool, written: int) -> None:
     if as_json:
         json_line(
             {

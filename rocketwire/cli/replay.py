@@ -26,7 +26,7 @@ with the account of the options; else they are sent without the masked signature
 secrets or bodies are not sent; stderr says which.
 
 Answers are compared by code, remark, fields and body. Of times, of the ids that a broker makes, places in its log,
-addresses and versions of tables only that they are there.
+addresses and versions of tables only their presence is compared.
 
 Exit code: 0 when all answers are the same, 1 when some differ or a request was not sent.
 

@@ -17,7 +17,7 @@ PIPE_CLOSED: Final = 141
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C."""
 COMPLETE: Final = "_ROCKETWIRE_COMPLETE"
-"""The variable by which a shell asks for completions."""
+"""The variable by which a shell requests completions."""
 _WITHOUT_OUTPUT: Final = "serve"
 """This command also works where stdout is closed."""
 
@@ -36,7 +36,7 @@ def _code_of(program: click.Command, arguments: Sequence[str]) -> int:
         _need_output(arguments)
         return _ended(lambda: _invoked(program, list(arguments)))
     except click.UsageError as error:
-        _say_usage(error)
+        _print_usage(error)
         return WRONG_USE
     except CommandError as mistake:
         print(f"rocketwire: {mistake}", file=sys.stderr)
@@ -49,7 +49,7 @@ def _need_output(arguments: Sequence[str]) -> None:
 
 
 def _invoked(program: click.Command, arguments: list[str]) -> int:
-    # Not click's own main: it has exit codes of its own for closed pipes and Ctrl-C.
+    # Not click's own main: it has other exit codes for closed pipes and Ctrl-C.
     if COMPLETE in os.environ:
         from rocketwire.cli.shells import complete
 
@@ -61,7 +61,7 @@ def _invoked(program: click.Command, arguments: list[str]) -> int:
         return end.exit_code
 
 
-def _say_usage(error: click.UsageError) -> None:
+def _print_usage(error: click.UsageError) -> None:
     """The usage of the command that a wrong line is about, and what is wrong with it."""
     where = "rocketwire"
     if error.ctx is not None:
@@ -118,7 +118,7 @@ def _flushed(command: Callable[[], int]) -> int:
 
 
 def _mistake(error: Exception) -> CommandError | None:
-    """What to tell the user about an error of a store, the protocol, an endpoint or a recording; None for others."""
+    """The message to the user about an error of a store, the protocol, an endpoint or a recording; None for others."""
     # Imported here, since most commands end well, and the server's start must be fast.
     from rocketwire.capture.errors import CaptureError
     from rocketwire.cli.online import NEED_CREDENTIALS

@@ -1,7 +1,7 @@
 """`rocketwire serve`: options and broker.conf become a `ServerConfig`, then the server runs until stopped.
 
-Precedence: an option of its own (`--broker`, `--advertise`, `--store`), then its variable, then `--set`, then the
-variables of keys (`rocketwire.cli.environment`), then `-c`, then the default.
+Precedence: an option (`--broker`, `--advertise`, `--store`), then its variable, then `--set`, then the variables of
+keys (`rocketwire.cli.environment`), then `-c`, then the default.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _NONE: Final = "none"
 _EPILOG: Final = """\
-It creates the store's folder where there is none, and says in one line where it listens once it is ready. SIGTERM and
+It creates the store's folder where there is none, and prints one line with its addresses once it is ready. SIGTERM and
 Ctrl-C stop it cleanly. A port in use, a store that another process has open, or a bad setting is one line on stderr and
 exit code 2.
 
@@ -52,7 +52,7 @@ Environment variables, for containers: ROCKETWIRE_SERVE_HTTP for --http, and so 
 ROCKETWIRE_SERVE_FAULT are separated by ";". ROCKETWIRE_SET_topicQuotas for a key. An empty one counts as not set.
 
 An option beats its variable, both beat --set, which beats the key's variable, which beats -c. Keys are those of
-Apache's broker.conf and some of its own, such as autoCreateTopicEnable, defaultTopicQueueNums, flushDiskType,
+Apache's broker.conf and some of this server, such as autoCreateTopicEnable, defaultTopicQueueNums, flushDiskType,
 fileReservedTime, maxMessageSize, messageDelayLevel, topicQuotas, tlsServerMode; the completion of bash, zsh and fish
 lists all (rocketwire completion --help).
 
@@ -125,7 +125,7 @@ class ServeOptions:
 @click.option(
     "--http",
     metavar="HOST:PORT",
-    help="Tell metrics and health there over HTTP: /metrics, /healthz, /readyz. [default: nowhere]",
+    help="Serve metrics and health there over HTTP: /metrics, /healthz, /readyz. [default: nowhere]",
 )
 @click.option(
     "-c", "--config", "file", metavar="FILE", type=FILE, help="A broker.conf, Apache's too, to read keys from."
@@ -144,7 +144,7 @@ class ServeOptions:
 @click.option(
     "--json-ready",
     is_flag=True,
-    help="Say that it is ready, and where, in one line of JSON: for programs that start it.",
+    help="Print its addresses in one line of JSON when it is ready: for programs that start it.",
 )
 @click.option(
     "--port-file",
@@ -302,13 +302,15 @@ def _with_advertised(config: ServerConfig, text: str) -> ServerConfig:
     from rocketwire.server.name_server.advertised import AdvertisedInvalid, parse_advertised
 
     try:
-        told = parse_advertised(text)
+        parsed = parse_advertised(text)
     except AdvertisedInvalid as error:
         raise CommandError(f"--advertise {text}: {error}") from error
-    config = replace(config, advertised_networks=told.networks)
-    if told.others is None:
+    config = replace(config, advertised_networks=parsed.networks)
+    if parsed.others is None:
         return config
-    return replace(config, broker=replace(config.broker, broker_ip1=told.others.host), advertised_port=told.others.port)
+    return replace(
+        config, broker=replace(config.broker, broker_ip1=parsed.others.host), advertised_port=parsed.others.port
+    )
 
 
 def _with_accounts(config: ServerConfig, options: ServeOptions) -> ServerConfig:

@@ -1,4 +1,4 @@
-"""Completion for bash, zsh and fish: `rocketwire completion`, and what a shell asks for."""
+"""Completion for bash, zsh and fish: `rocketwire completion`, and what a shell requests."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ _CLASSES: Final[dict[str, type[ShellComplete]]] = {"bash": _Bash, "zsh": ZshComp
 
 
 def complete(program: click.Command, instruction: str) -> int:
-    """Answer a shell that asks for completions, or for its script; the exit code."""
+    """Answer a shell that requests completions, or its script; the exit code."""
     add_completion_class(_Bash)
     return shell_complete(program, {}, PROGRAM, COMPLETE, instruction)
 
 
 def script(program: click.Command, shell: str) -> str:
-    """The script that has a shell ask."""
+    """The script by which a shell requests completions."""
     return _CLASSES[shell](program, {}, PROGRAM, COMPLETE).source()
 
 

@@ -49,8 +49,8 @@ def started(
 
     Args:
         command: Whose environment variables are checked.
-        log_format: What `--log-format` says.
-        log_level: What `--log-level` says.
+        log_format: The value of `--log-format`.
+        log_level: The value of `--log-level`.
         configured: Makes the configuration from what it is given for warnings and the environment; raises Mistake.
         run: Runs until stopped.
         log_name: Stands in each line of the log; None: nothing does.

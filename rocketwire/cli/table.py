@@ -33,7 +33,7 @@ class TableColumn:
         right: Whether it has numbers: they stand at the right, and are not cut.
         time: Whether it has times, which are cut to seconds or minutes.
         text: Whether it has the text that the table is for, such as bodies: it is made narrower after all others.
-        spare: If not 0, it is left out where the terminal is too narrow, those with the lowest number first.
+        spare: If not 0, it is omitted where the terminal is too narrow, those with the lowest number first.
         of: What it shows of a row of `print_rows`: the value of this name, or what a function gives; None is nothing.
     """
 
@@ -57,7 +57,7 @@ def output_width() -> int | None:
 
 
 def print_table(columns: Sequence[TableColumn], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table that fits the terminal; stderr says which columns are left out."""
+    """Print a table that fits the terminal; stderr names the omitted columns."""
 
     def leave_out(titles: Sequence[str]) -> None:
         warn(f"left out, as the terminal is narrow: {', '.join(titles)} (--json has all)")

@@ -1,4 +1,4 @@
-"""Saying on stderr what a command waits for or does once that has taken two seconds, and progress bars."""
+"""Reports on stderr what a command waits for or does once that has taken two seconds, and progress bars."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketwire.cli.terminal import drawing
 
 SAID_AFTER_SECONDS: Final = 2.0
 _AGAIN_AFTER_SECONDS: Final = 10.0
-"""The same is not said more often."""
+"""The same is not reported more often."""
 _PAUSE: Final = 0.25
 
 
@@ -49,9 +49,9 @@ class WaitReporter:
             time.sleep(_PAUSE)
             wait = self._current
             if wait is not None:
-                self._look_at(wait, time.monotonic())
+                self._report_long(wait, time.monotonic())
 
-    def _look_at(self, wait: _Wait, now: float) -> None:
+    def _report_long(self, wait: _Wait, now: float) -> None:
         last = self._said.get(wait.what)
         due = wait.began + self.seconds if last is None else last + _AGAIN_AFTER_SECONDS
         if now >= due and now >= wait.began + self.seconds:

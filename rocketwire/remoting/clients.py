@@ -72,7 +72,7 @@ class ProducerBase(FrontEnd):
 class PullConsumerBase(FrontEnd):
     """Fetches messages of queues that the application chooses.
 
-    Members of a group do not share queues by themselves: for that there is `PushConsumer`.
+    Members of a group do not share queues automatically: for that there is `PushConsumer`.
 
     Args:
         group: The consumer group, for which offsets are committed.

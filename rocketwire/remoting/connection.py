@@ -65,7 +65,7 @@ class BlockingConnection:
         tls: ssl.SSLContext | None = None,
         during: WaitContext = lambda _: _UNWATCHED,
     ) -> None:
-        """Connect; with `tls`, encrypted. `during` may tell the user of long waits."""
+        """Connect; with `tls`, encrypted. `during` may report long waits to the user."""
         self.what = f"{what} {address}"
         self.address = (address.host, address.port)
         self._timeout = timeout
@@ -166,7 +166,7 @@ class BlockingConnection:
             seconds: How long to wait; None: the connection's time-out.
 
         Raises:
-            KeyError: it was taken before, or given up.
+            KeyError: it was taken before, or has failed.
         """
         seconds = self._timeout if seconds is None else seconds
         until = time.monotonic() + seconds

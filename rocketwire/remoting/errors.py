@@ -103,7 +103,7 @@ class ClientClosed(RemotingError):
     """The producer or consumer is closed, or not opened yet."""
 
     def __init__(self) -> None:
-        """Say so."""
+        """Use a fixed text."""
         super().__init__("the client is not open: use it inside its `with` block")
 
 

@@ -66,7 +66,7 @@ PULLED: Final = (
     ResponseCode.PULL_RETRY_IMMEDIATELY,
     ResponseCode.PULL_OFFSET_MOVED,
 )
-"""The codes of answers that say where the next pull begins; the first one brings messages."""
+"""The codes of answers with the offset of the next pull; the first one brings messages."""
 
 
 def pull_header(
@@ -80,7 +80,7 @@ def pull_header(
     expression: str = "*",
     kind: str = "TAG",
 ) -> PullMessageRequestHeader:
-    """The header that asks for messages of a queue, and says itself which are wanted.
+    """The header that requests messages of a queue, with the subscription.
 
     Args:
         topic: The topic.

@@ -139,7 +139,7 @@ class AsyncEndpoint:
 
     @property
     def pid(self) -> int | None:
-        """The number of its process; None while it is killed, or if it has none of its own."""
+        """The number of its process; None while it is killed, or if it has no separate one."""
         return self._server.pid
 
     @property
@@ -154,7 +154,7 @@ class AsyncEndpoint:
     messages = awaits(EndpointUser.messages)
 
     async def restart(self) -> None:
-        """Stop the server cleanly, or what is left of it, and start it again: same addresses, store and clock.
+        """Stop the server cleanly if it runs, and start it again: same addresses, store and clock.
 
         Raises:
             NotStarted: it does not start again.
@@ -166,7 +166,7 @@ class AsyncEndpoint:
         """Kill the server, as a crash would; `restart` starts it again.
 
         Raises:
-            NotInProcess: it has no process of its own.
+            NotInProcess: it has no separate process.
         """
         await self._server.kill()
 

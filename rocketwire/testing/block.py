@@ -41,7 +41,7 @@ def endpoint(
         (message,) = ep.receive("Orders")
     ```
 
-    The block gets an `Endpoint`, or in the second form an `AsyncEndpoint`. The server has a process of its own, which
+    The block gets an `Endpoint`, or in the second form an `AsyncEndpoint`. The server has a separate process, which
     ends with the block, and with this process, however it ends.
 
     Args:

@@ -71,7 +71,7 @@ class Clock:
 
 
 class Endpoint:
-    """A name server and a broker in a process of their own, and a client of them: see `rocketwire.testing.endpoint`.
+    """A name server and a broker in a separate process, and a client of them: see `rocketwire.testing.endpoint`.
 
     Attributes:
         namesrv: The name server's address, `HOST:PORT`, for clients.
@@ -129,9 +129,9 @@ class Endpoint:
     messages = blocks(EndpointUser.messages)
 
     def restart(self) -> None:
-        """Stop the server cleanly, or what is left of it, and start it again: same addresses, store and clock.
+        """Stop the server cleanly if it runs, and start it again: same addresses, store and clock.
 
-        Fault rules that were added are gone; those that were given at the start are in force again.
+        Fault rules that were added are dropped; those that were given at the start are in force again.
 
         Raises:
             NotStarted: it does not start again.

@@ -50,7 +50,7 @@ class ControlCall(Generic[T]):
     body: bytes = b""
 
     def run(self, address: str) -> T:
-        """Send it to `HOST:PORT`, and wait for what the response says.
+        """Send it to `HOST:PORT`, and return the content of the response.
 
         Raises:
             ControlRefused: it is a refusal.

@@ -1,4 +1,4 @@
-"""What can go wrong with an endpoint for tests, besides what its client says (`rocketwire.remoting.errors`)."""
+"""What can go wrong with an endpoint for tests, besides the errors of its client (`rocketwire.remoting.errors`)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ class TestingError(Exception):
 
 
 class NotStarted(TestingError):
-    """The endpoint could not be started. Its text ends with what the server said."""
+    """The endpoint could not be started. Its text ends with the server's log."""
 
 
 class ControlRefused(TestingError):
-    """The endpoint refused a fault rule, or to move its clock. Its text says what is allowed."""
+    """The endpoint refused a fault rule, or to move its clock. Its text describes what is allowed."""
 
 
 class NotInProcess(TestingError):
-    """An endpoint within this process cannot do this: it has no process of its own."""
+    """An endpoint within this process cannot do this: it has no separate process."""

@@ -39,7 +39,7 @@ _Identity = tuple[str, frozenset[tuple[str, str]]]
 
 
 class NotForked(Exception):
-    """No server can be forked here: it has to be started as a program of its own."""
+    """No server can be forked here: it has to be started as a separate program."""
 
 
 class _Parent:
@@ -63,7 +63,7 @@ class _Parent:
         """A server.
 
         Raises:
-            NotForked: it says that it cannot.
+            NotForked: it answers that it cannot.
             OSError: it has ended, or takes too long.
         """
         with contextlib.ExitStack() as stack:
@@ -84,7 +84,7 @@ class _Parent:
             return ForkedServer(int(answer), received[0], output)
 
     def end(self) -> None:
-        """End it. Its servers go on."""
+        """End it. Its servers continue."""
         self.leave()
         self._process.kill()  # it may still be importing, and has nothing to put in order
         self._process.wait()
@@ -121,7 +121,7 @@ class Forker:
             seconds: How long the answer may take.
 
         Raises:
-            NotForked: it has to be started as a program of its own.
+            NotForked: it has to be started as a separate program.
         """
         folder = os.open(".", os.O_PATH | os.O_CLOEXEC)
         try:
@@ -139,9 +139,9 @@ class Forker:
                     return parent.fork(request, log=log, folder=folder, seconds=seconds)
                 except NotForked:
                     raise
-                except OSError:  # it was killed, say: another one is started
+                except OSError:  # it was killed, for example: another one is started
                     self._forget(identity)
-                except BaseException:  # its answer is still to come, and nobody would read it
+                except BaseException:  # its answer is still to come, and would not be read
                     self._forget(identity)
                     raise
         raise NotForked
@@ -185,7 +185,7 @@ def _identity() -> _Identity:
 
 
 def _umask() -> int:
-    """This process's mask. The call that tells it also changes it, for all threads."""
+    """This process's mask. The call that returns it also changes it, for all threads."""
     for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
         name, _, value = line.partition(":")
         if name == "Umask":

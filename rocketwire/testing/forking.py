@@ -1,10 +1,11 @@
 """The program that server processes are forked from: it has imported the server once, and each start is a fork of it.
 
-A process that uses endpoints has one such parent. It asks for a server with a message of one byte and four descriptors:
+A process that uses endpoints has one such parent. It requests a server with a message of one byte and four descriptors:
 a file with the request (JSON), the server's standard output, its log, and the folder that it is to be in. The answer is
-the server's process number as text, and a descriptor of the process (pidfd), opened before anybody can reap it; without
-a descriptor it says what failed. The parent ends when the other end of its socket is closed, and when its owner has
-ended. Servers do not end with it: they watch the owner themselves (`--end-with`).
+the server's process number as text, and a descriptor of the process (pidfd), opened before any process can reap it;
+without a descriptor the text describes the failure. The parent ends when the other end of its socket is closed, and
+when its owner has ended.
+Servers do not end with it: they watch the owner themselves (`--end-with`).
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final, NoReturn, TextIO, TypedDict
 
-# What a start imports, much of it only when it runs. Without the C kernel it also imports numpy, in a thread; numpy has
-# threads of its own, and so nothing is forked after it.
+# What a start imports, much of it only when it runs. Without the C kernel it also imports numpy, in a thread; numpy
+# starts threads, and so nothing is forked after it.
 _MODULES: Final = (
     "encodings.idna",
     "rocketwire.cli.serve",
@@ -80,12 +81,12 @@ class _Parent:
         self._poll = select.poll()
         for descriptor in (sock.fileno(), owner):
             self._poll.register(descriptor, select.POLLIN)
-        # A fork would go on with the same numbers as its siblings; `random` itself sees to its own generator only.
+        # A fork would continue with the same numbers as its siblings; `random` reseeds only its own generator.
         self._generators = [each for each in gc.get_objects() if isinstance(each, random.Random)]
 
     def run(self) -> None:
         """Answer and reap until the end."""
-        # What is there now stays: the collector of a fork need not look at it, which would copy its pages.
+        # The present objects stay: the collector of a fork need not visit them, which would copy their pages.
         gc.freeze()
         while True:
             ready = [descriptor for descriptor, _ in self._poll.poll()]
@@ -103,8 +104,8 @@ class _Parent:
     def _answer(self) -> bool:
         """Fork a server for the next request; False if none will come."""
         try:
-            asked, descriptors, _, _ = socket.recv_fds(self._sock, 1, _DESCRIPTORS)
-            if not asked:
+            request, descriptors, _, _ = socket.recv_fds(self._sock, 1, _DESCRIPTORS)
+            if not request:
                 return False
             try:
                 pid = self._fork(descriptors)
@@ -119,7 +120,7 @@ class _Parent:
             self._poll.register(server, select.POLLIN)
             socket.send_fds(self._sock, [b"%d" % pid], [server])
         except ConnectionError:
-            # The owner does not wait for the answer. Nobody reads what the server says, which ends it.
+            # The owner does not wait for the answer. The server's output has no reader, which ends it.
             return False
         return True
 
@@ -137,16 +138,16 @@ class _Parent:
             self._sock.close()
             for descriptor in (self._owner, *self._servers):
                 os.close(descriptor)
-            # Streams of its own: one knows of its descriptor from its making whether that can seek.
+            # New streams: a stream learns when it is made whether its descriptor can seek.
             sys.stdout = _stream(output, sys.stdout)
             sys.stderr = _stream(log, sys.stderr)
             with os.fdopen(request, encoding="utf-8") as file:
                 file.seek(0)
-                asked: ForkRequest = json.load(file)
+                wanted: ForkRequest = json.load(file)
             os.fchdir(folder)
             for descriptor in (output, log, folder):
                 os.close(descriptor)
-            code = _serve(asked, self._generators)
+            code = _serve(wanted, self._generators)
         except SystemExit as left:
             code = left.code if isinstance(left.code, int) else int(left.code is not None)
         except BaseException:  # noqa: BLE001 - it may go no further: below are the parent's calls
@@ -170,14 +171,14 @@ def _stream(descriptor: int, former: TextIO) -> TextIO:
     )
 
 
-def _serve(asked: ForkRequest, generators: Sequence[random.Random]) -> int:
+def _serve(request: ForkRequest, generators: Sequence[random.Random]) -> int:
     from rocketwire.cli import main as command
 
-    os.umask(asked["umask"])
+    os.umask(request["umask"])
     os.environ.clear()
-    os.environ.update(asked["environment"])
+    os.environ.update(request["environment"])
     time.tzset()
     for each in generators:
         each.seed()
-    sys.argv[1:] = asked["arguments"]
-    return command(asked["arguments"])
+    sys.argv[1:] = request["arguments"]
+    return command(request["arguments"])

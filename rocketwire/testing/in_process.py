@@ -42,7 +42,7 @@ class InProcess:
 
     @property
     def pid(self) -> int | None:
-        """It has no process of its own."""
+        """It has no separate process."""
         return None
 
     async def start(self) -> None:

@@ -63,7 +63,7 @@ def by_name(topics: str | Mapping[str, int] | Iterable[str], queues: int) -> dic
 
 
 def texts(several: str | Iterable[str]) -> tuple[str, ...]:
-    """Texts, of which a single one may be given by itself: it is not split into its characters."""
+    """Texts, of which a single one may be given as it is: it is not split into its characters."""
     return (several,) if isinstance(several, str) else tuple(several)
 
 

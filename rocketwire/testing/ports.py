@@ -1,7 +1,7 @@
 """Ports that an endpoint keeps while it is stopped, too, and that no other program gets meanwhile.
 
 A socket that is bound and does not listen keeps a port: with SO_REUSEADDR the server can bind the same one and listen,
-while the system gives it to nobody who asks for a free port, and to no outgoing connection.
+while the system gives it neither to a program that requests a free port, nor to an outgoing connection.
 """
 
 from __future__ import annotations

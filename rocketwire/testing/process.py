@@ -1,4 +1,4 @@
-"""The server in a process of its own: started, stopped, killed. It ends with this process, however this one ends."""
+"""The server in a separate process: started, stopped, killed. It ends with this process, however this one ends."""
 
 from __future__ import annotations
 

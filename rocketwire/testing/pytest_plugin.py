@@ -46,14 +46,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def rocketmq(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
-    """A fresh endpoint, in a process of its own, for this test alone."""
+    """A fresh endpoint, in a separate process, for this test alone."""
     with _block(request) as made:
         yield made
 
 
 @pytest.fixture(scope="session")
 def rocketmq_session(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
-    """One endpoint for all tests of this process: they have topics and groups of their own, by `topic()`, `group()`."""
+    """One endpoint for all tests of this process: they use separate topics and groups, by `topic()`, `group()`."""
     with _block(request) as made:
         yield made
 

@@ -53,7 +53,7 @@ class ServerRun(Protocol):
 
 
 class SpawnedServer:
-    """A program of its own: a child of this process."""
+    """A separate program: a child of this process."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -89,7 +89,7 @@ class SpawnedServer:
 
 
 def spawned(arguments: Sequence[str], *, log: int) -> SpawnedServer:
-    """A server as a program of its own; `arguments` are those of the command `rocketwire`."""
+    """A server as a separate program; `arguments` are those of the command `rocketwire`."""
     return SpawnedServer(
         subprocess.Popen(  # noqa: S603 - this very program
             [sys.executable, "-P", "-c", _PROGRAM, str(ROOT), *arguments],
@@ -132,7 +132,7 @@ class ForkedServer:
         """Wait for its end, so long; whether it has ended."""
         if not self._has_ended(seconds):
             return False
-        # Until its parent has reaped it, and so nothing is left. A parent that was killed does not.
+        # Until its parent has reaped it, and so nothing remains. A parent that was killed does not.
         until = time.monotonic() + _REAPED_SECONDS
         with contextlib.suppress(ProcessLookupError):
             while time.monotonic() < until:

@@ -242,7 +242,7 @@ def many() -> Iterator[tuple[Sampler, Callable[[], int]]]:
         server.answers.update(answers)
         asked = [RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUMER_CONNECTION_LIST]
         with BlockingCluster(server.address) as cluster:
-            yield Sampler(cluster, in_turn=True), lambda: sum(code in asked for code, _ in server.asked)
+            yield Sampler(cluster, in_parts=True), lambda: sum(code in asked for code, _ in server.asked)
 
 
 def test_few_requests_a_refresh(many: tuple[Sampler, Callable[[], int]]) -> None:

@@ -27,7 +27,7 @@ RECORDS: Final = frozenset(
     }
 )
 """Codes whose answers have message records."""
-_ASKED_WITH_RECORDS: Final = frozenset({RequestCode.CHECK_TRANSACTION_STATE, RequestCode.CONSUME_MESSAGE_DIRECTLY})
+_REQUESTS_WITH_RECORDS: Final = frozenset({RequestCode.CHECK_TRANSACTION_STATE, RequestCode.CONSUME_MESSAGE_DIRECTLY})
 _SENDS: Final = frozenset(
     {
         RequestCode.SEND_MESSAGE,
@@ -52,10 +52,10 @@ _LENIENT: Final = 2 << 20
 
 def has_messages(code: int, *, response: bool) -> bool:
     """Whether the body of a frame has what applications send, and nothing of RocketMQ's own."""
-    return code in RECORDS if response else code in _SENDS or code in _ASKED_WITH_RECORDS
+    return code in RECORDS if response else code in _SENDS or code in _REQUESTS_WITH_RECORDS
 
 
-def body_value(body: bytes, code: int, *, response: bool) -> Any:  # noqa: ANN401 - whatever JSON can say
+def body_value(body: bytes, code: int, *, response: bool) -> Any:  # noqa: ANN401 - any JSON value
     """A body as dicts, lists, texts and numbers; None if it is empty.
 
     Args:
@@ -65,7 +65,7 @@ def body_value(body: bytes, code: int, *, response: bool) -> Any:  # noqa: ANN40
     """
     if not body:
         return None
-    if (code in RECORDS) if response else (code in _ASKED_WITH_RECORDS):
+    if (code in RECORDS) if response else (code in _REQUESTS_WITH_RECORDS):
         return _or_text(_records, body)
     if not response and code == RequestCode.SEND_BATCH_MESSAGE:
         return _or_text(_batch, body)

@@ -117,11 +117,11 @@ class RequestMatcher:
         """
         self._count += 1
         header, body, serialize_type = decode_frame(sent.data)
-        asked = None
+        request = None
         if header.is_response:
             asker = StreamSource.SERVER if sent.source is StreamSource.CLIENT else StreamSource.CLIENT
-            asked = self._waiting.pop((sent.connection, asker, header.opaque), None)
-        found = RecordedFrame(self._count, sent, header, bytes(body), serialize_type, asked)
+            request = self._waiting.pop((sent.connection, asker, header.opaque), None)
+        found = RecordedFrame(self._count, sent, header, bytes(body), serialize_type, request)
         if not header.is_response and not header.is_oneway:
             self._waiting[sent.connection, sent.source, header.opaque] = found
         return found

@@ -101,7 +101,7 @@ def _without_secrets(body: bytes) -> bytes:
         return b""
 
 
-def _cleared(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can say
+def _cleared(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, dict):
         return {
             name: MASK if isinstance(name, str) and item is not None and _SECRET.search(name) else _cleared(item)

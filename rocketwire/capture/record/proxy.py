@@ -168,7 +168,7 @@ class RecordingProxy:
         async with client:
             try:
                 host, peer = _plain(client.socket.getsockname()[0]), client.socket.getpeername()
-            except OSError:  # it is gone already
+            except OSError:  # it is closed already
                 return
             server, address, reason = await self._connected(servers)
             self._add(

@@ -18,13 +18,13 @@ from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import FRAME_PREFIX, LENGTH_SIZE, TYPE_SHIFT
 from rocketwire.wire.header import Header, decode_header
 
-_MOST_ASKED: Final = 65_536
+_MOST_REQUESTS: Final = 65_536
 """Requests of a side that may wait for answers; the codes of older ones are forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingOptions:
-    """What is recorded: `bodies` and `secrets` say whether these are."""
+    """What is recorded: `bodies` and `secrets`: whether these are."""
 
     bodies: bool = True
     secrets: bool = False
@@ -60,10 +60,10 @@ class RecordedConnection:
         self._options = options
         self._secrets = Secrets()
         self._readers: dict[StreamSource, FrameReader | None] = {side: FrameReader() for side in StreamSource}
-        self._asked: dict[tuple[StreamSource, int], int] = {}
+        self._requests: dict[tuple[StreamSource, int], int] = {}
 
     def passed(self, source: StreamSource, data: bytes) -> bytes:
-        """Take what one side sent, and return what the other gets now."""
+        """Take the bytes that one side sent, and return the bytes for the other."""
         reader = self._readers[source]
         if reader is None:
             self._unreadable(source, data)
@@ -77,7 +77,7 @@ class RecordedConnection:
         return b"".join(whole) if self._by_frames and source is StreamSource.SERVER else data
 
     def ended(self, source: StreamSource) -> bytes:
-        """One side sends no more: return what is left of it, the beginning of a frame."""
+        """One side sends no more: return the rest of its bytes, the beginning of a frame."""
         reader = self._readers[source]
         if reader is None or not reader.pending_bytes:
             return b""
@@ -115,12 +115,12 @@ class RecordedConnection:
         """The code of the request, also of an answer; -1 if it is not known."""
         if not header.is_response:
             if not header.is_oneway:
-                if len(self._asked) >= _MOST_ASKED:
-                    self._asked.pop(next(iter(self._asked)))
-                self._asked[source, header.opaque] = header.code
+                if len(self._requests) >= _MOST_REQUESTS:
+                    self._requests.pop(next(iter(self._requests)))
+                self._requests[source, header.opaque] = header.code
             return header.code
         asker = StreamSource.SERVER if source is StreamSource.CLIENT else StreamSource.CLIENT
-        return self._asked.pop((asker, header.opaque), -1)
+        return self._requests.pop((asker, header.opaque), -1)
 
     def _record(
         self, source: StreamSource, data: bytes, header: Header, body: bytes, serialize_type: int, code: int

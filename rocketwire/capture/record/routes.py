@@ -96,7 +96,7 @@ def broker_addresses(body: bytes) -> frozenset[str]:
     return frozenset(_addresses(found))
 
 
-def _addresses(value: Any) -> list[str]:  # noqa: ANN401 - whatever JSON can say
+def _addresses(value: Any) -> list[str]:  # noqa: ANN401 - any JSON value
     if isinstance(value, list):
         return [each for item in value for each in _addresses(item)]
     if not isinstance(value, dict):

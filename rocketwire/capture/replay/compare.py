@@ -1,7 +1,7 @@
 """Comparing the answer of an endpoint with the recorded one, field by field.
 
 Two answers to the same request may differ in times, ids, addresses and places in the log. Such a field is masked by its
-name, or parts of its text by their form: only that it is there is compared then.
+name, or parts of its text by their form: only its presence is compared then.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _AS_SENT: Final = frozenset({"body", "properties"})
 """Members of message records, which applications made; texts in them are compared as they are."""
 
 
-def masked(value: Any, *, of_message: bool = False) -> Any:  # noqa: ANN401 - whatever JSON can say
+def masked(value: Any, *, of_message: bool = False) -> Any:  # noqa: ANN401 - any JSON value
     """A value with masks; lists of JSON get an order, since RocketMQ's are mostly sets.
 
     Args:
-        value: What a body or the extension fields say.
+        value: The content of a body or of the extension fields.
         of_message: Whether it is a list of message records, whose order counts.
     """
     if isinstance(value, dict):
@@ -115,7 +115,7 @@ def _all(recorded: RecordedFrame, header: Header, body: bytes) -> Iterator[tuple
         yield from _different("body", *values)
 
 
-def _body(body: bytes, code: int) -> Any:  # noqa: ANN401 - whatever JSON can say
+def _body(body: bytes, code: int) -> Any:  # noqa: ANN401 - any JSON value
     value = body_value(body, code, response=True)
     return masked(value, of_message=code in RECORDS)
 

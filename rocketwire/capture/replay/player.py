@@ -134,7 +134,7 @@ class RecordingPlayer:
                 elif event.header.is_response:
                     self._answer(peer, event)
                 else:
-                    self._ask(peer, event)
+                    self._send_request(peer, event)
             except NotReached as error:
                 yield self._lost(event, error.parts[1])
 
@@ -145,7 +145,7 @@ class RecordingPlayer:
             self._brokers = self._target.brokers()
         return target_of(opened.server, self._names, self._brokers)
 
-    def _ask(self, peer: BlockingConnection, request: RecordedFrame) -> None:
+    def _send_request(self, peer: BlockingConnection, request: RecordedFrame) -> None:
         if request.sent.left & UNSENDABLE:
             self._left_out.add(request.number)
             self.outcome.unsent.append(request)
@@ -159,8 +159,8 @@ class RecordingPlayer:
         self.outcome.sent += 1
 
     def _compared(self, peer: BlockingConnection, recorded: RecordedFrame) -> Iterator[AnswerDifference]:
-        asked = recorded.request
-        if asked is None or asked.number in self._left_out:
+        request = recorded.request
+        if request is None or request.number in self._left_out:
             return
         self.outcome.compared += 1
         took = (recorded.latency or 0) / _MICRO

@@ -26,7 +26,7 @@ _VIP_DISTANCE: Final = 2
 
 
 def names_of(frames: Iterable[Event | RecordedFrame]) -> dict[str, str]:
-    """The brokers' names by their addresses, as the recorded answers of name servers tell them."""
+    """The brokers' names by their addresses, from the recorded answers of name servers."""
     found: dict[str, str] = {}
     for frame in frames:
         if isinstance(frame, RecordedFrame) and frame.header.is_response and b"brokerAddrs" in frame.body:
@@ -34,7 +34,7 @@ def names_of(frames: Iterable[Event | RecordedFrame]) -> dict[str, str]:
     return found
 
 
-def _brokers(value: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - whatever JSON can say
+def _brokers(value: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any JSON value
     """Address and name of each broker in a body."""
     if isinstance(value, list):
         for item in value:
@@ -119,7 +119,7 @@ def prepared(frame: RecordedFrame, signer: Signer | None, places: OffsetTranslat
 
     Args:
         frame: The request.
-        signer: Signs it again; without one a masked signature is left out.
+        signer: Signs it again; without one a masked signature is omitted.
         places: Where messages lie now.
     """
     header = unsigned(frame.header) if frame.sent.left & CutParts.ACCOUNT else frame.header

@@ -12,10 +12,10 @@ from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
     __name__,
-    "Look at and configure the brokers of a running endpoint, this or Apache's.",
+    "Show and configure the brokers of a running endpoint, this or Apache's.",
     [
         ("config", "commands:config_command", "a broker's configuration"),
-        ("stats", "commands:stats_command", "all that a broker tells of how it does"),
+        ("stats", "commands:stats_command", "all figures that a broker reports"),
         ("wipe-write", "commands:wipe_command", "have producers leave a broker out"),
         ("add-write", "commands:add_command", "have producers use a broker again"),
     ],

@@ -1,4 +1,4 @@
-"""`rocketwire broker config|stats|wipe-write|add-write`: look at and configure one broker."""
+"""`rocketwire broker config|stats|wipe-write|add-write`: show and configure one broker."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def stats_command(
 def wipe_command(endpoint: ClusterAccess, *, broker: str, as_json: bool) -> int:
     """Take the permission to write from the routes of all topics of BROKER, at every name server.
 
-    Producers then send to other brokers, within some 30 seconds, while consumers take what is left. It holds until the
-    broker registers its topics again, as it does when it starts or a topic is changed.
+    Producers then send to other brokers, within some 30 seconds, while consumers receive the remaining messages. It
+    holds until the broker registers its topics again, as it does when it starts or a topic is changed.
     """
     from rocketwire.remoting.admin.name_servers import wipe_write_permission
 

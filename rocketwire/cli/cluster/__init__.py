@@ -12,6 +12,6 @@ from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
     __name__,
-    "Look at the brokers of a running endpoint, this or Apache's.",
+    "Show the brokers of a running endpoint, this or Apache's.",
     [("show", "show", "each broker's address, version, load and disk")],
 )

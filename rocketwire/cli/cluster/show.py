@@ -58,7 +58,7 @@ def command(endpoint: ClusterAccess, *, cluster_name: str | None, as_json: bool)
 
 
 def _row(broker: RegisteredBroker, info: dict[str, str]) -> dict[str, Any]:
-    """A broker; what it does not tell is None."""
+    """A broker; a figure that it does not report is None."""
     from rocketwire.server.core.clocks.clock import system_clock
 
     started = info.get("bootTimestamp")

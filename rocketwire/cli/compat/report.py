@@ -38,12 +38,12 @@ def progress(total: int) -> Iterator[Callable[[Result], None]]:
     with Progress(*columns, console=Console(file=drawing(sys.stderr)), transient=True) as bar:
         task = bar.add_task("", total=total)
 
-        def told(result: Result) -> None:
+        def advance(result: Result) -> None:
             bar.update(task, advance=1, description=f"{result.client} {result.scenario}")
             if result.outcome in _TOLD:
                 bar.console.print(shown(result), markup=False, highlight=False)
 
-        yield told
+        yield advance
 
 
 def _line(result: Result) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _ENGINES: Final = ("host", "podman", "docker")
 _JOBS: Final = 4
 _EPILOG: Final = """\
-Scenarios use topics and groups of their own, whose names begin with one prefix; at the end, and at Ctrl-C, they are
+Scenarios use separate topics and groups, whose names begin with one prefix; at the end, and at Ctrl-C, they are
 removed. What the endpoint's settings forbid is not offered, with the reason. What does not pass is tried once more
 behind a recording proxy; the report shows the frames. Clients are fetched from their registries, pinned, into
 ~/.cache/rocketwire at the first run.
@@ -84,7 +84,7 @@ def _words(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
     type=click.IntRange(min=1),
     default=_JOBS,
     show_default=True,
-    help="Scenarios that run beside each other.",
+    help="Scenarios that run at the same time.",
 )
 @click.option(
     "--limit",
@@ -190,8 +190,8 @@ def _run(
             )
             run = Run(settings=settings, tasks=tasks)
             try:
-                with progress(len(tasks)) as told:
-                    found = run.run(told)
+                with progress(len(tasks)) as advance:
+                    found = run.run(advance)
             finally:
                 for line in run.complaints:
                     warn(line)

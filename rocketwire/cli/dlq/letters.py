@@ -26,7 +26,7 @@ def topic_of(group: str) -> str:
 
 
 def origin_topic(letter: SelectedMessage) -> str | None:
-    """The topic that a dead letter was first sent to; None if it does not say so."""
+    """The topic that a dead letter was first sent to; None if it does not have it."""
     return letter.properties.get(_ORIGIN_TOPIC) or letter.properties.get(names.RETRY_TOPIC)
 
 

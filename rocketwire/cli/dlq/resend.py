@@ -70,8 +70,8 @@ def command(
     %RETRY%GROUP, which the group alone reads. The dead letter itself stays until the broker removes it.
 
     Each is sent at least once: after each 256 that are stored, the broker gets the progress as the offset of the group
-    TOOLS_CONSUMER in %DLQ%GROUP. So --all goes on where the last one ended or was stopped, but sends up to 256 a second
-    time if it was killed. --id neither reads nor moves that offset.
+    TOOLS_CONSUMER in %DLQ%GROUP. So --all continues where the last one ended or was stopped, but sends up to 256 a
+    second time if it was killed. --id neither reads nor moves that offset.
     """
     if bool(ids) == everything:
         raise CommandError("one of --id and --all is needed")

@@ -77,7 +77,7 @@ def _dead_letters(endpoint: ClusterAccess, topic: str) -> DeadLetters:
         try:
             queues = reader.queues()
         except (NoSuchTopic, CommandFailed) as error:
-            # It is gone meanwhile, or nobody may read it.
+            # It was removed meanwhile, or may not be read.
             warn(str(error))
             queues = []
         for queue in queues:

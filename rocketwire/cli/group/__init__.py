@@ -12,7 +12,7 @@ from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
     __name__,
-    "Look at and change the consumer groups of a running endpoint, this or Apache's.",
+    "Show and change the consumer groups of a running endpoint, this or Apache's.",
     [
         ("list", "lag:list_command", "all groups, with their members and lag"),
         ("show", "show:show_command", "a group's configuration, members and subscriptions"),

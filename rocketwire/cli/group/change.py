@@ -87,7 +87,8 @@ def create_command(
 @click.option(
     "--keep-offsets",
     is_flag=True,
-    help="Keep its offsets. A broker of 5.5 that creates groups by itself then makes it again, with default settings.",
+    help="Keep its offsets. A broker of 5.5 that creates groups automatically then makes it again, "
+    "with default settings.",
 )
 @broker_options
 @yes_option

@@ -1,6 +1,6 @@
 """`rocketwire group check`: compare the subscriptions of a consumer group's members.
 
-The broker keeps one subscription per group and topic, so the members are asked one by one, through the broker.
+The broker keeps one subscription per group and topic, so each member is queried, through the broker.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def _member(broker: BlockingConnection, group: str, client: Client) -> MemberQue
 
 _EPILOG: Final = """\
 Members that subscribe to different topics, tags or expressions lose messages: a broker keeps one subscription of a
-group, the newest, while each member filters by its own. The same tags in another order are told and are no
-disagreement. Exit code: 0 when the members of every group agree; 1 when those of one do not, or one does not tell
+group, the newest, while each member filters by its own. The same tags in another order are shown and are no
+disagreement. Exit code: 0 when the members of every group agree; 1 when those of one do not, or one does not answer
 (stderr says which).
 
 \b
@@ -116,7 +116,7 @@ Examples:
 @online_command("check", _EPILOG)
 @click.argument("group", metavar="[GROUP]", type=GROUP, required=False)
 def command(endpoint: ClusterAccess, group: str | None, *, as_json: bool) -> int:
-    """Ask each member of a consumer group what it subscribes to, and say where they disagree."""
+    """Query the subscriptions of each member of a consumer group, and print where they disagree."""
     with endpoint.connected() as cluster:
         groups = list(_found(cluster, group))
     for each in groups:

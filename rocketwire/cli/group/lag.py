@@ -27,7 +27,7 @@ _KINDS: Final = ("own", "system")
 
 @dataclass(slots=True)
 class _Group:
-    """What the brokers say of a group, summed up."""
+    """The brokers' figures of a group, summed up."""
 
     members: set[str] = field(default_factory=set)
     consume_type: str | None = None
@@ -37,7 +37,7 @@ class _Group:
     rate: float = 0.0
 
     def add(self, connected: ConsumerConnection | None, stats: ConsumeStats) -> None:
-        """Add what one broker says."""
+        """Add the figures of one broker."""
         if connected is not None:
             self.members.update(each.client_id for each in connected.connection_set)
             self.consume_type = connected.consume_type or self.consume_type

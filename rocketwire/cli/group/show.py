@@ -91,7 +91,7 @@ def _attributes(row: dict[str, Any]) -> str:
 
 @dataclass(slots=True)
 class QueueOwners:
-    """The members of a group by client id, and the queues of those that tell them."""
+    """The members of a group by client id, and the queues of those that report them."""
 
     clients: dict[str, ClientConnection] = field(default_factory=dict)
     queues: dict[str, tuple[MessageQueue, ...]] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class QueueOwners:
 def find_members(
     cluster: BlockingCluster, group: str, brokers: Iterable[RegisteredBroker], attempts: ServerAttempts
 ) -> QueueOwners:
-    """The members that are connected to brokers; each is asked once, through a broker, for its queues."""
+    """The members that are connected to brokers; the queues of each are queried once, through a broker."""
     from rocketwire.remoting.admin.groups import consumer_connections, running_info
 
     found = QueueOwners()
@@ -130,7 +130,7 @@ def _place(queue: MessageQueue) -> tuple[str, str, int]:
 @click.argument("group", metavar="GROUP", type=GROUP)
 @broker_options
 def show_command(endpoint: ClusterAccess, *, group: str, choice: BrokerChoice, as_json: bool) -> int:
-    """Print the configuration of GROUP on each broker, its members, and what the brokers say that it subscribes to."""
+    """Print the configuration of GROUP on each broker, its members, and its subscriptions as the brokers know them."""
     from rocketwire.remoting.admin.groups import consumer_connections, group_configs
 
     attempts = ServerAttempts()
@@ -196,7 +196,7 @@ def _print_group(found: dict[str, Any]) -> None:
 def members_command(endpoint: ClusterAccess, *, group: str, choice: BrokerChoice, as_json: bool) -> int:
     """Print the members of GROUP that are on line: address, language, version, and the queues that each consumes.
 
-    Each member is asked for its queues, through a broker.
+    The queues of each member are queried through a broker.
     """
     attempts = ServerAttempts()
     with endpoint.connected() as cluster:
@@ -215,12 +215,12 @@ def _print_members(group: str, members: QueueOwners, *, as_json: bool) -> None:
     rows = []
     for client_id, client in sorted(members.clients.items()):
         queues = members.queues.get(client_id)
-        told = (
+        reported = (
             None
             if queues is None
             else [{"topic": each.topic, "broker": each.broker_name, "queue_id": each.queue_id} for each in queues]
         )
-        rows.append({"group": group, **member(client), "queues": told})
+        rows.append({"group": group, **member(client), "queues": reported})
     queues_column = TableColumn("QUEUES", of=lambda row: _queues_text(row["queues"]), least=16)
     print_rows(rows, (*_MEMBER_COLUMNS, queues_column), as_json=as_json)
 

@@ -75,8 +75,8 @@ FORMATS: Final[dict[str, Callable[[IO[bytes]], Write]]] = {"jsonl": jsonl, "csv"
 _EPILOG: Final = """\
 OFFSET is a number of up to 10 digits: a queue offset, for each queue. TIME is a time of storing: ISO 8601 (2026-01-31,
 2026-01-31T09:30:00+01:00), in UTC if it names no zone, or ms since 1970 of 11 digits at least. --from is inclusive,
---to is not. Queues come one after the other, each up to where it ended at the start. No group's offsets are asked for
-or moved. CSV has a first row of names. Exit code 1: there is no such topic, or something could not be read; stderr says
+--to is not. Queues come one after the other, each up to where it ended at the start. No group's offsets are read or
+moved. CSV has a first row of names. Exit code 1: there is no such topic, or something could not be read; stderr says
 what.
 
 \b

@@ -125,7 +125,7 @@ def from_json(line: bytes, topic: str | None, place: str) -> OutgoingMessage:
     """The message of a JSON object.
 
     `body` or `body_base64` is needed, and `topic` unless one is given; `tags`, `keys`, `properties`, `flag` and
-    `queue_id` may be there, and all else is passed over.
+    `queue_id` may be there, and all else is ignored.
 
     Args:
         line: The object.

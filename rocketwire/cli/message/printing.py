@@ -25,12 +25,12 @@ _WIDE: Final = 120
 """On a narrower terminal a time has no year and no milliseconds, so that more of the body is seen."""
 _WITHOUT_YEAR: Final = len("2026-")
 _WITHOUT_MS: Final = len("2026-01-31 09:30:00")
-#: A line on a terminal shows no more of a body; so no more of it is looked at.
+#: A line on a terminal shows no more of a body; so no more of it is decoded.
 _BODY_SHOWN: Final = 1000
 
 
 def printer(*, as_json: bool, bodies: bool, report: ReportProblem) -> Print:
-    """The function that prints a message in the form asked for."""
+    """The function that prints a message in the requested form."""
     if as_json:
         return lambda found: json_line(json_object(found.one, report, broker=found.broker))
     if bodies:

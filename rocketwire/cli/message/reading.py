@@ -33,11 +33,11 @@ T = TypeVar("T")
 Report = Callable[[str], None]
 TOOLS_GROUP: Final = "TOOLS_CONSUMER"
 """The group that RocketMQ's own tools pull with; every broker has it, and no client commits offsets for it."""
-PULLED_AT_ONCE: Final = 1024  # the broker takes as many as its settings allow: 32 unless they are changed
-LOOKED_AT_SECONDS: Final = 3.0
-"""How often the route of a followed topic is looked at for new queues and brokers."""
+PULLED_AT_ONCE: Final = 1024  # the broker returns what its settings allow: 32 unless they are changed
+ROUTE_SECONDS: Final = 3.0
+"""How often the route of a followed topic is queried for new queues and brokers."""
 _HELD_SECONDS: Final = 10.0
-"""How long a broker holds a pull of a followed queue. Apache's broker looks at waiting pulls every 5 s."""
+"""How long a broker holds a pull of a followed queue. Apache's broker checks held pulls every 5 s."""
 _FIRST_BLOCK: Final = 256
 _PASSING: Final = frozenset(
     {
@@ -68,7 +68,7 @@ class TopicReader:
     Args:
         endpoint: The endpoint.
         topic: The topic.
-        report: Gets a line about each message that is gone or damaged, and about lost connections.
+        report: Gets a line about each message that was removed or is damaged, and about lost connections.
         selection: The messages that are wanted; all if it is not given.
         group: Pulls in the name of this group; its offsets are those that are read and committed.
     """
@@ -131,24 +131,24 @@ class TopicReader:
         Raises:
             NotReached, Refused: here and below: the broker does not answer, or refuses.
         """
-        return range(self._ask(queue, self._offsets.first(queue)), self._ask(queue, self._offsets.end(queue)))
+        return range(self._run_at(queue, self._offsets.first(queue)), self._run_at(queue, self._offsets.end(queue)))
 
     def first_at(self, queue: Queue, time_ms: int, offsets: range) -> int:
         """The offset of the first message stored at or after a time; the end of the range if there is none."""
-        return min(max(self._ask(queue, self._offsets.at(queue, time_ms)), offsets.start), offsets.stop)
+        return min(max(self._run_at(queue, self._offsets.at(queue, time_ms)), offsets.start), offsets.stop)
 
     def committed(self, queue: Queue) -> int | None:
-        """The offset that the group goes on at; None if it has none."""
-        return self._ask(queue, self._offsets.committed(queue, zero_if_young=False))
+        """The offset at which the group continues; None if it has none."""
+        return self._run_at(queue, self._offsets.committed(queue, zero_if_young=False))
 
     def commit(self, queue: Queue, offset: int) -> None:
         """Commit an offset for the group."""
-        self._ask(queue, self._offsets.commit(queue, offset, wait=True))
+        self._run_at(queue, self._offsets.commit(queue, offset, wait=True))
 
-    # --- messages that are there
+    # --- stored messages
 
     def message(self, queue: Queue, offset: int) -> SelectedMessage | None:
-        """The message at an offset; None when it is gone, or damaged."""
+        """The message at an offset; None when it was removed, or is damaged."""
 
         def pulled() -> Operation[SelectedMessage | None]:
             peer = yield from self._client.broker_of(queue)
@@ -156,26 +156,26 @@ class TopicReader:
             answer = yield from self._client.ask(peer, ClientRequest(RequestCode.PULL_MESSAGE, fields), PULLED)
             return next(iter(self._decoded(answer.body, queue)), None)
 
-        return self._ask(queue, pulled())
+        return self._run_at(queue, pulled())
 
     def read(self, queue: Queue, offsets: range) -> Iterator[BrokerMessage]:
-        """The selected messages with these offsets, in order; the next pull is under way while they are processed."""
+        """The selected messages with these offsets, in order; the next pull is in flight while they are processed."""
         fetching = self._fetching(held_seconds=0)
-        asked, end = offsets.start, offsets.stop
-        fetching.seek(queue, asked)
-        while asked < end:
-            for pulled in self._ask(queue, fetching.fetch(self._client.settings.timeout)):
+        offset, end = offsets.start, offsets.stop
+        fetching.seek(queue, offset)
+        while offset < end:
+            for pulled in self._run_at(queue, fetching.fetch(self._client.settings.timeout)):
                 if pulled.error is not None:
                     raise pulled.error
-                reached = min(pulled.next_offset, end) if pulled.next_offset > asked else end
+                reached = min(pulled.next_offset, end) if pulled.next_offset > offset else end
                 if reached < end:
                     self._runner.run(fetching.send_pulls())
-                if (pulled.moved or pulled.next_offset <= asked) and not pulled.messages:
-                    self._report(f"{queue}: the messages from offset {asked} up to {reached - 1} are gone")
+                if (pulled.moved or pulled.next_offset <= offset) and not pulled.messages:
+                    self._report(f"{queue}: the messages from offset {offset} up to {reached - 1} are gone")
                 for one in pulled.messages:
                     if one.message.queue_offset < end and self._selection.has_key(one):
                         yield BrokerMessage(queue.broker, one)
-                asked = reached
+                offset = reached
 
     def read_all(self, places: Mapping[Queue, range]) -> Iterator[BrokerMessage]:
         """The selected messages of several queues, in the order in which they were stored, as far as queues are."""
@@ -200,7 +200,7 @@ class TopicReader:
     def follow(
         self, starts: Mapping[Queue, int], wanted: frozenset[int], reached: Callable[[Queue, int], None]
     ) -> Iterator[BrokerMessage]:
-        """The selected messages from these offsets on, for ever; queues that appear are read from their beginning.
+        """The selected messages from these offsets on, without end; queues that appear are read from their beginning.
 
         Args:
             starts: The offset to begin at, by queue.
@@ -214,7 +214,7 @@ class TopicReader:
         for queue, offset in starts.items():
             fetching.seek(queue, offset)
         lost: set[str] = set()
-        look_at = time.monotonic() + LOOKED_AT_SECONDS
+        look_at = time.monotonic() + ROUTE_SECONDS
         while True:
             for pulled in self._runner.run(fetching.fetch(max(0.0, look_at - time.monotonic()))):
                 self._report_state(pulled, lost)
@@ -223,13 +223,13 @@ class TopicReader:
                 )
                 reached(pulled.queue, pulled.next_offset)
             if time.monotonic() >= look_at:
-                look_at = time.monotonic() + LOOKED_AT_SECONDS
+                look_at = time.monotonic() + ROUTE_SECONDS
                 for queue in self._new_queues(fetching.positions, wanted):
                     self._report(f"{self.topic}, broker {queue.broker}: queue {queue.queue_id} is new")
                     fetching.seek(queue, 0)
 
     def _report_state(self, pulled: FetchedMessages[SelectedMessage], lost: set[str]) -> None:
-        """Say that a broker is lost or back, and that messages are gone; raise what does not pass."""
+        """Report that a broker is lost or back, and that messages are missing; raise permanent errors."""
         broker, error = pulled.queue.broker, pulled.error
         if error is None:
             if broker in lost:
@@ -280,7 +280,7 @@ class TopicReader:
                     return
             at += size
 
-    def _ask(self, queue: Queue, operation: Operation[T]) -> T:
+    def _run_at(self, queue: Queue, operation: Operation[T]) -> T:
         return self._run(f"broker {queue.broker}", operation)
 
     def _run(self, whom: str, operation: Operation[T]) -> T:

@@ -44,8 +44,8 @@ def command(
     """Send a stored message again.
 
     --to-topic sends a copy with the same body, tag, keys, properties and unique key, as `mqadmin queryMsgById -s true`
-    does: all groups of the topic get it. --to-group asks one connected consumer through the broker to process the
-    message at once, as `mqadmin queryMsgById -g -d` does: nothing is stored, no offset moves, and the consumer's
+    does: all groups of the topic get it. --to-group has one connected consumer, through the broker, process the message
+    at once, as `mqadmin queryMsgById -g -d` does: nothing is stored, no offset moves, and the consumer's
     result is printed. The exit code is 0 if the copy is stored, or the consumer has succeeded.
     """
     if (to_topic is None) == (to_group is None):

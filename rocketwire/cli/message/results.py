@@ -1,4 +1,4 @@
-"""Printing what became of sends: a line or an object each, a progress line, and a summary."""
+"""Printing the outcomes of sends: a line or an object each, a progress line, and a summary."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SendResultPrinter:
         warn(line)
 
     def run(self, sender: MessageSender, messages: Iterable[OutgoingMessage | None]) -> int:
-        """Send messages, print what becomes of them, and return the exit code.
+        """Send messages, print their outcomes, and return the exit code.
 
         Raises:
             NotReached, Refused, Mistake: the rest cannot be sent; stderr says how many are stored.

@@ -88,7 +88,7 @@ def command(
     """Send messages to a topic: each BODY, each file, or else each line of stdin.
 
     Prints of each its id, broker, queue and offset once it is stored, `delayed` instead of a place if it is delivered
-    later. Many requests are under way at once; so messages keep their order only with --queue or --order-key. Lines of
+    later. Many requests are in flight at once; so messages keep their order only with --queue or --order-key. Lines of
     stdin that are there at once go into one request. What a broker throttles is sent again, more slowly, for a minute.
     With --json, stdin has objects as `message export` writes them, whose tags, keys, properties and ids are kept, and
     the output has one object a message.
@@ -121,11 +121,11 @@ def command(
             messages = paced(messages, per_second)
         ordered = queue is not None or order_key is not None
 
-        def say_new(topic: str) -> None:
+        def report_new_topic(topic: str) -> None:
             results.warn(f"topic {topic} does not exist: the first message creates it")
 
         size = batch or (1 if bodies or files or per_second is not None else _STDIN_BATCH)
-        sender = MessageSender(cluster, batch=size, ordered=ordered, say=results.warn, on_new_topic=say_new)
+        sender = MessageSender(cluster, batch=size, ordered=ordered, say=results.warn, on_new_topic=report_new_topic)
         code = results.run(sender, messages)
     if not (bodies or files or results.stored or results.failed):
         warn("stdin has no messages: nothing is sent")
@@ -228,7 +228,7 @@ def _finished(
     order_key: str | None,
     count: int,
 ) -> Iterator[OutgoingMessage | None]:
-    """The messages with what the options say; those of the options override those of JSON objects."""
+    """The messages with the values of the options, which override those of JSON objects."""
     from dataclasses import replace
 
     from rocketwire.wire.facts import properties as names

@@ -86,7 +86,7 @@ Examples:
 def command(endpoint: ClusterAccess, *, message_id: str, topic: str | None, only_body: bool, as_json: bool) -> int:
     """Print the message with an id, with its properties and its body.
 
-    ID is an offset message id, which says where the message is, or a unique key, which its producer gave; a send
+    ID is an offset message id, which contains the message's place, or a unique key, which its producer gave; a send
     returns both. A unique key is looked up in the index of the brokers that have the topic.
     """
     if only_body and as_json:

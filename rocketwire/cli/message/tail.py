@@ -35,7 +35,7 @@ Examples:
 
 @online_command("tail", _EPILOG)
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
-@click.option("-f", "--follow", is_flag=True, help="Go on with each new message, until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Continue with each new message, until Ctrl-C.")
 @click.option(
     "--from",
     "first",

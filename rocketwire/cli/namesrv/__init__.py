@@ -12,7 +12,7 @@ from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
     __name__,
-    "Look at and configure the name servers of a running endpoint, this or Apache's.",
+    "Show and configure the name servers of a running endpoint, this or Apache's.",
     [
         ("config", "commands:config_command", "a name server's configuration"),
         ("kv", "commands:kv_command", "the values that name servers keep"),

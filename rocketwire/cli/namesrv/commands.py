@@ -124,7 +124,7 @@ def list_command(endpoint: ClusterAccess, *, namespace: str, as_json: bool) -> i
 
 kv_command: Final = lazy_group(
     __package__,
-    "Look at and change the values that name servers keep, such as ORDER_TOPIC_CONFIG, the queues of ordered topics.",
+    "Show and change the values that name servers keep, such as ORDER_TOPIC_CONFIG, the queues of ordered topics.",
     [
         ("show", "commands:show_command", "one value"),
         ("put", "commands:put_command", "set a value"),

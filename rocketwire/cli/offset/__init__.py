@@ -12,7 +12,7 @@ from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
     __name__,
-    "Look at and set the offsets of consumer groups of a running endpoint, this or Apache's.",
+    "Show and set the offsets of consumer groups of a running endpoint, this or Apache's.",
     [
         ("show", "show:command", "a group's committed offsets"),
         ("reset", "reset:reset_command", "set a group back or forward in a topic"),

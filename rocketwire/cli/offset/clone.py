@@ -41,7 +41,7 @@ def command(
 ) -> int:
     """Give the group TARGET the offsets of the group SOURCE, and print the target's before and after.
 
-    While SOURCE has members, topics that they do not subscribe to any more are left out.
+    While SOURCE has members, topics that they do not subscribe to any more are skipped.
     """
     from rocketwire.cli.offset.show import print_moves as write
     from rocketwire.remoting.admin.groups import consumer_connections

@@ -57,7 +57,7 @@ def reset_target(text: str) -> ResetTarget:
 
 
 _EPILOG: Final = (
-    "Members that are on line are told, and go on at the new offsets within some 10 seconds. Brokers of 4.x tell them "
+    "Members that are on line continue at the new offsets within some 10 seconds. Brokers of 4.x send them "
     "a time only; for an offset or a single queue stop the members. Example: rocketwire offset reset orders --topic "
     "Orders --to 2026-01-31T09:30:00+01:00 --dry-run"
 )
@@ -150,7 +150,7 @@ def reset(
 
     attempts = ServerAttempts()
     moves: list[OffsetMove] = []
-    told = 0
+    notified = 0
     with endpoint.connected() as cluster:
         brokers = check_group(cluster, group, topic_brokers(cluster, topic, choice), attempts)
         sizes = {
@@ -166,7 +166,7 @@ def reset(
                 found = planned(connection, broker.name, group=group, topic=topic, queues=numbers, target=reset_target)
                 if not dry_run:
                     found, members = done(connection, found, target=reset_target, whole=queue is None)
-                    told = max(told, members)
+                    notified = max(notified, members)
                     left = sorted({*numbers} - {each.queue_id for each in found})
                     if left:
                         names = ", ".join(map(str, left))
@@ -175,6 +175,6 @@ def reset(
     if not moves and attempts.code() == 0:
         raise CommandFailed(f"topic {topic}: it has no queue {queue}")
     write(moves, as_json=as_json)
-    if told:
-        warn(f"group {group}: told {count_of(told, 'member')} to go on at the new offsets, within some 10 seconds")
+    if notified:
+        warn(f"group {group}: told {count_of(notified, 'member')} to go on at the new offsets, within some 10 seconds")
     return attempts.code(found=bool(moves))

@@ -1,8 +1,8 @@
 """Setting a group back or forward on one broker, with members on line or without.
 
-Members that are on line hold their offsets themselves, and would overwrite what is committed for them: the broker tells
-them where to go on (222, and 220 to each). Without members the broker is asked as well: it knows what of a queue is
-out. A broker of 4.x does nothing then, and the new offsets are committed as a member would (15).
+Members that are on line hold their offsets themselves, and would overwrite what is committed for them: the broker sends
+them the new offsets (222, and 220 to each). Without members the broker gets the request as well: it knows the delivered
+messages of a queue. A broker of 4.x does nothing then, and the new offsets are committed as a member would (15).
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def planned(
 def done(
     broker: BlockingConnection, moves: Sequence[OffsetMove], *, target: ResetTarget, whole: bool
 ) -> tuple[list[OffsetMove], int]:
-    """Make the changes that were planned on a broker; `whole` says that they are about all queues of the topic.
+    """Make the changes that were planned on a broker; `whole`: they are about all queues of the topic.
 
     Returns:
-        The changes as the broker tells them, and the number of members that it has told of them.
+        The changes as the broker reports them, and the number of members that it has notified.
 
     Raises:
-        Unsuccessful: the members are on line, and cannot be told.
+        Unsuccessful: the members are on line, and cannot be notified.
     """
     from rocketwire.remoting.admin.groups import consumer_connections
     from rocketwire.remoting.admin.offsets import commit_offset
@@ -68,7 +68,7 @@ def done(
     group, topic = moves[0].group, moves[0].topic
     connected = consumer_connections(broker, group)
     if connected is not None:
-        new = _told(broker, connected, moves, target=target, whole=whole)
+        new = _notify_members(broker, connected, moves, target=target, whole=whole)
         if new is not None:
             return [_moved(each, new[each.queue_id]) for each in moves if each.queue_id in new], len(
                 connected.connection_set
@@ -98,7 +98,7 @@ def _moved(move: OffsetMove, after: int | None) -> OffsetMove:
     return replace(move, after=after)
 
 
-def _told(
+def _notify_members(
     broker: BlockingConnection,
     connected: ConsumerConnection,
     moves: Sequence[OffsetMove],
@@ -106,7 +106,7 @@ def _told(
     target: ResetTarget,
     whole: bool,
 ) -> dict[int, int] | None:
-    """Have the broker tell the members; None if the last of them has just left."""
+    """Have the broker notify the members; None if the last of them has just left."""
     from rocketwire.remoting.errors import AccessDenied, Refused
     from rocketwire.wire.bodies.client import MessageModel
 

@@ -76,7 +76,7 @@ def command(
 ) -> int:
     """Print the committed offset of GROUP in each queue, beside the queue's first and next offset.
 
-    `-` stands for none; brokers of 4.x say 0 in its place where the queue's messages are all in memory.
+    `-` stands for none; brokers of 4.x report 0 in its place where the queue's messages are all in memory.
     """
     from rocketwire.remoting.admin.offsets import committed_offset, end_offsets
 

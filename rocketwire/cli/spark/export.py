@@ -94,7 +94,7 @@ class _Options:
 def command(*, as_json: bool, **options: Any) -> int:  # noqa: ANN401 - those of _Options
     """Write the messages of stores to Parquet files, by topic and day.
 
-    RocketMQ's own topics, retries and dead letters are left out unless they are named.
+    RocketMQ's own topics, retries and dead letters are skipped unless they are named.
     """
     check_installed()
     from rocketwire.spark.errors import SparkSourceError
@@ -106,9 +106,9 @@ def command(*, as_json: bool, **options: Any) -> int:  # noqa: ANN401 - those of
         raise CommandError(f"{error.what}. {error.remedy}") from error
     for problem in done.problems:
         warn(problem)
-    told = len(done.problems)
-    if done.damaged > told:
-        warn(f"there are {number(done.damaged - told)} more damaged places")
+    reported = len(done.problems)
+    if done.damaged > reported:
+        warn(f"there are {number(done.damaged - reported)} more damaged places")
     if as_json:
         json_line({"messages": done.messages, "files": done.files, "bytes": done.bytes, "damaged": done.damaged})
     elif done.messages:
@@ -140,7 +140,7 @@ def _exported(options: _Options, wanted: ReadOptions) -> ExportResult:
     from rocketwire.cli.spark.session import SparkRun
     from rocketwire.spark.export import ExportFormat, export
 
-    with SparkRun(options.master, Path(options.to) / "_rocketwire" / "spark.log") as session, session.told():
+    with SparkRun(options.master, Path(options.to) / "_rocketwire" / "spark.log") as session, session.short_errors():
         return export(
             session.started,
             wanted,

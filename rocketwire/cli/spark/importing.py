@@ -77,7 +77,7 @@ def command(
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {**importing.settings(kind), **parsed_changes(settings, "--conf")}
     try:
-        with SparkRun(master, folder / "spark.log", wanted) as session, session.told():
+        with SparkRun(master, folder / "spark.log", wanted) as session, session.short_errors():
             count = importing.import_rows(session.started(), source, target, str(folder / "stream"))
     except SparkSourceError as error:
         raise CommandError(f"{error.what}. {error.remedy}") from error

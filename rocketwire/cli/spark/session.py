@@ -74,23 +74,23 @@ class SparkRun:
         builder = SparkSession.builder.master(self._master).appName("rocketwire spark")
         for name, value in self._settings().items():
             builder = builder.config(name, value)
-        told = self._told(f"Spark does not start with --master {self._master}")
-        with _stderr_to(self._log), told, _ctrl_c_held_back():
+        errors = self._short_errors(f"Spark does not start with --master {self._master}")
+        with _stderr_to(self._log), errors, _ctrl_c_held_back():
             self._session = builder.getOrCreate()
         return self._session
 
     @contextlib.contextmanager
-    def told(self) -> Iterator[None]:
+    def short_errors(self) -> Iterator[None]:
         """Turn an error of Spark itself into one line.
 
         Raises:
             Mistake: Spark failed.
         """
-        with self._told("Spark failed"):
+        with self._short_errors("Spark failed"):
             yield
 
     @contextlib.contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _short_errors(self, what: str) -> Iterator[None]:
         try:
             yield
         except Exception as error:
@@ -123,7 +123,7 @@ def _cause(error: Exception) -> str:
 def _ctrl_c_held_back() -> Iterator[None]:
     """Delay Ctrl-C until Spark has started: if it interrupts pyspark's wait for the JVM, the JVM keeps running.
 
-    A second one does not wait. pyspark has a handler of its own as soon as Spark runs.
+    A second one does not wait. pyspark installs its handler as soon as Spark runs.
     """
     pressed = False
 

@@ -14,7 +14,7 @@ from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
     __name__,
-    "Look into a store directory of this or Apache's broker, at rest or in use. "
+    "Read a store directory of this or Apache's broker, at rest or in use. "
     "Nothing in it is changed: repair writes a new one beside one that no broker uses.",
     [
         ("info", "info", "what a store is, and what is in it"),
@@ -27,7 +27,7 @@ command: Final = lazy_group(
             "verify:verify_command",
             "check every record, queue entry, index entry and timer reference",
         ),
-        ("repair", "verify:repair_command", "make a whole store of what is left of a damaged one"),
+        ("repair", "verify:repair_command", "make a whole store of the remains of a damaged one"),
     ],
     aliases={"ls": "list"},
 )

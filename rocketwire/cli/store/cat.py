@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _EPILOG: Final = """\
 All conditions must hold; of a repeated option, one value. Messages come in the order they were stored. TIME is ISO 8601
 (2026, 2026-01-31, 2026-01-31T09:30:00.5, 2026-01-31T10:30:00+01:00), in UTC if it names no zone, or ms since 1970 of 11
-digits at least; --since is inclusive, --until is not. A damaged message is reported on stderr and passed over; the exit
+digits at least; --since is inclusive, --until is not. A damaged message is reported on stderr and skipped; the exit
 code is 1 then, and where a --key or --id is not found.
 
 \b
@@ -91,7 +91,7 @@ def command(
     raw: bool,
     **conditions: Any,  # noqa: ANN401 - those of _Conditions
 ) -> int:
-    """Print the messages of a store. RocketMQ's own topics are left out unless they are named."""
+    """Print the messages of a store. RocketMQ's own topics are skipped unless they are named."""
     if table + as_json + raw > 1:
         raise click.UsageError("only one of --table, --json and --raw is allowed")
     wanted = _wanted(_Conditions(**conditions))

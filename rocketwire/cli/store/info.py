@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _EPILOG: Final = """\
-It tells whether a broker uses the directory, which broker seems to have written it and why, the times and numbers of
+It shows whether a broker uses the directory, which broker seems to have written it and why, the times and numbers of
 its messages, what is on the disk, what the timer waits for, and the sizes of all files. Exit code 1: something could
 not be read; stderr says what, and the rest is shown.
 
@@ -92,8 +92,8 @@ def _lines(directory: StoreDirectory, found: StoreOverview) -> Iterator[tuple[st
     yield "keys", f"{number(sum(file.keys for file in found.index))} in the index"
     if found.checkpoint is not None:
         times = (found.checkpoint.commit_log, found.checkpoint.consume_queue, found.checkpoint.index)
-        told = [shown(time) if time else "not known" for time in times]
-        yield "on the disk", "up to {} (commit log), {} (consume queues), {} (index)".format(*told)
+        texts = [shown(time) if time else "not known" for time in times]
+        yield "on the disk", "up to {} (commit log), {} (consume queues), {} (index)".format(*texts)
     if found.timer is not None:
         timer = found.timer
         yield (

@@ -39,7 +39,7 @@ Examples:
 @click.option("--groups", is_flag=True, help="List the consumer groups and their lag instead.")
 @json_option
 def list_command(directory: str, commitlog: str | None, *, all_topics: bool, groups: bool, as_json: bool) -> int:
-    """List the queues of a store, or its consumer groups. RocketMQ's own topics are left out."""
+    """List the queues of a store, or its consumer groups. RocketMQ's own topics are skipped."""
     from rocketwire.store.offline.plan.summary import group_lags, queue_summaries
     from rocketwire.store.offline.read.directory import StoreState
     from rocketwire.wire.names import is_system_topic_of_any_version

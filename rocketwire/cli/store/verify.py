@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _VERIFY_EPILOG: Final = """\
-A line says what is lost or wrong (damage), or what the next start of a broker deals with (note): in which file, at
+A line describes what is lost or wrong (damage), or what the next start of a broker repairs (note): in which file, at
 which byte, about which messages. The last lines sum up. Exit code: 0 without damage, 1 with, 2 when DIR is no store
 that can be read.
 

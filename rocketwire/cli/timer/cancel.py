@@ -49,7 +49,7 @@ def command(
             # Searched only afterwards: a message that still waits then will not be delivered.
             found = wanted
             doubt = _doubt(_recall(cluster, found), found)
-    _tell(found, doubt, json=as_json)
+    _print_result(found, doubt, json=as_json)
     return 0 if doubt is None else INCOMPLETE
 
 
@@ -149,7 +149,7 @@ def _recall(cluster: BlockingCluster, handle: RecallHandle) -> BlockingConnectio
     return broker
 
 
-def _tell(handle: RecallHandle, doubt: _Doubt | None, *, json: bool) -> None:
+def _print_result(handle: RecallHandle, doubt: _Doubt | None, *, json: bool) -> None:
     if json:
         json_line(
             {

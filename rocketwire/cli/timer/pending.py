@@ -156,7 +156,7 @@ def _split(source: TimerSource) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _read(source: TimerSource, rows: NDArray[Any]) -> NDArray[Any]:
-    """The rows completed from their records; without those whose record is gone."""
+    """The rows completed from their records; without those whose record is removed."""
     rows, keep = rows.copy(), np.ones(len(rows), bool)
     unread = np.flatnonzero(rows["mark"] == 0)
     for number, message in source.messages(rows[unread]):

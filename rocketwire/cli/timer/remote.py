@@ -86,14 +86,14 @@ class RemoteTimer:
     """The waiting messages of all brokers that have a timer.
 
     Attributes:
-        time: When the brokers were asked for their progress, ms: pulling the topic takes a while.
+        time: When the brokers' progress was queried, ms: pulling the topic takes a while.
         brokers: The timer states of these brokers.
         precision: Milliseconds of a slot of the first.
         waiting: Messages and markers that wait, an array of WAITING; all of them are known to be due at `out`.
     """
 
     def __init__(self, endpoint: ClusterAccess, cluster: BlockingCluster, report: Warn) -> None:
-        """Ask all brokers, and pull the timer's topic.
+        """Query all brokers, and pull the timer's topic.
 
         Raises:
             Unsuccessful: no broker has a timer.
@@ -189,7 +189,7 @@ def _newest(rows: NDArray[Any], rolls: NDArray[np.int32]) -> NDArray[np.bool_]:
 
 
 def timer_of(name: str, connection: BlockingConnection) -> BrokerTimer:
-    """Ask a broker for the state of its timer.
+    """Query a broker for the state of its timer.
 
     Raises:
         Refused: it has no timer, or refuses.

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _LIST_EPILOG: Final = """\
 --from is inclusive, --to is not. TIME is ISO 8601 (2026-01-31T09:30:00+01:00), in UTC if it names no zone, or ms since
 1970 of 11 digits at least. PLACE is the record's physical offset, ROLLS how often it was stored again because its time
-was far away. Without --store the brokers of --namesrv are asked, which takes the longer the more messages ever waited.
+was far away. Without --store the brokers of --namesrv are queried, which takes the longer the more messages ever
+waited.
 Exit code 1: something could not be read (stderr says what), or no broker has a timer.
 
 \b
@@ -122,7 +123,7 @@ def _write_table(found: Iterator[TimerListing], now: int) -> None:
 
 _SHOW_EPILOG: Final = """\
 MSGID is the id that a send returned (the unique key), or in a store the offset message id of the timer's record. It
-tells where the message waits, when it is due and stored again (rolls), and whether it is cancelled or delivered.
+shows where the message waits, when it is due and stored again (rolls), and whether it is cancelled or delivered.
 Without MSGID a store's next slots are listed: how many messages each delivers, stores again, and marks as cancelled,
 and its chain in the timer log. Exit code 1: there is no such message or timer, or something could not be read (stderr
 says what).

@@ -40,7 +40,7 @@ class TimerSource(Protocol):
     waiting: NDArray[Any]
 
     def messages(self, waiting: NDArray[Any]) -> Iterator[tuple[int, TimerMessage | None]]:
-        """The number of each of `waiting`, in any order within a part of them, and its message; None if it is gone."""
+        """The number of each of `waiting`, in any order within a part of them, and its message; None: removed."""
 
     def topic(self, topic_hash: int) -> str | None:
         """The topic with a hash, if one is known."""
@@ -123,7 +123,7 @@ def store_or_online(run: Callable[Concatenate[TimerLocation, P], R]) -> Callable
         return run(TimerLocation(store, commit_log, connection), *arguments, **options)
 
     store = click.option(
-        "--store", metavar="DIR", type=FOLDER, help="Look into this store directory instead of asking brokers."
+        "--store", metavar="DIR", type=FOLDER, help="Read this store directory instead of querying brokers."
     )
     commit_log = click.option(
         "--commitlog",

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _EPILOG: Final = """\
 Messages that a marker cancels wait until their time comes, and count. The histogram has a row per minute for an hour,
 then one per hour. "read up to" is the time that the timer has reached, "overdue" what is due and not delivered, "stale"
-what the log no longer has. Without --store the brokers of --namesrv are asked, which takes the longer the more messages
-ever waited. Exit code 1: something could not be read (stderr says what), or no broker has a timer.
+what the log no longer has. Without --store the brokers of --namesrv are queried, which takes the longer the more
+messages ever waited. Exit code 1: something could not be read (stderr says what), or no broker has a timer.
 
 \b
 Examples:
@@ -56,15 +56,15 @@ def _object(source: TimerSource, found: TimerStatistics, now: int) -> dict[str, 
     from rocketwire.cli.timer.local import LocalTimer
     from rocketwire.cli.timer.remote import RemoteTimer
 
-    told: dict[str, Any] = {"time": now, "precision": source.precision}
+    document: dict[str, Any] = {"time": now, "precision": source.precision}
     if isinstance(source, LocalTimer):
-        told |= _of_store(source)
+        document |= _of_store(source)
     elif isinstance(source, RemoteTimer):
-        told["brokers"] = [broker._asdict() for broker in source.brokers]
+        document["brokers"] = [broker._asdict() for broker in source.brokers]
     counts = found._asdict()
     counts["topics"] = [topic._asdict() for topic in found.topics]
     counts["histogram"] = [bucket._asdict() for bucket in found.histogram]
-    return told | counts
+    return document | counts
 
 
 def _of_store(source: LocalTimer) -> dict[str, Any]:

@@ -37,8 +37,8 @@ def command(endpoint: ClusterAccess, *, interval: float, once: bool, everything:
 
     Keys: q ends, arrows select, Tab changes between topics and groups, s changes the order. Below are the queues of the
     selected one. Rates are means of the last 10 s: consumers commit their offsets every 5 s. Each refresh takes two
-    requests a broker, and up to a dozen for topics that no group reads and for members, in turn; brokers that take long
-    to answer are asked less often.
+    requests a broker, and up to a dozen for some of the topics that no group reads and of the members; brokers that
+    take long to answer are queried less often.
     """
     if once or as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         from rocketwire.cli.top.once import run as run_once

@@ -63,7 +63,7 @@ class Keyboard:
             return []
         data = os.read(sys.stdin.fileno(), _READ)
         if not data:
-            return ["q"]  # the terminal is gone
+            return ["q"]  # the terminal is closed
         self._rest += data
         return list(self._keys())
 
@@ -94,7 +94,7 @@ def keyboard() -> Iterator[Keyboard]:
 
 
 _SHARE: Final = 0.1
-"""The part of the time in which brokers may be asked: slow ones are asked less often."""
+"""The part of the time in which brokers may be queried: slow ones are queried less often."""
 
 
 class _Sampling(threading.Thread):
@@ -139,7 +139,7 @@ def run(endpoint: ClusterAccess, interval: float, *, everything: bool) -> None:
     """
     traffic, state, console = ClusterTraffic(everything=everything), ScreenState(), Console(file=drawing(sys.stdout))
     with endpoint.unwatched() as cluster:
-        sampler = Sampler(cluster, in_turn=True)
+        sampler = Sampler(cluster, in_parts=True)
         traffic.add(sampler.take())
         with keyboard() as keys, Live(console=console, screen=True, auto_refresh=False) as live:
             sampling = _Sampling(sampler, interval, keys)

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def run(endpoint: ClusterAccess, interval: float, *, everything: bool, as_json: bool) -> None:
-    """Take two samples, an interval apart, and print what they say.
+    """Take two samples, an interval apart, and print the result.
 
     Raises:
         RemotingError: the endpoint does not answer.
     """
     traffic = ClusterTraffic(everything=everything)
     with endpoint.connected() as cluster:
-        sampler = Sampler(cluster, in_turn=False)
+        sampler = Sampler(cluster, in_parts=False)
         traffic.add(sampler.take())
         time.sleep(interval)
         traffic.add(sampler.take())

@@ -1,4 +1,4 @@
-"""Asking the brokers for their figures, with few requests: two a broker, and some topics and groups in turn."""
+"""Querying the brokers' figures, with few requests: two a broker, and some topics and groups in each sample."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ class Sampler:
     """Takes samples of a cluster.
 
     Args:
-        in_turn: Whether to ask for `TOPICS_AT_ONCE` topics that no group reads, and `GROUPS_AT_ONCE` groups, at a time,
-            in turn; else for all.
+        in_parts: Whether a sample queries the next `TOPICS_AT_ONCE` topics that no group reads, and the next
+            `GROUPS_AT_ONCE` groups; else all.
     """
 
-    def __init__(self, cluster: BlockingCluster, *, in_turn: bool) -> None:
+    def __init__(self, cluster: BlockingCluster, *, in_parts: bool) -> None:
         self._cluster = cluster
-        self._in_turn = in_turn
+        self._in_turn = in_parts
         self._topics: list[str] = []
         self._brokers: dict[str, BlockingConnection] = {}
         self._listed: float | None = None
@@ -87,7 +87,7 @@ class Sampler:
 
         Raises:
             NotReached, NoBroker: the name server does not answer, or has no broker.
-            AccessDenied: the account may not ask.
+            AccessDenied: the account may not query them.
         """
         now = time.monotonic()
         if self._listed is None or now - self._listed > _LISTED_SECONDS:
@@ -95,17 +95,17 @@ class Sampler:
         sample = ClusterSample(now, topics=self._topics)
         for name in list(self._brokers):
             try:
-                self._ask_broker(name, sample)
+                self._query_broker(name, sample)
             except NotReached as error:
                 self._lost(name, error, sample)
         known = {place.topic for offsets in sample.groups.values() for place in offsets} if self._in_turn else set()
         others = [each for each in self._topics if each not in known and not each.startswith("%")]
         chosen, self._topic_turn = self._turn(others, self._topic_turn, TOPICS_AT_ONCE)
         for each in dict.fromkeys([*([topic] if topic else []), *chosen]):
-            self._ask_topic(each, sample)
+            self._query_topic(each, sample)
         chosen, self._group_turn = self._turn(sorted(sample.groups), self._group_turn, GROUPS_AT_ONCE)
         for each in dict.fromkeys([*([group] if group else []), *chosen]):
-            self._ask_group(each, sample)
+            self._query_group(each, sample)
         return sample
 
     def _turn(self, names: list[str], start: int, most: int) -> tuple[list[str], int]:
@@ -119,11 +119,11 @@ class Sampler:
         self._listed = None  # look where it is now
         sample.unreachable[name] = str(error)
 
-    def _ask_broker(self, name: str, sample: ClusterSample) -> None:
+    def _query_broker(self, name: str, sample: ClusterSample) -> None:
         """The figures of a broker and the offsets of all its groups.
 
         Raises:
-            NotReached, AccessDenied: it does not answer, or the account may not ask.
+            NotReached, AccessDenied: it does not answer, or the account may not query them.
         """
         broker = self._brokers[name]
         runtime = broker.send(ClientRequest(RequestCode.GET_BROKER_RUNTIME_INFO))
@@ -143,7 +143,7 @@ class Sampler:
             for group, progresses in each.items():
                 sample.groups.setdefault(group, {}).update(_offsets(name, progresses))
 
-    def _ask_topic(self, topic: str, sample: ClusterSample) -> None:
+    def _query_topic(self, topic: str, sample: ClusterSample) -> None:
         for name, broker in self._brokers_of(topic):
             try:
                 answer = broker.ask(RequestCode.GET_TOPIC_STATS_INFO, GetTopicStatsInfoRequestHeader(topic=topic))
@@ -170,7 +170,7 @@ class Sampler:
             if name in self._brokers:
                 yield name, self._brokers[name]
 
-    def _ask_group(self, group: str, sample: ClusterSample) -> None:
+    def _query_group(self, group: str, sample: ClusterSample) -> None:
         """The number of members, as the first broker that knows some has it: all members connect to all brokers."""
         sample.members[group] = 0
         for name, broker in list(self._brokers.items()):

@@ -53,7 +53,7 @@ class ScreenState:
     problem: str = ""
 
     def press(self, key: str, traffic: ClusterTraffic) -> None:
-        """Do what a key says: `up`, `down`, `tab` or `s`; others do nothing."""
+        """Handle a key: `up`, `down`, `tab` or `s`; others do nothing."""
         if key == "tab":
             self.focus = GROUPS if self.focus == TOPICS else TOPICS
         elif key == "s":

@@ -45,7 +45,7 @@ class RateMeter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRow:
-    """A broker; rates are a second, as it tells them itself; None where it does not."""
+    """A broker; rates are a second, as it reports them; None where it does not."""
 
     broker: str
     version: str | None
@@ -92,7 +92,7 @@ class QueueRow:
 
 
 class ClusterTraffic:
-    """What the samples so far say; `everything`: with RocketMQ's own topics and groups."""
+    """The result of the samples so far; `everything`: with RocketMQ's own topics and groups."""
 
     def __init__(self, *, everything: bool = False) -> None:
         self._everything = everything

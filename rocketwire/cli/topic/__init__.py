@@ -12,7 +12,7 @@ from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
     __name__,
-    "Look at and change the topics of a running endpoint, this or Apache's.",
+    "Show and change the topics of a running endpoint, this or Apache's.",
     [
         ("list", "show:list_command", "the names of all topics, or of one kind"),
         ("show", "show:show_command", "a topic's configuration on each broker"),

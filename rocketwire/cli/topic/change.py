@@ -54,7 +54,7 @@ _OPTIONS: Final = (
 
 
 class TopicSettings(NamedTuple):
-    """What the options say; None is what they leave as it is."""
+    """The values of the options; None is left unchanged."""
 
     queues: int | None
     read_queues: int | None

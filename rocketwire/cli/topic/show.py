@@ -139,7 +139,7 @@ def show_command(endpoint: ClusterAccess, *, topic: str, choice: BrokerChoice, a
 @online_command("route", "Example: rocketwire topic route Orders")
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 def route_command(endpoint: ClusterAccess, *, topic: str, as_json: bool) -> int:
-    """Print what the name server tells clients about TOPIC: its brokers, their addresses, queues and permission."""
+    """Print the route of TOPIC, as clients get it: its brokers, their addresses, queues and permission."""
     with endpoint.connected() as cluster:
         route = topic_route(cluster, topic)
     of_name = {each.broker_name: each for each in route.broker_datas}

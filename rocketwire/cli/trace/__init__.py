@@ -12,7 +12,7 @@ from rocketwire.cli.lazy import lazy_group
 
 command: Final = lazy_group(
     __name__,
-    "Ask a running endpoint, this or Apache's, for the traces that clients with enableMsgTrace leave.",
+    "Query a running endpoint, this or Apache's, for the traces that clients with enableMsgTrace write.",
     [
         ("show", "show", "when a message was sent, stored and consumed, by whom"),
     ],

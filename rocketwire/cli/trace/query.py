@@ -21,7 +21,7 @@ from rocketwire.wire.trace import Trace, decode_traces
 
 _COMMA: Final = ","
 _FOREVER: Final = INT64_MAX
-_MOST: Final = 1024  # messages; the broker returns as many as its maxMsgsNumBatch allows: 64 by default
+_MOST: Final = 1024  # messages; the broker returns up to its maxMsgsNumBatch: 64 by default
 
 
 class ReportedTrace(NamedTuple):
@@ -61,7 +61,7 @@ def traces_of(cluster: BlockingCluster, trace_topic: str, message_id: str) -> li
 
 
 def messages_of(cluster: BlockingCluster, topic: str, message_id: str) -> list[TracedMessage]:
-    """The messages of a topic with a unique key, or with those of a batch; none when the topic is gone."""
+    """The messages of a topic with a unique key, or with those of a batch; none when the topic does not exist."""
     with contextlib.suppress(NoSuchTopic):
         return [stored for key in message_id.split(_COMMA) for stored in _indexed(cluster, topic, key, unique=True)]
     return []
@@ -83,7 +83,7 @@ def unique_key_of(cluster: BlockingCluster, message_id: str) -> str | None:
 
 
 def viewed(cluster: BlockingCluster, message_id: str) -> TracedMessage | None:
-    """The message at the place that an offset message id names; None if the text is none, or nothing is there."""
+    """The message at the place that an offset message id names; None if the text is none, or there is no message."""
     try:
         host, offset = parse_offset_message_id(message_id)
         place = decode_host(host)

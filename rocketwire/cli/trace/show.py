@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _EPILOG: Final = """\
 Clients with enableMsgTrace report what they do into the trace topic, after up to a few seconds; when a message was
-stored its broker tells. MSGID is the id that send returned, or the offset message id. Times are those of the machines
+stored is queried from its broker. MSGID is the id that send returned, or the offset message id. Times are those of the
+machines
 that report. Exit code 1: there is no trace of it.
 
 \b

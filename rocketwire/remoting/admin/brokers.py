@@ -35,7 +35,7 @@ def registered_brokers(info: ClusterInfo) -> list[RegisteredBroker]:
 
 
 def brokers_of(datas: Iterable[BrokerData], info: ClusterInfo | None = None) -> list[RegisteredBroker]:
-    """The addresses of some brokers, by cluster, name and id; `info` tells the clusters of those that name none."""
+    """The addresses of some brokers, by cluster, name and id; `info` has the clusters of those that name none."""
     of_name = {} if info is None else {name: each for each, names in info.cluster_addr_table.items() for name in names}
     found = (
         RegisteredBroker(

@@ -91,7 +91,7 @@ def commit_offset(broker: BlockingConnection, group: str, topic: str, offsets: M
 
 
 def reset_to_time(broker: BlockingConnection, group: str, topic: str, timestamp: int) -> dict[int, int] | None:
-    """Have the members of a group go on at a time in ms, forward or back (222).
+    """Have the members of a group continue at a time in ms, forward or back (222).
 
     Returns:
         The new offsets by queue; None where no member is on line, and the broker leaves the change to the caller.
@@ -120,7 +120,7 @@ def _reset(broker: BlockingConnection, fields: ResetOffsetRequestHeader) -> dict
 def clone_offsets(broker: BlockingConnection, source: str, target: str, topic: str | None) -> None:
     """Give a group the offsets of another one (314): in one topic, or in all that the source has offsets of.
 
-    While the source has members, topics that they do not subscribe to are left out.
+    While the source has members, topics that they do not subscribe to are skipped.
     """
     fields = CloneGroupOffsetRequestHeader(src_group=source, dest_group=target, topic=topic)
     broker.ask(RequestCode.CLONE_GROUP_OFFSET, fields)

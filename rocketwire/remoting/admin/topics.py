@@ -26,7 +26,7 @@ from rocketwire.wire.names import (
 )
 
 MESSAGE_TYPE: Final = "message.type"
-"""The attribute that says which messages a topic takes."""
+"""The attribute with the type of messages that a topic takes."""
 _UNSUPPORTED: Final = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 _ONE_CONFIG: Final = (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST, _UNSUPPORTED)
 
@@ -41,7 +41,7 @@ class TopicKind(StrEnum):
 
 
 def topic_kind(topic: str, info: ClusterInfo) -> TopicKind:
-    """The kind of a topic: brokers have topics of their own, which are named like them and like their cluster."""
+    """The kind of a topic: brokers have internal topics, which are named like them and like their cluster."""
     if topic.startswith(RETRY_PREFIX):
         return TopicKind.RETRY
     if topic.startswith(DEAD_LETTER_PREFIX):

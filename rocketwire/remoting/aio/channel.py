@@ -54,7 +54,7 @@ async def connect(
 
 
 class AsyncChannel:
-    """A connection to a peer. `receive` must run as a task of its own.
+    """A connection to a peer. `receive` must run as a separate task.
 
     Attributes:
         own_host: The address of this end.

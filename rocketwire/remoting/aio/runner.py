@@ -157,7 +157,7 @@ class AsyncRunner:
     async def _perform(self, step: Step | None) -> Any:  # noqa: ANN401 - each step has its own result
         match step:
             case SendAndWait(peer, request, seconds):
-                return await self._ask(peer, request, seconds)
+                return await self._send_request(peer, request, seconds)
             case SendOneway(peer, request):
                 await (await self._channel(peer)).send(request, None)
             case SendRequest(peer, request, signal):
@@ -174,7 +174,7 @@ class AsyncRunner:
                 await signal.wait(seconds)
         return None
 
-    async def _ask(self, peer: RemoteServer, request: ClientRequest, seconds: float) -> Response:
+    async def _send_request(self, peer: RemoteServer, request: ClientRequest, seconds: float) -> Response:
         signal = _Signal()
         pending = PendingResponse(signal)
         channel = await self._channel(peer)

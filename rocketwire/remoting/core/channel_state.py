@@ -84,11 +84,11 @@ class ChannelState:
             raise NotReached(*self._failure.parts)
 
     def fail(self, reason: str) -> NotReached:
-        """Give up all requests: the connection is over. The first reason counts."""
+        """Fail all requests: the connection is over. The first reason counts."""
         failure = NotReached(str(self._peer), reason)
         if self._failure is None:
             self._failure = failure
         waiting, self._waiting = list(self._waiting.values()), {}
         for pending in waiting:
-            pending.fulfil(NotReached(*failure.parts))  # each waiter raises one of its own
+            pending.fulfil(NotReached(*failure.parts))  # each waiter raises another instance
         return failure

@@ -109,7 +109,9 @@ class ClientCore:
         fields = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
         fine = (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST)
         try:
-            answer = yield from self._ask_name_servers(ClientRequest(RequestCode.GET_ROUTEINFO_BY_TOPIC, fields), fine)
+            answer = yield from self._query_name_servers(
+                ClientRequest(RequestCode.GET_ROUTEINFO_BY_TOPIC, fields), fine
+            )
         except NotReached:
             if known is None:
                 raise
@@ -124,11 +126,11 @@ class ClientCore:
         return found
 
     def expire_route(self, topic: str) -> None:
-        """Ask for a topic's route again at its next use: something failed."""
+        """Query a topic's route again at its next use: something failed."""
         if topic in self._routes:
             self._routes[topic] = (self._routes[topic][0], float("-inf"))
 
-    def _ask_name_servers(self, request: ClientRequest, fine: tuple[int, ...]) -> Operation[Response]:
+    def _query_name_servers(self, request: ClientRequest, fine: tuple[int, ...]) -> Operation[Response]:
         """The answer of the first name server that answers; the next request goes to it first."""
         failure: NotReached | None = None
         for _ in tuple(self._name_servers):
@@ -215,13 +217,13 @@ class ClientCore:
         return heard
 
     def heartbeats(self, data: Callable[[], HeartbeatData]) -> Operation[None]:
-        """Tell them every half minute."""
+        """Send a heartbeat to all brokers every half minute."""
         while True:
             yield Sleep(HEARTBEAT_SECONDS)
             yield from self.heartbeat(data())
 
     def unregister(self, *, producer_group: str | None = None, consumer_group: str | None = None) -> Operation[None]:
-        """Tell all brokers that this client leaves."""
+        """Unregister this client at all brokers."""
         fields = UnregisterClientRequestHeader(
             client_id=self.client_id, producer_group=producer_group, consumer_group=consumer_group
         )

@@ -1,7 +1,7 @@
 """The push consumer: shares the queues with the other members of its group, pulls them and calls the handler.
 
-These operations run beside each other: one pulls all queues, some call the handler, others send heartbeats, rebalance
-and commit. They meet in `PushConsumerCore`.
+These operations run at the same time: one pulls all queues, some call the handler, others send heartbeats, rebalance
+and commit. They share the state of `PushConsumerCore`.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class PushConsumerCore:
             self._take(queue, offset)
 
     def _check(self, by: SubscriptionData) -> Operation[None]:
-        """Find a topic and have its brokers check the filter; a topic that does not exist yet is left for later."""
+        """Find a topic and have its brokers check the filter; a topic that does not exist yet is checked later."""
         try:
             yield from self.client.route(by.topic)
         except NoSuchTopic as error:
@@ -170,10 +170,10 @@ class PushConsumerCore:
             yield WaitForSignal(self._rebalance, REBALANCE_SECONDS if complete else RETRY_REBALANCE_SECONDS)
 
     def _rebalance_topic(self, topic: str) -> Operation[bool]:
-        """Take this member's queues of a topic, and give up others; false: try again soon.
+        """Take this member's queues of a topic, and release others; false: try again soon.
 
-        The route is requested again: members that share out different queues leave some to nobody,
-        and have others twice.
+        The route is requested again: members with different routes leave some queues to no member, and have others
+        twice.
         """
         self.client.expire_route(topic)
         try:
@@ -220,7 +220,7 @@ class PushConsumerCore:
         raise failure
 
     def _start(self, queue: Queue) -> Operation[int]:
-        """Where a queue continues; messages to be retried are never passed over."""
+        """Where a queue continues; messages to be retried are never skipped."""
         begin = Begin.FIRST if queue.topic.startswith(RETRY_PREFIX) else self.begin
         return (yield from self.offsets.start(queue, begin))
 
@@ -270,7 +270,7 @@ class PushConsumerCore:
     def _arrived(self, fetched: FetchedMessages[ReceivedMessage]) -> None:
         if fetched.error is not None:
             log.warning("%s: a pull failed, and is tried again: %s", fetched.queue, fetched.error)
-            self._heartbeat.set()  # a broker that was restarted knows nobody
+            self._heartbeat.set()  # a broker that was restarted knows no member
             return
         if fetched.moved:
             log.warning("%s: messages are gone; it continues at offset %d", fetched.queue, fetched.next_offset)

@@ -47,7 +47,7 @@ class QueueCursor:
     pending: PendingResponse | None = None
     peer: str = ""
     until: float = 0.0
-    """When the pull on its way is given up."""
+    """When the pull in flight times out."""
     not_before: float = 0.0
     """When the next pull may be sent."""
 
@@ -60,7 +60,7 @@ class FetchedMessages(Generic[M]):
         queue: The queue.
         messages: The messages.
         next_offset: Where the next pull begins.
-        moved: Whether the offset did not exist: messages are gone, or the queue begins again.
+        moved: Whether the offset did not exist: messages were removed, or the queue begins again.
         error: Why there is no result; the pull is sent again later.
     """
 
@@ -78,7 +78,7 @@ class QueueFetcher(Generic[M]):
         client: The client.
         subscriptions: By topic; those of the queues.
         most: Messages of one pull.
-        with_subscription: Whether pulls say what they want; else heartbeats have said it.
+        with_subscription: Whether pulls contain the subscription; else heartbeats have sent it.
         decode: Makes messages of the body of an answer from a queue.
         held_seconds: How long a broker holds a pull that finds nothing.
     """
@@ -142,7 +142,7 @@ class QueueFetcher(Generic[M]):
         return self._client.runtime.monotonic()
 
     def _next_event(self) -> float:
-        """Seconds until a pull is given up, or may be sent."""
+        """Seconds until a pull times out, or may be sent."""
         now = self._now()
         times = [lane.not_before if lane.pending is None else lane.until for lane in self._lanes.values()]
         return min((time - now for time in times if time > now), default=float("inf"))

@@ -1,4 +1,4 @@
-"""What a member of a consumer group asks one broker, and which queues are the member's own."""
+"""The requests of a member of a consumer group to one broker, and which queues are the member's."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def lock_queues(client: BrokerClient, peer: RemoteServer, group: str, queues: It
 
 
 def unlock_queues(client: BrokerClient, peer: RemoteServer, group: str, queues: Iterable[Queue]) -> Operation[None]:
-    """Give up locks."""
+    """Release locks."""
     body = UnlockBatchRequestBody(client_id=client.client_id, consumer_group=group, mq_set=_written(queues))
     yield from client.ask(peer, ClientRequest(RequestCode.UNLOCK_BATCH_MQ, None, encode_body(body)))
 

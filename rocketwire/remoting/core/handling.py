@@ -106,7 +106,7 @@ class MessageHandling:
                 return True
 
     def handle_now(self, message: ReceivedMessage) -> Operation[Later | Exception | None]:
-        """What the handler says of a message."""
+        """The handler's result for a message."""
         outcome = yield CallHandler(message)
         if outcome is None or isinstance(outcome, Later | Exception):
             return outcome

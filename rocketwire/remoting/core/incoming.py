@@ -26,7 +26,7 @@ _SIZE: Final = 4
 
 
 def decode_messages(body: bytes, queue: Queue) -> Iterator[ReceivedMessage]:
-    """The messages of an answer to a pull of a queue; damaged ones are left out, and logged.
+    """The messages of an answer to a pull of a queue; damaged ones are skipped, and logged.
 
     Raises:
         RemotingError: the package that inflates a body is not installed.

@@ -64,7 +64,7 @@ class OffsetRequests:
         return low
 
     def _stored_at(self, queue: Queue, offset: int) -> Operation[int | None]:
-        """When a message was stored; None if it is gone."""
+        """When a message was stored; None if it was removed."""
         fields = pull_header(queue.topic, queue.queue_id, offset, most=1, group=self._group)
         peer = yield from self._client.broker_of(queue)
         answer = yield from self._client.ask(peer, ClientRequest(RequestCode.PULL_MESSAGE, fields), PULLED)
@@ -102,7 +102,7 @@ class OffsetRequests:
         return (yield from self.at(queue, begin))
 
     def commit(self, queue: Queue, offset: int, *, wait: bool) -> Operation[None]:
-        """Commit an offset; without `wait` nobody says whether the broker has it."""
+        """Commit an offset; without `wait` it is unknown whether the broker has it."""
         peer = yield from self._client.broker_of(queue)
         fields = UpdateConsumerOffsetRequestHeader(
             consumer_group=self._group,

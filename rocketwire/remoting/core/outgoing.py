@@ -32,7 +32,7 @@ class UniqueIds:
     Args:
         host: The address of this machine, as text.
         process_id: The number of the process.
-        entropy: Four random bytes, which tell producers of the same address and process number apart.
+        entropy: Four random bytes, which differ for producers of the same address and process number.
         clock: The wall time.
     """
 
@@ -79,7 +79,7 @@ _OWN: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedMessages:
-    """One message, or a batch, as a send request holds it; a batch has no properties of its own."""
+    """One message, or a batch, as a send request holds it; a batch has no properties."""
 
     topic: str
     body: bytes = field(repr=False)
@@ -90,7 +90,7 @@ class EncodedMessages:
 
 
 def encode_message(message: Message, ids: UniqueIds, most: int) -> EncodedMessages:
-    """A message by itself; `most` bounds its body in bytes.
+    """A single message; `most` bounds its body in bytes.
 
     Raises:
         MessageInvalid: it cannot be sent.

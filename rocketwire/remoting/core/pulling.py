@@ -21,7 +21,7 @@ from rocketwire.wire.names import AUTO_CREATE_TOPIC
 log = logging.getLogger(__name__)
 
 _PASSING: Final = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.SYSTEM_BUSY, ResponseCode.FLOW_CONTROL})
-"""Refusals of pulls that end by themselves."""
+"""Refusals of pulls that are temporary."""
 
 
 class PullConsumerCore:

@@ -98,7 +98,7 @@ class BrokerRequestResponder:
         return ClientReply(body=encode_body(info))
 
     def _consume(self, request: RequestReceived) -> Operation[ClientReply | None]:
-        """Give the handler a message now, whatever becomes of it."""
+        """Give the handler a message now, whatever the outcome."""
         fields = decode_ext(ConsumeMessageDirectlyResultRequestHeader, request.ext)
         message = decode_message(decode_record(request.body), fields.broker_name or "")
         around = self._consuming.client.runtime

@@ -67,7 +67,7 @@ class ResponseReceived(NamedTuple):
 
 
 class RequestReceived(NamedTuple):
-    """A request of the peer; `oneway` says that it wants no answer."""
+    """A request of the peer; `oneway`: it wants no answer."""
 
     opaque: int
     code: int

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Step:
-    """What an operation needs: each kind says what the driver sends into the generator, or throws."""
+    """What an operation needs: each kind defines what the driver sends into the generator, or throws."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class Signal(Protocol):
 class PendingResponse:
     """A request whose answer comes later: then `answer` or `error` is set, and `signal` too.
 
-    Who waits no longer calls `forget`.
+    A waiter that stops waiting calls `forget`.
     """
 
     signal: Signal

@@ -16,7 +16,7 @@ SQL92: Final = "SQL92"
 
 
 class HasTags(Protocol):
-    """A message, as far as a subscription by tags looks at it."""
+    """The part of a message that a subscription by tags reads."""
 
     @property
     def tags(self) -> str | None:

@@ -83,7 +83,7 @@ class AlchemyWork:
         self._over()
 
     def abandon(self, error: BaseException | None = None) -> bool:
-        """Roll back; whether `error` says that the connection is lost, which the pool replaces then."""
+        """Roll back; whether `error` means that the connection is lost, which the pool replaces then."""
         with contextlib.suppress(Exception):  # the pool gets rid of a connection that cannot even roll back
             self.handle.rollback()
         self._over()

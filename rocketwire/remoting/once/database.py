@@ -22,7 +22,7 @@ class Work(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether the driver says that the transaction is over; not all drivers know."""
+        """Whether the driver reports that the transaction is over; not all drivers know."""
 
     def commit(self) -> None:
         """Commit; what it raises may mean that this was done, or not."""
@@ -54,5 +54,5 @@ def first(row: object) -> Any:  # noqa: ANN401 - of any column type
 
 
 def breaks_uniqueness(error: BaseException) -> bool:
-    """Whether an error of a driver, or of SQLAlchemy, may say that a key is there already."""
+    """Whether an error of a driver, or of SQLAlchemy, may mean that a key exists already."""
     return any(each.__name__ == "IntegrityError" for each in type(error).__mro__)

@@ -118,7 +118,7 @@ class DbApiConnection(Protocol):
 
 
 class DbApiDatabase:
-    """Transactions on connections that `connect` makes; `style`: the driver's parameter style, if not to be found."""
+    """Transactions on connections that `connect` makes; `style`: the driver's parameter style, if unknown."""
 
     def __init__(self, connect: Callable[[], DbApiConnection], style: str | None = None) -> None:
         self._connect = connect
@@ -178,7 +178,7 @@ class _Seat:
         self.busy = False
 
     def close(self) -> None:
-        """Close the connection; errors say that it is closed, or (SQLite's) that only its own thread may."""
+        """Close the connection; an error means that it is closed, or (SQLite's) that only its own thread may."""
         connection, self.connection = self.connection, None
         self.tested = self.busy = False
         if connection is not None:
@@ -216,7 +216,7 @@ class DbApiWork:
 
     @property
     def ended(self) -> bool:
-        """Whether the driver says that no transaction is open; those of SQLite, PostgreSQL and MySQL know."""
+        """Whether the driver reports that no transaction is open; those of SQLite, PostgreSQL and MySQL know."""
         if getattr(self._connection, "in_transaction", None) is False:
             return True
         status = getattr(getattr(self._connection, "info", None), "transaction_status", None)
@@ -227,7 +227,7 @@ class DbApiWork:
         self._connection.commit()
         self._over()
 
-    def abandon(self, error: BaseException | None = None) -> bool:  # noqa: ARG002 - the rollback tells
+    def abandon(self, error: BaseException | None = None) -> bool:  # noqa: ARG002 - the rollback finds it out
         """Roll back; where that fails, close the connection."""
         self._over()
         try:

@@ -10,7 +10,7 @@ class OnceError(RemotingError):
 
 
 class SettingInvalid(OnceError):
-    """An argument cannot be used; the text says which, and what is allowed."""
+    """An argument cannot be used; the text has its name, and what is allowed."""
 
 
 class NotTransactional(OnceError):

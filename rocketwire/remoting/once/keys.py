@@ -1,4 +1,4 @@
-"""Which key tells a message from all others."""
+"""Which key identifies a message."""
 
 from __future__ import annotations
 

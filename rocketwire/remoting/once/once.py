@@ -50,17 +50,17 @@ class ExactlyOnce:
         paramstyle: str | None = None,
         clock: Clock = system_clock,
     ) -> None:
-        """Take where transactions come from, and how messages are told apart; nothing is connected yet.
+        """Take the source of transactions, and how messages are identified; nothing is connected yet.
 
         Args:
             source: A function that opens a connection of a DB-API 2 driver, called once in each thread; or an engine or
                 a session maker of SQLAlchemy.
             group: The consumer group. Each group consumes every message once.
-            key: What is the same in all deliveries of a message, and in no other message. A key of the application's
-                own, such as an order's number, also covers messages that were sent twice on purpose or after a failure.
+            key: What is the same in all deliveries of a message, and in no other message. A key of the application,
+                such as an order's number, also covers messages that were sent twice on purpose or after a failure.
             table: The table of the records, made when there is none.
-            keep_seconds: How long records are kept, None: for ever. A message that is delivered again later than that
-                counts as a new one.
+            keep_seconds: How long records are kept, None: without end. A message that is delivered again later than
+                that counts as a new one.
             paramstyle: The driver's, for connections wrapped in a class of another module.
             clock: The time in milliseconds since the epoch.
         """
@@ -86,8 +86,8 @@ class ExactlyOnce:
     def handler(self, consume: Callable[[Message, Any], object]) -> Callable[[Message], Later | None]:
         """A consumer's handler: it calls `consume(message, db)` in the message's transaction, unless that is done.
 
-        When `consume` returns a `Later`, the message is to come again: its transaction is rolled back, and the handler
-        returns it, too. What `consume` returns otherwise is of no account: the message is consumed.
+        When `consume` returns a `Later`, the message will be redelivered: its transaction is rolled back, and the
+        handler returns it, too. What `consume` returns otherwise is of no account: the message is consumed.
         """
 
         def handle(message: Message) -> Later | None:
@@ -110,7 +110,7 @@ class ExactlyOnce:
         not deadlocks, failed serialisations, a busy SQLite or lost connections either.
 
         Raises:
-            NotTransactional: the connections commit each statement by themselves.
+            NotTransactional: the connections commit each statement (autocommit).
             TransactionOpen: this thread is in the transaction of another message.
             TransactionEnded: the application, or an error that it caught, ended the transaction.
         """
@@ -146,7 +146,7 @@ class ExactlyOnce:
             raise TransactionEnded
 
     def _begin(self, record: ConsumedRecord) -> Work | None:
-        """A transaction that has inserted the record, None if a committed one is there.
+        """A transaction that has inserted the record, None if a committed one exists.
 
         A connection may have died since its last use. Nothing of the application has happened yet, so it is tried
         once more with another one.

@@ -1,7 +1,7 @@
 """The table of messages that were consumed: a record for each, committed together with what the message did.
 
 The primary key is a digest of group and key: databases differ in how they compare text (case, trailing spaces) and in
-how long a key may be. Group and key are there besides for whoever looks at the table. Only `LIMIT` is beyond standard
+how long a key may be. Group and key are stored besides, for people who read the table. Only `LIMIT` is beyond standard
 SQL; SQLite, PostgreSQL, MySQL and MariaDB have it.
 """
 
@@ -69,12 +69,12 @@ class ConsumedRecords:
         self._remove_old: Final = f"DELETE FROM {table} WHERE {old}"
 
     def prepare(self, group: str, now: int) -> None:
-        """Make the table if there is none, and make sure that a row that is rolled back is gone.
+        """Make the table if there is none, and make sure that a rollback removes a row.
 
         Raises:
-            NotTransactional: it is not gone.
+            NotTransactional: it does not.
         """
-        if not self._there():
+        if not self._exists():
             self._make()
         probe = ConsumedRecord(group, f"probe {uuid.uuid4()}", now)
         work = self._database.begin()
@@ -104,7 +104,7 @@ class ConsumedRecords:
     def remove_before(self, group: str, before: int, step: int) -> None:
         """Remove up to `step` of a group's oldest records from before a time, and those of the last one's millisecond.
 
-        Committed by itself.
+        In a separate transaction.
         """
         values: dict[str, str | int] = {"shown_group": _shown(group), "before": before}
         work = self._database.begin()
@@ -118,7 +118,7 @@ class ConsumedRecords:
             work.abandon(error)
             raise
 
-    def _there(self) -> bool:
+    def _exists(self) -> bool:
         """Whether the table can be read."""
         try:
             self.has(ConsumedRecord("", "", 0))
@@ -139,7 +139,7 @@ class ConsumedRecords:
             work.commit()
         except BaseException as error:
             work.abandon(error)
-            if not isinstance(error, Exception) or not self._there():
+            if not isinstance(error, Exception) or not self._exists():
                 raise
 
 

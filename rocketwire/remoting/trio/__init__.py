@@ -1,6 +1,6 @@
 """The former name of `rocketwire.remoting.aio`, which serves trio as well as asyncio.
 
-Begin with `rocketwire.remoting.aio`: nothing else is here.
+Begin with `rocketwire.remoting.aio`: this only imports it.
 May import: `aio`.
 """
 

@@ -58,7 +58,7 @@ _TOPIC_SECONDS: Final = 0.05
 _LOOK_SECONDS: Final = 0.25
 """The longest wait for a pull: another thread may have got the answer."""
 _PASSING: Final = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.SYSTEM_BUSY, ResponseCode.FLOW_CONTROL})
-"""Refusals of pulls that end by themselves."""
+"""Refusals of pulls that are temporary."""
 
 
 class GroupInbox:
@@ -139,7 +139,7 @@ class GroupInbox:
                 self._here[message.queue, message.queue_offset] = message
 
     def _commit(self) -> Operation[None]:
-        """Commit how far the group is: up to the first message of each queue that nobody has taken."""
+        """Commit how far the group is: up to the first message of each queue that was not taken."""
         reached = dict(self._fetching.positions)
         for queue, offset in self._here:
             reached[queue] = min(reached[queue], offset)

@@ -29,7 +29,7 @@ def create_topic(
     """Create or change a topic.
 
     Raises:
-        Refused: the broker does not do it; its remark says why.
+        Refused: the broker does not do it; its remark has the reason.
         NotReached: it does not answer.
     """
     config = TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues, order=order)
@@ -88,7 +88,7 @@ class EndpointUser:
             message_type: Which messages it takes, as in 5.x: NORMAL, FIFO, DELAY, TRANSACTION.
 
         Raises:
-            Refused: the broker does not create it; its remark says why.
+            Refused: the broker does not create it; its remark has the reason.
         """
         name = name or self.name("topic")
         yield from create_topic(self._client, self._broker, name, queues=queues, order=order, message_type=message_type)
@@ -156,8 +156,8 @@ class EndpointUser:
     ) -> Operation[list[ReceivedMessage]]:
         """Take the next messages of a topic, in the order in which they were stored.
 
-        The next call continues behind them. Without a group the endpoint's own client uses a group that nobody else is
-        in; a group that is named continues where its members are. A topic that does not exist yet is waited for.
+        The next call continues behind them. Without a group the endpoint's own client uses a group without other
+        members; a group that is named continues where its members are. A topic that does not exist yet is waited for.
 
         Args:
             topic: The topic.

@@ -29,7 +29,7 @@ class FakeSession:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def told(self) -> Any:
+    def short_errors(self) -> Any:
         return self
 
     def started(self) -> object:

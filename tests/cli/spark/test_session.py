@@ -36,25 +36,25 @@ class FromPy4j(Exception):
     java_exception: Java | None = None
 
 
-def told(error: Exception, log: Path) -> str:
-    with pytest.raises(CommandError) as raised, SparkRun("local", log).told():
+def message_of(error: Exception, log: Path) -> str:
+    with pytest.raises(CommandError) as raised, SparkRun("local", log).short_errors():
         raise error
     return str(raised.value)
 
 
 def test_the_innermost_cause_is_told(tmp_path: Path) -> None:
     error = FromPy4j("An error occurred while calling o1.x.\n: long")
-    assert told(error, tmp_path) == f"Spark failed: An error occurred while calling o1.x. ({tmp_path} tells more)"
+    assert message_of(error, tmp_path) == f"Spark failed: An error occurred while calling o1.x. ({tmp_path} tells more)"
     error.java_exception = Java("outer", Java("java.io.IOException: No space left\n\tat x.y(Z.java:1)"))
-    assert told(error, tmp_path) == f"Spark failed: java.io.IOException: No space left ({tmp_path} tells more)"
+    assert message_of(error, tmp_path) == f"Spark failed: java.io.IOException: No space left ({tmp_path} tells more)"
     error.java_exception = Java(
         "PythonException: Traceback (most recent call last):\n  File x\nMemoryError: much\n\tat z"
     )
-    assert "Spark failed: MemoryError: much (" in told(error, tmp_path)
+    assert "Spark failed: MemoryError: much (" in message_of(error, tmp_path)
 
 
 def test_other_errors_are_left_alone(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), SparkRun("local", tmp_path).told():
+    with pytest.raises(ZeroDivisionError), SparkRun("local", tmp_path).short_errors():
         raise ZeroDivisionError
 
 
