@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--side", choices=(*SIDES, "both"), default="both", help="one side alone")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the results between FILE's markers")
     parser.add_argument(
-        "--long", action="store_true", help=f"then send {LONG_MESSAGES:,} messages and look at the memory"
+        "--long", action="store_true", help=f"then send {LONG_MESSAGES:,} messages and measure the memory"
     )
     parser.add_argument(
         "--long-messages", type=int, metavar="N", default=LONG_MESSAGES, help="another number for --long"
@@ -130,7 +130,7 @@ def _parts(plan: Plan, flush: str) -> dict[str, Plan]:
     return {"async": plan, **({"sync": second} if second.workloads else {})}
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     print(line, flush=True)
 
 
@@ -141,7 +141,7 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run; the exit code is 0, 2 after one line on stderr, or 130 when interrupted."""
     options = _parser().parse_args(arguments)
-    # SIGTERM unwinds like Ctrl-C, so that no server is left behind.
+    # SIGTERM unwinds like Ctrl-C, so that no server remains.
     allow_open_files()
     signal.signal(signal.SIGTERM, _interrupt)
     try:
@@ -198,7 +198,7 @@ def _measured(
         print(f"{flush.upper()}_FLUSH")
         raw = RawLoad(built.load)
         drivers: dict[str, Driver] = {"raw": raw, "java": JavaClient(built.client, root / flush / "client")}
-        runner = Runner(plan=part, raw=raw, drivers=drivers, setup=setup, root=root / flush, say=_say)
+        runner = Runner(plan=part, raw=raw, drivers=drivers, setup=setup, root=root / flush, report=_print)
         runs[flush] = runner.run()
         if not options.keep:
             shutil.rmtree(root / flush)
@@ -207,7 +207,7 @@ def _measured(
     if timers.loads:
         flush = "sync" if options.flush == "sync" else "async"
         setup = Setup(flush=flush, load=built.load, ports=ports)
-        results = TimerRunner(plan=timers, tools=built, setup=setup, root=root / "timer", say=_say).run()
+        results = TimerRunner(plan=timers, tools=built, setup=setup, root=root / "timer", report=_print).run()
         texts.append((TIMER, timer_section(results, flush, root=root)))
     return texts
 
@@ -219,12 +219,12 @@ def _measured_grpc(options: argparse.Namespace, root: Path, plan: Plan, built: t
     load = GrpcLoad(also.load)
     cost = None
     if costs:
-        cost = grpc_cost.measure(rounds=plan.rounds, setup=setup, driver=load, root=root / "cost", say=_say)
+        cost = grpc_cost.measure(rounds=plan.rounds, setup=setup, driver=load, root=root / "cost", report=_print)
     results = None
     if plan.workloads:
         drivers: dict[str, Driver] = {"grpc": load, "sdk": SdkClient(also.sdk, root / "client")}
         raw = RawLoad(built.load)
-        runner = Runner(plan=plan, raw=raw, drivers=drivers, setup=setup, root=root, say=_say, sides=FRONTS)
+        runner = Runner(plan=plan, raw=raw, drivers=drivers, setup=setup, root=root, report=_print, sides=FRONTS)
         results = runner.run()
     return grpc_section(results, cost, flush, root=root)
 
@@ -242,7 +242,7 @@ def _measured_proxy(options: argparse.Namespace, root: Path, plan: Plan, built: 
         timing=plan.timing,
         warm=plan.warm_seconds,
         root=root,
-        say=_say,
+        report=_print,
     )
     return proxy_section(cost, plan.timing, plan.rounds, before, root=root)
 

@@ -1,8 +1,8 @@
 """Background work: how long others wait for plain sends beside a backlog of each kind, and without one.
 
 Theory: a store with the backlog is made directly, so a server that starts on it works on nothing else. Another server
-with an empty store is measured in turns with it, for the machine's speed drifts. The others are plain sends: as fast as
-they go (8 connections with 32 in flight each), and paced, where the latency shows any interference (8 producers to 8
+with an empty store is measured alternately with it, for the machine's speed drifts. The others are plain sends: as fast
+as they go (8 connections with 32 in flight each), and paced, where the latency shows any interference (8 producers to 8
 waiting consumers, 2,000 a second). They are measured right after the start, while the backlog lasts.
 
     python -m bench.background [--only checks,timers] [--backlog 500000] [--rounds 3] [--seconds 2]
@@ -113,7 +113,7 @@ def _load(program: Path, endpoint: Rocketwire, name: str, seconds: float) -> dic
 
 
 def measured(load: Path, kind: Kind, *, backlog: int, rounds: int, seconds: float) -> Row:
-    """Measure a kind of work, in turns without its backlog and beside it."""
+    """Measure a kind of work, alternately without its backlog and beside it."""
     without: list[Sample] = []
     beside: list[Sample] = []
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:

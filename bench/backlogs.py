@@ -58,9 +58,9 @@ class Kind:
         name: How it is chosen.
         text: What it is, in the table.
         make: Writes its backlog of so many into a store directory.
-        progress: Tells how much is done; None: the store does not show it.
+        progress: Returns how much is done; None: the store does not show it.
         settings: Of the broker.
-        topic: A topic that is to be deleted to begin the work; empty: it begins by itself.
+        topic: A topic that is to be deleted to begin the work; empty: it begins automatically.
     """
 
     name: str
@@ -158,7 +158,7 @@ def _popped(root: Path, count: int) -> None:
 
 
 def _configured(root: Path) -> None:
-    """Write down that topic and group exist: only then messages come again."""
+    """Write down that topic and group exist: only then messages are redelivered."""
     topics = {
         TOPIC: {"topicName": TOPIC, "readQueueNums": 4, "writeQueueNums": 4, "perm": 6, "topicSysFlag": 0},
         names.revive_topic(_CLUSTER): {

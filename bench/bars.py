@@ -39,10 +39,10 @@ class BarFigure:
     @property
     def text(self) -> str:
         """Figure, direction and bar, as "5.21 >= 5.00"."""
-        asked = self.most if self.least is None else self.least
-        digits = 0 if asked is not None and asked >= _LARGE else 2
+        bar = self.most if self.least is None else self.least
+        digits = 0 if bar is not None and bar >= _LARGE else 2
         figure = NOTHING if self.reached is None else f"{self.reached:,.{digits}f}"
-        return f"{figure} {'<=' if self.least is None else '>='} {asked:,.{digits}f}"
+        return f"{figure} {'<=' if self.least is None else '>='} {bar:,.{digits}f}"
 
 
 def _part(ours: float | None, theirs: float | None) -> float | None:

@@ -25,7 +25,7 @@ from rocketwire.remoting.errors import RemotingError
 # Workload options that are switches of the load generator, not numbers.
 _SWITCHES: Final[Mapping[str, list[object]]] = {"keys": ["--keys", "--tags", "TagA"], "patient": ["--patient"]}
 _NO_RESULT: Final[Mapping[str, object]] = {"errors": 1, "error": "the load program printed no result"}
-_PATIENCE_SECONDS = 120.0  # beyond the asked-for time
+_PATIENCE_SECONDS = 120.0  # beyond the requested time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Driver(Protocol):
         ...
 
     def stop(self) -> None:
-        """End what of the program goes on between workloads."""
+        """End what of the program runs between workloads."""
         ...
 
 
@@ -133,7 +133,7 @@ class RawLoad:
         return read_result(self._run(side, workload.mode, workload.topic, *options, timeout=timeout))
 
     def stop(self) -> None:
-        """Nothing: no process is left."""
+        """Nothing: no process remains."""
 
     def run_timer(self, side: Side, topic: str, load: TimerLoad) -> TimerSample | Failure:
         """Run a load of the timer once, in a topic that create_topic has made."""
@@ -165,7 +165,7 @@ class GrpcLoad:
         return read_result(_ran(command, _PATIENCE_SECONDS + timing.warmup + timing.seconds))
 
     def stop(self) -> None:
-        """Nothing: no process is left."""
+        """Nothing: no process remains."""
 
 
 def _new_group(side: Side) -> str | Failure:

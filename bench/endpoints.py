@@ -32,7 +32,7 @@ class Usage:
 
 
 def usage(ports: frozenset[int] = frozenset()) -> Usage:
-    """What there is now; of `ports` those on which somebody listens."""
+    """The present usage; of `ports` those on which a process listens."""
     found = base_folder().glob("rocketwire-test-*")
     own = {str(path) for path in found if path.stat().st_uid == os.getuid() and _is_ours(path)}
     return Usage(
@@ -60,7 +60,7 @@ def descendants(process: int) -> frozenset[int]:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether this process has the folder's lock: others, which run beside it, have folders of their own."""
+    """Whether this process has the folder's lock: others, which run beside it, have other folders."""
     owner = (folder / "owner").stat()
     held = {line.split()[5] for line in Path("/proc/locks").read_text(encoding="ascii").splitlines() if _own(line)}
     return any(each.endswith(f":{owner.st_ino}") for each in held)
@@ -72,18 +72,18 @@ def _own(lock: str) -> bool:
 
 
 def _listening() -> frozenset[int]:
-    """The TCP ports on which somebody listens."""
+    """The TCP ports on which a process listens."""
     lines = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
     return frozenset(int(words[1].rpartition(":")[2], 16) for words in map(str.split, lines) if words[3] == "0A")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Seconds until an endpoint was ready, until its first message was received, and until it was gone."""
+    """Seconds until an endpoint was ready, until its first message was received, and until it had ended."""
 
     ready: float
     received: float
-    gone: float
+    ended: float
     ports: frozenset[int]
 
 
@@ -98,8 +98,8 @@ def measured() -> Measured:
         assert message.body == b"message"
         received = time.perf_counter()
         ports = frozenset(int(each.rpartition(":")[2]) for each in (ep.namesrv, ep.broker, ep.http))
-    gone = time.perf_counter()
-    return Measured(ready=ready - began, received=received - ready, gone=gone - received, ports=ports)
+    ended = time.perf_counter()
+    return Measured(ready=ready - began, received=received - ready, ended=ended - received, ports=ports)
 
 
 def spent() -> float:
@@ -116,7 +116,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.endpoints", description=__doc__)
     parser.add_argument("count", type=int, nargs="?", default=200, help="how many endpoints")
     count = parser.parse_args().count
-    first = measured()  # what this process imports and keeps is there afterwards
+    first = measured()  # what this process imports and keeps is loaded afterwards
     before, start = usage(), spent()
     print(f"the first, with all imports: ready {first.ready:.3f} s, {start:.3f} s of processor time")
     began = time.perf_counter()
@@ -125,7 +125,7 @@ def main() -> int:
     print(f"{count} endpoints in {seconds:.1f} s")
     each = (spent() - start) / count
     print(f"processor time of each further one, with its test: {each:.3f} s")  # however busy the machine is
-    for name in ("ready", "received", "gone"):
+    for name in ("ready", "received", "ended"):
         values = sorted(getattr(each, name) for each in runs)
         print(f"{name}: median {statistics.median(values):.3f} s, longest {values[-1]:.3f} s")
     after = usage(frozenset().union(*(each.ports for each in runs)))

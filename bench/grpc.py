@@ -1,7 +1,7 @@
 """The workloads of the front for clients of 5.x: the official Java client, and a raw load that hides less.
 
-Theory: one process of the Java client takes most of a core, so that its rows say what an application gets; the raw rows
-say what the server can do. Bars of the raw rows are rates of our own: Apache's front is far below them.
+Theory: one process of the Java client takes most of a core, so that its rows show what an application gets; the raw
+rows show what the server can do. Bars of the raw rows are rates of our own: Apache's front is far below them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the front for clients of 5.x adds to our process: memory and start-up, with it and without it in turns."""
+"""What the front for clients of 5.x adds to our process: memory and start-up, alternately with it and without it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Cost:
     used: list[Memory] = field(default_factory=list)
 
 
-def measure(*, rounds: int, setup: Setup, driver: Driver, root: Path, say: Callable[[str], None]) -> Cost:
+def measure(*, rounds: int, setup: Setup, driver: Driver, root: Path, report: Callable[[str], None]) -> Cost:
     """Start servers with empty stores in `root`, one after the other. Raises ServerFailedError, LoadFailedError."""
     cost = Cost()
     for _ in range(rounds):
@@ -49,7 +49,7 @@ def measure(*, rounds: int, setup: Setup, driver: Driver, root: Path, say: Calla
             finally:
                 side.stop()
                 shutil.rmtree(root / state, ignore_errors=True)
-        say(
+        report(
             f"start and memory {state} the front: {side.start_seconds:.3f} s, {cost.idle[state][-1].rss / _MIB:.1f} MiB"
         )
     return cost
@@ -74,5 +74,5 @@ def _rows(cost: Cost) -> Iterator[list[str]]:
 
 def _row(text: str, without: float, with_it: float, most: float | None) -> list[str]:
     more = with_it - without
-    asked = [NOTHING, NOTHING] if most is None else [f"{most:.0f}", "yes" if more <= most else "no"]
-    return [text, f"{without:.1f}", f"{with_it:.1f}", f"{more:+.1f}", *asked]
+    verdict = [NOTHING, NOTHING] if most is None else [f"{most:.0f}", "yes" if more <= most else "no"]
+    return [text, f"{without:.1f}", f"{with_it:.1f}", f"{more:+.1f}", *verdict]

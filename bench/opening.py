@@ -96,7 +96,7 @@ def record(number: int, offset: int, body: bytes, crc: int) -> bytes:
 
 
 def write_queues(root: Path, offsets: NDArray[np.int64], size: int) -> None:
-    """Consume queues, in files of full size, with messages at these physical offsets in turn."""
+    """Consume queues, in files of full size, with messages at these physical offsets, dealt out one by one."""
     entries = np.zeros(len(offsets), np.dtype(dtype_fields(ENTRY)))
     entries["physical_offset"] = offsets
     entries["size"] = size

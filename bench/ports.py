@@ -15,7 +15,7 @@ _FIRST, _LAST, _STEP = 20_000, 30_000, 10
 
 
 class PortsTakenError(Exception):
-    """No run of free ports is left."""
+    """There is no run of free ports any more."""
 
 
 def _is_free(port: int) -> bool:
@@ -29,7 +29,7 @@ def _is_free(port: int) -> bool:
 
 
 class Ports:
-    """Hands out ports; none twice. Processes start looking at different places."""
+    """Hands out ports; none twice. Processes begin to search at different places."""
 
     def __init__(self, *, start: int | None = None) -> None:
         offset = (os.getpid() if start is None else start) * _STEP % (_LAST - _FIRST)

@@ -15,7 +15,7 @@ STOP_SECONDS = 30
 
 
 class ServerFailedError(Exception):
-    """A server did not start, or stopped by itself; the text is one line with its last output."""
+    """A server did not start, or stopped unexpectedly; the text is one line with its last output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class Server:
         return parse_smaps_rollup(Path(f"/proc/{self.pid}/smaps_rollup").read_text("ascii"))
 
     def stop(self) -> None:
-        """Ask it to end; kill it when it has not after STOP_SECONDS."""
+        """Have it end; kill it when it has not after STOP_SECONDS."""
         if self._process.poll() is not None:
             return
         self._process.send_signal(signal.SIGTERM)

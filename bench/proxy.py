@@ -82,7 +82,7 @@ class ApacheBehind(Apache):
 
 
 class Through(OneProcess):
-    """A proxy in front of a broker as a side: its ports, the name server behind, the figures of its own process."""
+    """A proxy in front of a broker as a side: its ports, the name server behind, the figures of its process."""
 
     name = "through the proxy"
     start_seconds = 0.0
@@ -130,7 +130,7 @@ def take_turns(
     rounds: int,
     load: Driver,
     timing: Timing,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     """Measure all loads direct and through the proxy. Raises LoadFailedError."""
     for _ in range(rounds):
@@ -138,7 +138,7 @@ def take_turns(
             for side, into in ((direct, cost.direct), (through, cost.through)):
                 found = sample(load, side, workload, timing)
                 into.setdefault(workload.name, []).append(found)
-                say(f"{workload.name}, {side.name}: {found.rate:,.0f}/s, p50 {found.p50_us:.0f} µs")
+                report(f"{workload.name}, {side.name}: {found.rate:,.0f}/s, p50 {found.p50_us:.0f} µs")
 
 
 def compare_cpu(
@@ -150,16 +150,16 @@ def compare_cpu(
     load: Driver,
     timing: Timing,
     warm: float,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
-    """CPU time a message of each proxy in turns, after `warm` seconds that do not count. Raises LoadFailedError."""
+    """CPU time a message, each proxy alternately, after `warm` seconds that do not count. Raises LoadFailedError."""
     found = cost.cpu.setdefault(workload.name, {})
     for turn in range(rounds + 1):
         for whose, side in proxies.items():
             used = sample(load, side, workload, timing if turn else replace(timing, seconds=warm)).cpu_us
             if turn and used is not None:
                 found.setdefault(whose, []).append(used)
-                say(f"{workload.name}, proxy of {whose}: {used:.2f} µs of CPU")
+                report(f"{workload.name}, proxy of {whose}: {used:.2f} µs of CPU")
 
 
 def per_connection(before: Memory, after: Memory) -> float:
@@ -176,7 +176,7 @@ def measure(
     timing: Timing,
     warm: float,
     root: Path,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> ProxyCost:
     """Measure with fresh servers in `root`. Raises ServerFailedError, LoadFailedError, ArtifactError."""
     cost = ProxyCost()
@@ -193,11 +193,11 @@ def measure(
         proxies = {"apache": theirs, "rocketwire": ours}
         for workload in (BOTH, GRPC_SEND, GRPC_RECEIVE):
             drives = load if workload is BOTH else grpc
-            compare_cpu(cost, proxies, workload, rounds=rounds, load=drives, timing=timing, warm=warm, say=say)
+            compare_cpu(cost, proxies, workload, rounds=rounds, load=drives, timing=timing, warm=warm, report=report)
     shutil.rmtree(root / "apache", ignore_errors=True)
     for _ in range(rounds):
         with ExitStack() as stack:
-            _ours(cost, stack, setup, load, timing, root / "ours", say)
+            _ours(cost, stack, setup, load, timing, root / "ours", report)
         shutil.rmtree(root / "ours", ignore_errors=True)
     return cost
 
@@ -209,7 +209,7 @@ def _ours(
     load: RawLoad,
     timing: Timing,
     root: Path,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
     """One round before a fresh broker of ours: idle connections first, then the loads."""
     behind = Rocketwire(setup, root)
@@ -221,11 +221,11 @@ def _ours(
     with load.held(through, CONNECTIONS):
         time.sleep(_SETTLE_SECONDS)
         cost.connection.append(per_connection(before, through.memory()))
-    say(f"RSS of an idle connection: {cost.connection[-1]:.1f} KiB")
+    report(f"RSS of an idle connection: {cost.connection[-1]:.1f} KiB")
     load.create_topic(behind, SEND.topic)
     load.create_topic(behind, FILLED_TOPIC)
     load.fill(behind, FILLED_TOPIC, timing.filled)
-    take_turns(cost, behind, through, rounds=1, load=load, timing=timing, say=say)
+    take_turns(cost, behind, through, rounds=1, load=load, timing=timing, report=report)
 
 
 def proxy_table(cost: ProxyCost) -> str:

@@ -1,9 +1,9 @@
-"""Running a whole benchmark: start, warm up, measure in turns, read the memory, stop.
+"""Running a whole benchmark: start, warm up, measure alternately, read the memory, stop.
 
 Theory: the sides take turns within each workload (A B, A B, ...), so that whatever else the machine does
 falls on both; workloads that are compared with another take turns with it too. Each workload's first turn is
-thrown away: it warms the JIT compilers of Apache's broker and of the Java client. Before each turn the disk is
-told to write what is dirty, so that no side pays for the other's pages.
+thrown away: it warms the JIT compilers of Apache's broker and of the Java client. Before each turn dirty pages are
+flushed to the disk, so that no side pays for the other's pages.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ WARM: Final = Workload(
     topic="BenchWarm",
     options={"connections": 8, "window": 32, "patient": 1},
 )
-_SETTLE_SECONDS = 2.0  # between the start and the look at the idle memory
+_SETTLE_SECONDS = 2.0  # between the start and the measurement of the idle memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to do. `long_messages`: how many to send before the last look at the memory, 0 = none.
+    """What to do. `long_messages`: how many to send before the last measurement of the memory, 0 = none.
 
-    `idle_connections`: how many to open for a look at what one costs, 0 = none.
+    `idle_connections`: how many to open to measure what one costs, 0 = none.
     """
 
     sides: Sequence[str]
@@ -85,7 +85,7 @@ class Runner:
     """Runs a plan in an empty directory `root`.
 
     `raw` fills topics and holds connections; `drivers` carry out workloads, by their `program`; `sides` starts the
-    servers. `say` gets a line of progress now and then.
+    servers. `report` gets a line of progress now and then.
     """
 
     def __init__(
@@ -96,10 +96,10 @@ class Runner:
         drivers: Mapping[str, Driver],
         setup: Setup,
         root: Path,
-        say: Callable[[str], None],
+        report: Callable[[str], None],
         sides: Mapping[str, Callable[[Setup, Path], Side]] = SIDES,
     ) -> None:
-        self._plan, self._setup, self._root, self._say = plan, setup, root, say
+        self._plan, self._setup, self._root, self._report = plan, setup, root, report
         self._raw, self._drivers, self._sides = raw, drivers, sides
         self._running: dict[str, Side] = {}
         self.results = Results(plan=plan, facts={side: SideFacts() for side in plan.sides})
@@ -135,7 +135,7 @@ class Runner:
             for name in self._plan.sides:
                 root = self._root / f"{name}-start-{number}"
                 self.results.facts[name].start_seconds.append(start_up_seconds(self._sides[name], self._setup, root))
-                self._say(f"start-up {name}: {self.results.facts[name].start_seconds[-1]:.2f} s")
+                self._report(f"start-up {name}: {self.results.facts[name].start_seconds[-1]:.2f} s")
 
     def _start(self) -> None:
         for name in self._plan.sides:
@@ -154,7 +154,7 @@ class Runner:
     def _measure_connections(self, name: str, side: Side) -> None:
         """Memory of one idle connection: what many of them add to a server that did nothing else yet."""
         count = self._plan.idle_connections
-        self._say(f"opening {count:,} connections to {name}")
+        self._report(f"opening {count:,} connections to {name}")
         before = side.memory()
         try:
             with self._raw.held(side, count):
@@ -162,18 +162,18 @@ class Runner:
                 after = side.memory()
         except LoadFailedError as error:
             # The system may allow a process fewer open files than that.
-            self._say(f"  {error}")
+            self._report(f"  {error}")
             return
         self.results.facts[name].connection = Memory(
             rss=(after.rss - before.rss) // count, private=(after.private - before.private) // count
         )
 
     def _warm_up(self, name: str, side: Side) -> None:
-        self._say(f"warming up {name}")
+        self._report(f"warming up {name}")
         timing = Timing(warmup=0, seconds=self._plan.warm_seconds, filled=0)
         outcome = self._drivers[self._plan.warm.program].run(side, self._plan.warm, timing)
         if isinstance(outcome, Failure):
-            self._say(f"  {name}: {outcome.reason}")
+            self._report(f"  {name}: {outcome.reason}")
 
     def _measure(self, group: Sequence[Workload]) -> None:
         for workload in group:
@@ -184,13 +184,13 @@ class Runner:
                     outcome = self._turn(side, workload)
                     if number > 0:
                         self.results.outcomes[workload.name][name].append(outcome)
-                        self._say(f"{workload.name} {number}/{self._plan.rounds} {name}: {_short(outcome)}")
+                        self._report(f"{workload.name} {number}/{self._plan.rounds} {name}: {_short(outcome)}")
 
     def _turn(self, side: Side, workload: Workload) -> Sample | Failure:
         """One run, tried once more when it failed: a busy machine can make any server refuse a send."""
         outcome = self._once(side, workload)
         if isinstance(outcome, Failure):
-            self._say(f"  {workload.name} {side.name}: {outcome.reason}; once more")
+            self._report(f"  {workload.name} {side.name}: {outcome.reason}; once more")
             outcome = self._once(side, workload)
         return outcome
 
@@ -204,7 +204,7 @@ class Runner:
 
     def _long_run(self) -> None:
         for name, side in self._running.items():
-            self._say(f"sending {self._plan.long_messages:,} messages to {name}")
+            self._report(f"sending {self._plan.long_messages:,} messages to {name}")
             self._raw.fill(side, "BenchWarm", self._plan.long_messages)
             self.results.facts[name].after_long = side.memory()
 

@@ -26,7 +26,7 @@ from compat_tests.readme import ROOT
 PAGE: Final = ROOT / "docs" / "scale.md"
 COSTS: Final = Path(__file__).with_name("scale_costs.json")
 PERIOD: Final = 30.0
-"""Seconds between two heartbeats, questions for a route, and registrations."""
+"""Seconds between two heartbeats, requests for a route, and registrations."""
 BUSY: Final = 0.5
 """The part of a processor that a plan gives a process; the rest is for peaks."""
 _PART: Final = re.compile(r"(?<=<!-- scale:begin -->\n\n).*?(?=\n\n<!-- scale:end -->)", re.DOTALL)
@@ -38,10 +38,10 @@ class Costs:
     """Microseconds of processor time and bytes, as `bench.scale_costs` measures them.
 
     Attributes:
-        route: Of a name server, for a question for a route.
+        route: Of a name server, for a request for a route.
         heartbeat: Of a broker, for an unchanged one.
         registered_topic: Of a name server, for each topic of a registration.
-        proxy_route: Of a proxy, for a question for a route.
+        proxy_route: Of a proxy, for a request for a route.
         proxy_frame: Of a proxy, for a request to a broker and its answer, one at a time.
         heartbeat_bytes: Of the request.
         route_bytes: Of the request and the body of its answer.
@@ -83,7 +83,7 @@ class Cluster:
 
     @property
     def routes(self) -> float:
-        """Questions for a route a second."""
+        """Requests for a route a second."""
         return self.clients * self.topics_of_client / PERIOD
 
     @property

@@ -1,8 +1,8 @@
 """Measures the costs that `bench.scale` computes with, and keeps them in scale_costs.json.
 
-`python -m bench.scale_costs` prints them; `--write` keeps them. Theory: each server is a process of its own, so that
-the processor time of all its threads is that of the requests; the scheduler counts it in ns. Of several rounds the
-least counts, for whatever else the machine does only adds to it.
+`python -m bench.scale_costs` prints them; `--write` keeps them. Theory: each server is a separate process, so that the
+processor time of all its threads is that of the requests; the scheduler counts it in ns. Of several rounds the least
+counts, for whatever else the machine does only adds to it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def measure(*, rounds: int = 5, requests: int = 4000, connections: int = 1000) -
                 broker.create_topic(_topic(number), QUEUES)
             beat = broker.frame(RequestCode.HEART_BEAT, None, _heartbeat("client"))
             found["heartbeat_bytes"] = len(beat)
-            found["heartbeat"], _ = _least(rounds, server.pid, lambda: _ask(broker, [beat] * requests, AT_ONCE))
+            found["heartbeat"], _ = _least(
+                rounds, server.pid, lambda: _send_requests(broker, [beat] * requests, AT_ONCE)
+            )
             found["route"], answer = _routes(rounds, server.pid, server.name_server, requests)
             found["route_bytes"] = len(_route(names, 0)) + len(answer.body)
             body = _registration(REGISTERED)
@@ -67,13 +69,13 @@ def measure(*, rounds: int = 5, requests: int = 4000, connections: int = 1000) -
             found["registered_topic"] = took / REGISTERED
         with _proxy(server.name_server) as (pid, listened, port):
             with Caller(port) as broker:
-                found["proxy_frame"], _ = _least(rounds, pid, lambda: _ask(broker, [beat] * requests, 1))
+                found["proxy_frame"], _ = _least(rounds, pid, lambda: _send_requests(broker, [beat] * requests, 1))
             memory = _memory(pid), _memory(server.pid)
             with contextlib.ExitStack() as stack:
                 for number in range(connections):
                     client = stack.enter_context(Caller(port))
                     frame = client.frame(RequestCode.HEART_BEAT, None, _heartbeat(f"client-{number}"))
-                    _ask(client, [frame], 1)
+                    _send_requests(client, [frame], 1)
                 grown = _memory(pid) - memory[0], _memory(server.pid) - memory[1]
             found["proxy_connection"], found["connection"] = (each / connections for each in grown)
             # After that: what its clients leave is memory for others.
@@ -82,22 +84,22 @@ def measure(*, rounds: int = 5, requests: int = 4000, connections: int = 1000) -
     return Costs(**rounded)
 
 
-def _least(rounds: int, pid: int, ask: Callable[[], tuple[int, Frame]]) -> tuple[float, Frame]:
+def _least(rounds: int, pid: int, send: Callable[[], tuple[int, Frame]]) -> tuple[float, Frame]:
     """The least µs of a process for a request, and the last answer."""
     least = float("inf")
     for _ in range(rounds):
         before = cpu_us(pid)
-        count, answer = ask()
+        count, answer = send()
         least = min(least, (cpu_us(pid) - before) / count)
     return least, answer
 
 
 def _routes(rounds: int, pid: int, address: str, requests: int) -> tuple[float, Frame]:
-    """The least µs of a process for a question for a route, of AT_ONCE clients with one question each at a time."""
+    """The least µs of a process for a request for a route, of AT_ONCE clients with one request each at a time."""
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(Caller(address)) for _ in range(AT_ONCE)]
 
-        def ask() -> tuple[int, Frame]:
+        def send() -> tuple[int, Frame]:
             for start in range(0, requests, AT_ONCE):
                 for number, client in enumerate(clients, start):
                     client.write(_route(client, number % TOPICS))
@@ -106,17 +108,17 @@ def _routes(rounds: int, pid: int, address: str, requests: int) -> tuple[float, 
                     assert answer.header.code == ResponseCode.SUCCESS, answer
             return requests, answer
 
-        return _least(rounds, pid, ask)
+        return _least(rounds, pid, send)
 
 
-def _ask(client: Caller, frames: Sequence[bytes], at_once: int) -> tuple[int, Frame]:
-    """How many requests were asked, and the last answer."""
+def _send_requests(client: Caller, frames: Sequence[bytes], at_once: int) -> tuple[int, Frame]:
+    """How many requests were sent, and the last answer."""
     for start in range(0, len(frames), at_once):
         some = frames[start : start + at_once]
         client.write(b"".join(some))
         for _ in some:
             while not (answer := client.receive()).header.flag & FLAG_RESPONSE:
-                pass  # the broker tells members of a group of each other
+                pass  # the broker notifies members of a group of each other
             assert answer.header.code == ResponseCode.SUCCESS, answer
     return len(frames), answer
 

@@ -28,11 +28,11 @@ from rocketwire.compat.environment import artifacts
 BROKER_NAME: Final = "broker-a"
 HEAP: Final = "1g"
 FIRST_TOPIC: Final = "BenchFirst"
-"""The topic of the first accepted send, which the servers create by themselves."""
+"""The topic of the first accepted send, which the servers create automatically."""
 _START_SECONDS: Final = 60.0
 _FLUSH: Final[Mapping[str, str]] = {"async": "ASYNC_FLUSH", "sync": "SYNC_FLUSH"}
 
-# 4.x looks for its logging file in ROCKETMQ_HOME/conf; 5.x, whose logback is in a package of its own, gets an option.
+# 4.x reads its logging file from ROCKETMQ_HOME/conf; 5.x, whose logback is in another package, gets an option.
 _LOGBACK: Final = (
     '<configuration><appender name="F" class="{package}ch.qos.logback.core.FileAppender"><file>{name}.log</file>'
     "<encoder><pattern>%d %p %logger %m%n</pattern></encoder></appender>"

@@ -44,7 +44,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A run that gave no numbers, and the one line that says why."""
+    """A run that gave no numbers, and the reason in one line."""
 
     reason: str
 

@@ -79,7 +79,7 @@ def workload_table(results: Results) -> str:
 def cost_table(results: Results, by: Literal["rate", "cpu"]) -> str:
     """One row a workload that is compared with another in its rate (or CPU time a message): its part of the other's.
 
-    The last column says whether ours costs at most what it costs there.
+    The last column: whether ours costs at most what it costs there.
     """
     sides = list(results.plan.sides)
     texts = {workload.name: workload.text for workload in results.plan.workloads}

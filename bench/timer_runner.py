@@ -1,8 +1,8 @@
 """Running the timer's benchmark.
 
-Theory: a server that could not keep up with a load works on it for minutes, so each run has a server of its own, with
-an empty store, and no other one runs beside it. The sides take turns. Each server is warmed up with a shorter load of
-the same kind, for the JIT compilers of Apache's.
+Theory: a server that could not keep up with a load works on it for minutes, so each run has a new server, with an empty
+store, and no other one runs beside it. The sides take turns. Each server is warmed up with a shorter load of the same
+kind, for the JIT compilers of Apache's.
 """
 
 from __future__ import annotations
@@ -42,10 +42,12 @@ class TimerResults:
 
 
 class TimerRunner:
-    """Runs a plan in an empty directory `root`; `say` gets a line of progress now and then."""
+    """Runs a plan in an empty directory `root`; `report` gets a line of progress now and then."""
 
-    def __init__(self, *, plan: TimerPlan, tools: Tools, setup: Setup, root: Path, say: Callable[[str], None]) -> None:
-        self._plan, self._setup, self._root, self._say = plan, setup, root, say
+    def __init__(
+        self, *, plan: TimerPlan, tools: Tools, setup: Setup, root: Path, report: Callable[[str], None]
+    ) -> None:
+        self._plan, self._setup, self._root, self._report = plan, setup, root, report
         self._raw = RawLoad(tools.load)
         self.results = TimerResults(plan=plan)
 
@@ -57,7 +59,7 @@ class TimerRunner:
             for number in range(1, self._plan.rounds + 1):
                 for name in self._plan.sides:
                     outcomes[name].append(self._once(name, load))
-                    self._say(f"{load.name} {number}/{self._plan.rounds} {name}: {_short(outcomes[name][-1])}")
+                    self._report(f"{load.name} {number}/{self._plan.rounds} {name}: {_short(outcomes[name][-1])}")
         return self.results
 
     def _once(self, name: str, load: TimerLoad) -> TimerSample | Failure:

@@ -58,7 +58,7 @@ def timer_bar_table(results: TimerResults) -> str:
             continue
         sample = one if isinstance(one, TimerSample) else None
         left = ["all"] if sample is None else missed(load, sample)
-        rows.append([load.text, *_asked(load, sample), f"no: {', '.join(left)}" if left else "yes"])
+        rows.append([load.text, *_cells(load, sample), f"no: {', '.join(left)}" if left else "yes"])
     return render(["ours", "p99 ms", "drain, s", "rate", "once, not early", "reached"], rows) if rows else ""
 
 
@@ -69,7 +69,7 @@ def _beside(figure: float | None, most: float | None, digits: int) -> str:
     return f"{NOTHING if figure is None else f'{figure:,.{digits}f}'} <= {most:,.{digits}f}"
 
 
-def _asked(load: TimerLoad, sample: TimerSample | None) -> list[str]:
+def _cells(load: TimerLoad, sample: TimerSample | None) -> list[str]:
     bar = load.bar
     held = "held" if sample and sample.holds(load) else "not held"
     return [

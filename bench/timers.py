@@ -2,7 +2,7 @@
 
 Theory: a load defines how many messages are due in which span. A message's lateness is the time from its due time to
 the store timestamp of the delivered record, which both servers set when they append it; so no consumer uses the machine
-meanwhile. Messages that never came count as late until the run gave up.
+meanwhile. Messages that never came count as late until the end of the run.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ def shortened(load: TimerLoad) -> TimerLoad:
 class TimerSample:
     """One run. Lateness is in ms.
 
-    `drain_seconds`: from the last due time until all could be seen (or it was given up); `half_rate`: messages
-    stored a second in the last half of the span; `growth_ms`: how much larger the middle lateness of those due there is
-    than that of the first half; `send_lag_ms`: how far a paced send's answer came behind its turn, at most.
+    `drain_seconds`: from the last due time until all could be seen (or the run ended); `half_rate`: messages stored a
+    second in the last half of the span; `growth_ms`: how much larger the middle lateness of those due there is than
+    that of the first half; `send_lag_ms`: how far a paced send's answer came behind its turn, at most.
     `server_cpu_seconds` is from the first send to the last delivery.
     """
 

@@ -3,7 +3,7 @@
 Theory: a workload is an order to one of the two load programs; of the server it contains only the address. Raw
 workloads carry the options of bench/load, Java workloads those of bench/java. The cost of a kind of message is a ratio
 to plain sends, that of many connections a ratio to few; since a machine's speed drifts, the two of a ratio are measured
-in turns. The bar of a workload is declared with it.
+alternately. The bar of a workload is declared with it.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class ExportImpossible(SparkSourceError):
 
 
 class ImportImpossible(SparkSourceError):
-    """A table that cannot be read, or cannot go on from where the checkpoint is."""
+    """A table that cannot be read, or cannot be continued from the checkpoint."""
 
     error_class = "ROCKETMQ_IMPORT_IMPOSSIBLE"
 

@@ -116,7 +116,7 @@ class RocketMQDataSource(DataSource):
 class _RefusedStream(DataSourceStreamReader):
     """Stands for the reader of a stream with invalid options, and raises their error when it is used.
 
-    Spark hides an earlier error behind one of its own: it stops the reader that it did not get
+    Spark hides an earlier error behind another one: it stops the reader that it did not get
     (UnboundLocalError, seen with 4.3.0).
     """
 

@@ -49,7 +49,7 @@ def session(settings: Mapping[str, str] | None = None, *, with_jar: bool = True)
         return running
     given = dict(settings or {})
     jars = ",".join(filter(None, [given.pop(_JARS, ""), "" if found is None else str(found)]))
-    starts = SparkContext._gateway is None  # noqa: SLF001 - nothing public says whether there is a JVM
+    starts = SparkContext._gateway is None  # noqa: SLF001 - no public name shows whether there is a JVM
     with _jars_of(jars, given, starts=starts):
         return SparkSession.builder.config(conf=SparkConf().setAll([*given.items()])).getOrCreate()
 

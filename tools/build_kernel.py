@@ -4,7 +4,7 @@ Objects are kept in `build/kernel`, so that only what changed is compiled again.
 environment's CC, else `cc`) and Python's headers. hatch_build.py uses it for wheels and editable installs.
 
 With ROCKETWIRE_NGHTTP2 in the environment, the folder of nghttp2's sources, its library becomes a part of the kernel;
-else the kernel looks for the system's when it is needed.
+else the kernel loads the system's when it is needed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def build(
         trace: a C file to link that gcc's calls at each place and each comparison of the code go to.
 
     Raises:
-        BuildFailed: there is no kernel now; an older one is left as it was.
+        BuildFailed: there is no kernel now; an older one is not changed.
     """
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         raise BuildFailed("this interpreter has no limited API")
@@ -74,7 +74,7 @@ def build(
     if trace:
         flags += ["-fsanitize-coverage=trace-pc,trace-cmp"]
         link += ["-O2", "-fPIC", "-fvisibility=hidden", str(trace)]
-    arch = shlex.split(os.environ.get("ARCHFLAGS", ""))  # how macOS builds say which processors
+    arch = shlex.split(os.environ.get("ARCHFLAGS", ""))  # the processors of builds for macOS
     flags += [*arch, "-I", sysconfig.get_path("include")]
     objects = _compiled(compiler, flags, strict=strict)
     product = out or ROOT / PRODUCT
@@ -170,7 +170,7 @@ def _run(command: Sequence[str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build the kernel as the command line says and return the exit code."""
+    """Build the kernel with the command line's options and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.build_kernel", description="Build the C kernel in place.")
     parser.add_argument("--cc", help="the C compiler (default: CC of the environment, else cc)")
     parser.add_argument("--out", type=Path, help=f"the file to write (default: {PRODUCT})")

@@ -24,7 +24,7 @@ _REGISTERED: Final = "META-INF/services/"
 
 
 class BuildFailed(Exception):
-    """Maven is not there, or it failed; the text says which, with the end of its output."""
+    """Maven is missing, or it failed; the text has the end of its output."""
 
 
 def build(*, tests: bool = False) -> Path:
@@ -75,7 +75,7 @@ def unnamed(to: Path) -> Path:
 
 
 def main() -> int:
-    """Build it, and say where it is."""
+    """Build it, and print its path."""
     try:
         sys.stdout.write(f"{build()}\n")
     except BuildFailed as failed:

@@ -118,7 +118,7 @@ class _Coming:
 
 
 def make(root: Path, random: np.random.Generator, *, messages: int = 110_000) -> Counter[str]:
-    """Make the store in a folder that is empty or not there; say how many messages each topic got.
+    """Make the store in an empty or new folder; return how many messages each topic got.
 
     Args:
         root: The folder.

@@ -25,7 +25,7 @@ RECORDED_SECONDS: Final = 0.02
 
 
 def _function(case: TestCase) -> tuple[str, str] | None:
-    """The file and the function of a result, without its parameters; None: the file is gone."""
+    """The file and the function of a result, without its parameters; None: the file does not exist any more."""
     folders = str(case.classname).split(".")
     for length in range(len(folders), 0, -1):
         path = Path(*folders[:length]).with_suffix(".py")

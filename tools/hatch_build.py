@@ -1,8 +1,8 @@
 """Hatchling's hook: puts the C kernel into the wheel, or builds it in place for an editable install.
 
-Where no C compiler works the wheel is pure Python and a warning says so; `ROCKETWIRE_KERNEL=native` makes that an
-error, `ROCKETWIRE_KERNEL=python` wants no kernel. Where the compiler is one for another platform, or for older systems,
-than this machine, `ROCKETWIRE_WHEEL_PLATFORM=manylinux_2_17_aarch64` is what the wheel's tag says.
+Where no C compiler works the wheel is pure Python, with a warning; `ROCKETWIRE_KERNEL=native` makes that an error,
+`ROCKETWIRE_KERNEL=python` wants no kernel. Where the compiler is one for another platform, or for older systems, than
+this machine, `ROCKETWIRE_WHEEL_PLATFORM=manylinux_2_17_aarch64` is the platform of the wheel's tag.
 `ROCKETWIRE_SPARK_JAR=FILE` puts the jar of the Spark data source, which tools/build_spark_jar.py builds, into the
 wheel.
 """
@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, cast
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-#: Where the package looks for it: spark/starting.py.
+#: Where spark/starting.py expects it.
 _JAR: Final = "rocketwire/spark/rocketwire-spark.jar"
 
 

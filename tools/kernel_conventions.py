@@ -1,4 +1,4 @@
-"""Holds the kernel's C to kernel/CONVENTIONS.md, as far as a text says it: `python -m tools.kernel_conventions`.
+"""Holds the kernel's C to kernel/CONVENTIONS.md, as far as the text shows it: `python -m tools.kernel_conventions`.
 
 It lists braces that are missing, results that are named otherwise, and functions that are never used, and ends with 1
 if there is one; tox's environment `lint` runs it.
@@ -33,7 +33,7 @@ def code_of(text: str) -> str:
 
 
 def problems(sources: Mapping[str, str]) -> Iterator[str]:
-    """What is not as the conventions say, in sources by their names: a line each."""
+    """The violations of the conventions, in sources by their names: a line each."""
     code = {name: code_of(text) for name, text in sources.items()}
     for name, text in code.items():
         for at in _unbraced(text):

@@ -60,9 +60,9 @@ def _enum(enum: EnumDescriptorProto, within: str) -> Iterator[str]:
 
 def _service(service: ServiceDescriptorProto, within: str) -> Iterator[str]:
     for call in service.method:
-        asked, answered = "stream " * call.client_streaming, "stream " * call.server_streaming
+        request, answer = "stream " * call.client_streaming, "stream " * call.server_streaming
         name = f"{within}.{service.name}.{call.name}"
-        yield f"call {name}({asked}{call.input_type}) -> {answered}{call.output_type}"
+        yield f"call {name}({request}{call.input_type}) -> {answer}{call.output_type}"
 
 
 def official(folder: Path) -> dict[str, list[str]]:

@@ -2,7 +2,7 @@
 
     python -m tools.quiet_pip PYTHON ARGUMENT...
 
-PYTHON is that of an environment, ARGUMENTs are those of `pip install`. What pip says is printed only if it fails. It
+PYTHON is that of an environment, ARGUMENTs are those of `pip install`. pip's output is printed only if it fails. It
 runs before anything is installed, so it imports nothing but the standard library.
 """
 
@@ -17,11 +17,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Final
 
-#: Seconds without a line until one says that pip still works.
+#: Seconds without a line until the last step is printed again.
 SILENCE: Final = 10.0
 #: Exit code after Ctrl-C, as shells have it.
 INTERRUPTED: Final = 130
-#: Smaller downloads are not told.
+#: Smaller downloads are not printed.
 _LEAST_BYTES: Final = 5e6
 _UNITS: Final = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 _DOWNLOAD: Final = re.compile(r"\s*Downloading (?:\S+/)?(?P<file>\S+) \((?P<size>[\d.]+) (?P<unit>\w+)\)")
@@ -30,13 +30,13 @@ _INSTALL: Final = re.compile(r"\s*Installing collected packages: (?P<names>.+)")
 
 
 def steps(lines: Iterable[str]) -> Iterator[str]:
-    """What to tell of the lines of pip."""
+    """The steps to print, from the lines of pip."""
     last = ""
     for line in lines:
-        told = _step(line)
-        if told and told != last:
-            yield told
-            last = told
+        step = _step(line)
+        if step and step != last:
+            yield step
+            last = step
 
 
 def _step(line: str) -> str:
@@ -51,13 +51,13 @@ def _step(line: str) -> str:
     return ""
 
 
-def run(command: Sequence[str], tell: Callable[[str], None], *, silence: float = SILENCE) -> int:
-    """Run a pip and tell its steps; what it printed goes to stderr if it fails.
+def run(command: Sequence[str], report: Callable[[str], None], *, silence: float = SILENCE) -> int:
+    """Run a pip and report its steps; its output goes to stderr if it fails.
 
     Args:
         command: Its program and arguments.
-        tell: Gets each step.
-        silence: Seconds without a step until the last one is told again.
+        report: Gets each step.
+        silence: Seconds without a step until the last one is reported again.
 
     Returns:
         Its exit code.
@@ -70,16 +70,16 @@ def run(command: Sequence[str], tell: Callable[[str], None], *, silence: float =
         came: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         threading.Thread(target=_read, args=(pip.stdout, printed, came), daemon=True).start()
         last = "looking for what is needed"
-        tell(last)
+        report(last)
         while True:
             try:
                 step = came.get(timeout=silence)
             except queue.Empty:
-                tell(f"{last} …")
+                report(f"{last} …")
                 continue
             if step is None:
                 break
-            tell(step)
+            report(step)
             last = step
     if pip.returncode:
         sys.stderr.writelines(printed)
@@ -104,17 +104,17 @@ def main(arguments: Sequence[str]) -> int:
     python, *wanted = arguments
     began = time.monotonic()
 
-    def tell(text: str) -> None:
+    def report(text: str) -> None:
         print(f"{time.monotonic() - began:5.0f} s  {text}", flush=True)
 
     command = [python, "-m", "pip", "install", "--progress-bar", "off", *wanted]
     try:
-        code = run(command, tell)
+        code = run(command, report)
     except KeyboardInterrupt:
-        tell("stopped; the next start continues")
+        report("stopped; the next start continues")
         return INTERRUPTED
     if not code:
-        tell("installed")
+        report("installed")
     return code
 
 

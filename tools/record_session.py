@@ -1,6 +1,6 @@
 """Records a session of the command line as a picture: `python -m tools.record_session` writes docs/session.svg.
 
-It starts a server of its own on free ports and runs each command as a reader would.
+It starts a server on free ports and runs each command as a reader would.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The tables of rooms in docs/architecture.md, made from the docstring of each room's `__init__.py`.
 
-Such a docstring says what the room owns, then with which module to begin, and ends with what it may import.
+Such a docstring begins with what the room owns, then the module to begin with, and ends with what it may import.
 """
 
 import ast
@@ -73,7 +73,7 @@ def imported(room: str) -> set[str]:
 
 
 def may_import(room: str) -> set[str]:
-    """What the docstring of a room says that it may import; rooms in a room may import what that one may."""
+    """What a room may import by its docstring; rooms in a room may import what that one may."""
     text = paragraph(docstring(room), "May import:")
     names = set(_NAME.findall(text))
     if EVERY_ROOM_BELOW in text:

@@ -45,8 +45,8 @@ def environment(kernel: Path) -> dict[str, str]:
 
 
 def _library(name: str) -> str:
-    asked = ["gcc", f"-print-file-name={name}"]
-    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    command = ["gcc", f"-print-file-name={name}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def main(arguments: list[str]) -> int:

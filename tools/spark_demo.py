@@ -1,10 +1,10 @@
-"""`make spark-demo`: runs the pipeline of tools/spark_pipeline, and both notebooks; says where the results are.
+"""`make spark-demo`: runs the pipeline of tools/spark_pipeline, and both notebooks; prints where the results are.
 
     python -m tools.spark_demo [FOLDER] [--format parquet|delta]
 
 The pipeline's messages are the data of one notebook; the other one has the store of tools/demo_store.py. Notebooks run
 in this process, cell by cell, as in Jupyter but without it. FOLDER (build/spark-demo) gets the pipeline's files and its
-page, `index.html`; the store; the notebooks with their results, and their plots as PNG files; and what Spark says,
+page, `index.html`; the store; the notebooks with their results, and their plots as PNG files; and Spark's output,
 `spark.log`.
 """
 
@@ -39,7 +39,7 @@ _FOLDER: Final = Path("build/spark-demo")
 
 
 def run(notebook: Path, folder: Path, *, plot: str = "plot") -> tuple[dict[str, Any], list[Path]]:
-    """Run the cells of a notebook in turn; the first error ends it.
+    """Run the cells of a notebook one after the other; the first error ends it.
 
     Args:
         notebook: It is not changed.
@@ -94,7 +94,7 @@ def _outputs(source: str, variables: dict[str, Any], count: int) -> Iterator[dic
 
 @contextlib.contextmanager
 def _quiet(log: Path) -> Iterator[None]:
-    """Have standard error, that of Spark's processes too, go to a file; after a failure say where it is."""
+    """Have standard error, that of Spark's processes too, go to a file; after a failure print where it is."""
     kept = os.dup(sys.stderr.fileno())
     with log.open("wb") as file:
         os.dup2(file.fileno(), sys.stderr.fileno())
@@ -113,27 +113,27 @@ def main(folder: Path, *, delta: bool) -> None:
     """Run the pipeline, make the store, run the notebooks; print what is done, and the paths of the results."""
     began = time.monotonic()
 
-    def tell(text: str) -> None:
+    def report(text: str) -> None:
         print(f"{time.monotonic() - began:5.0f} s  {text}", flush=True)
 
     folder.mkdir(parents=True, exist_ok=True)
     with _quiet(folder / "spark.log"):
-        tell("starting Spark")
+        report("starting Spark")
         spark = running.session()
-        running.run(spark, folder, tell, delta=delta)
-        tell(f"the page is {folder / 'index.html'}")
+        running.run(spark, folder, report, delta=delta)
+        report(f"the page is {folder / 'index.html'}")
         os.environ["ROCKETMQ_MESSAGES"] = str(folder / "messages")
         _, plots = run(PIPELINE_NOTEBOOK, folder, plot="pipeline")
-        tell(f"the pipeline's notebook with its results is {folder / PIPELINE_NOTEBOOK.name}")
+        report(f"the pipeline's notebook with its results is {folder / PIPELINE_NOTEBOOK.name}")
         spark.catalog.clearCache()
 
         store = folder / "store"
         shutil.rmtree(store, ignore_errors=True)
         made = demo_store.make(store, np.random.default_rng(9))
-        tell(f"a store of one night, with {made.total():,} messages, is {store}")
+        report(f"a store of one night, with {made.total():,} messages, is {store}")
         os.environ["ROCKETMQ_STORE"] = str(store)
         plots += run(NOTEBOOK, folder)[1]
-        tell(f"the store's notebook with its results is {folder / NOTEBOOK.name}")
+        report(f"the store's notebook with its results is {folder / NOTEBOOK.name}")
         spark.stop()
     for plot in plots:
         print(f"a plot is {plot}")

@@ -1,9 +1,9 @@
 """One closing line for a whole tox run: how many tests and checks passed and how many failed.
 
 Reads what `make test` leaves behind: pytest's JUnit files and tox's result file. A tox environment that is no
-test run (lint, docs) counts as one; so does one whose tests all passed and which failed all the same
-(coverage, say). A test that was tried twice counts once, as it ended, and is named. Needs only the standard library:
-it also runs where the set-up was what failed.
+test run (lint, docs) counts as one; so does one whose tests all passed and which failed nevertheless (coverage, for
+example). A test that was tried twice counts once, as it ended, and is named. Needs only the standard library: it also
+runs where the set-up was what failed.
 """
 
 import json
@@ -76,8 +76,8 @@ def of_run(environments: dict[str, bool], tests: dict[str, Totals]) -> Totals:
 def read_run(work_dir: Path) -> Totals:
     """Add up what a tox run left in its working directory (`.tox`).
 
-    An environment that was not asked for, or that a failed check kept from running, counts as nothing; what an earlier
-    run left of it is not read.
+    An environment that was not requested, or that a failed check kept from running, counts as nothing; an earlier run's
+    files of it are not read.
     """
     tests: dict[str, Totals] = {}
     for path in sorted(work_dir.glob("results/*.xml")):

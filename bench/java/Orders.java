@@ -7,8 +7,7 @@ import java.util.Map;
 
 /**
  * Reads one order a line from standard input, "WORKLOAD key=value ...", answers each with one line of JSON, and ends
- * at the end of input. One process serves all workloads and both sides, so that both meet a client that is equally
- * warm.
+ * at the end of input. One process serves all workloads and both sides, so that both get a client that is equally warm.
  */
 final class Orders {
     /** Carries out one order. */

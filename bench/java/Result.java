@@ -25,7 +25,7 @@ final class Result {
         Arrays.sort(this.latencies);
     }
 
-    /** CPU time (user and system) of a process so far, in seconds; 0 for process id 0 (not asked). */
+    /** CPU time (user and system) of a process so far, in seconds; 0 for process id 0 (not measured). */
     static double cpuSeconds(long pid) throws IOException {
         if (pid == 0) {
             return 0;

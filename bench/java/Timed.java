@@ -12,12 +12,12 @@ final class Timed {
         void once() throws Exception;
     }
 
-    /** Begins something whose end is told by `done`, once. */
+    /** Begins something whose end is reported to `done`, once. */
     interface Begun {
         void once(Done done) throws Exception;
     }
 
-    /** Told the end of something begun; an error, or null. */
+    /** Gets the end of something begun; an error, or null. */
     interface Done {
         void end(Exception error);
     }

@@ -161,7 +161,7 @@ const char *read_answer(const unsigned char *frame, size_t size, struct answer *
     return NULL;
 }
 
-/* The size of the record at `at`; 0 when no whole record is there. */
+/* The size of the record at `at`; 0 when there is no whole record. */
 static uint32_t record_size(const unsigned char *body, size_t length, size_t at)
 {
     if (length - at < RECORD_SMALLEST)

@@ -18,8 +18,8 @@ struct answer {
     size_t body_length;
 };
 
-/* Bytes of the whole frame (with its length field) that starts at `data`; 0 when fewer than `have` tell;
- * -1 when the length is impossible. */
+/* Bytes of the whole frame (with its length field) that starts at `data`; 0 when `have` bytes do not contain it; -1
+ * when the length is impossible. */
 int64_t frame_size(const unsigned char *data, size_t have);
 
 /* Fills `out` from a whole frame; NULL, or what is wrong with the frame. */

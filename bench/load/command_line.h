@@ -14,7 +14,7 @@ struct options {
     int delay;    /* delay level, 0: none */
     int level_ms; /* what level 1 stands for */
     double warmup, seconds, rate; /* rate: messages a second, 0: as fast as the window lets them */
-    double ahead, span, patience; /* timer, seconds: from the start to the first due time, to the last one, to giving up */
+    double ahead, span, patience; /* timer, seconds: from the start to the first due time, to the last one, to the end */
     int paced;                    /* timer: sent as fast as they fall due */
     int64_t count; /* stop after so many messages instead of after a time; 0 = by time */
 };

@@ -155,7 +155,7 @@ void connection_flush_watched(struct connection *connection, int epoll, void *ow
 size_t connection_receive(struct connection *connection)
 {
     if (connection->in_start > 0) {
-        /* What is left is the beginning of one frame: rarely more than a few hundred bytes. */
+        /* The rest is the beginning of one frame: rarely more than a few hundred bytes. */
         memmove(connection->in, connection->in + connection->in_start, connection->in_end - connection->in_start);
         connection->in_end -= connection->in_start;
         connection->in_start = 0;

@@ -11,7 +11,7 @@
 
 struct connection {
     int fd;
-    bool waits_to_write; /* epoll tells when the socket takes more */
+    bool waits_to_write; /* epoll reports when the socket takes more */
     unsigned char *out;
     size_t out_start, out_end, out_room;
     unsigned char *in;
@@ -43,16 +43,16 @@ void connection_forget(struct connection *connection);
 /* Room for `size` more bytes to be sent; the caller adds what it wrote to out_end. */
 unsigned char *connection_room(struct connection *connection, size_t size);
 
-/* Sends what the socket takes; returns 1 when something is left. */
+/* Sends what the socket takes; returns 1 when something remains. */
 int connection_flush(struct connection *connection);
 
-/* Has `epoll` tell with `owner` when bytes have come. */
+/* Has `epoll` report with `owner` when bytes have come. */
 void connection_watch(struct connection *connection, int epoll, void *owner);
 
-/* Sends what the socket takes of a watched connection; if something is left, epoll tells when it takes more. */
+/* Sends what the socket takes of a watched connection; if something remains, epoll reports when it takes more. */
 void connection_flush_watched(struct connection *connection, int epoll, void *owner);
 
-/* One recv; 0 when nothing was there. */
+/* One recv; 0 when there were no bytes. */
 size_t connection_receive(struct connection *connection);
 
 /* The next whole frame that has come in; 0 when there is none. `out` is valid until the next receive. */
@@ -63,7 +63,7 @@ int connection_next(struct connection *connection, struct answer *out);
 struct answer connection_ask(struct connection *connection, const unsigned char *frame, size_t size, uint32_t opaque,
                              int wanted, const char *what);
 
-/* Fails with what the server said unless the answer's code is 0. */
+/* Fails with the server's remark unless the answer's code is 0. */
 void require_success(const struct answer *answer, const char *what);
 
 #endif

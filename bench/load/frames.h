@@ -22,10 +22,10 @@ struct message_shape {
     const char *topic, *broker_name, *group;
     const char *tags; /* NULL: no TAGS property */
     int with_keys;    /* KEYS: "k" and the message's counter */
-    int numbered;     /* properties a, 0 to 9 in turn within a queue, and b, ten times x, then ten times y */
+    int numbered;     /* properties a, 0 to 9 repeatedly within a queue, and b, ten times x, then ten times y */
     int delay_level;  /* DELAY, 0: none */
     int with_due;     /* TIMER_DELIVER_MS, which write_due fills in */
-    int prepared;     /* the first half of a transaction: TRAN_MSG, PGROUP and the sysFlag that says so */
+    int prepared;     /* the first half of a transaction: TRAN_MSG, PGROUP and the sysFlag of it */
     int queues;       /* written as defaultTopicQueueNums */
     size_t body_size;
     int batch; /* messages a request (code 320), or 0 for one message (code 310) */

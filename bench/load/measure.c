@@ -66,7 +66,7 @@ static double process_cpu_seconds(int process_id)
     const char *after_name = strrchr(text, ')');
     if (after_name == NULL ||
         sscanf(after_name + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
-        fail("process %d is gone", process_id);
+        fail("process %d has ended", process_id);
     return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 

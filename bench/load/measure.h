@@ -34,7 +34,7 @@ struct stopwatch {
     double server_cpu, own_cpu;
 };
 
-/* Fails when the server's process is gone. */
+/* Fails when the server's process has ended. */
 struct stopwatch stopwatch_start(int server_pid);
 
 /* The seconds and CPU seconds since the start, into `out`. */

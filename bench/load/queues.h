@@ -5,7 +5,7 @@
 #include "connection.h"
 #include "options.h"
 
-/* Asks for the end of every queue, all at once, into `ends` (one a queue); returns their sum. */
+/* Requests the end of every queue, all at once, into `ends` (one a queue); returns their sum. */
 int64_t queue_ends(struct connection *connection, const struct options *options, int64_t *ends);
 
 #endif

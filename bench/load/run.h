@@ -12,7 +12,7 @@
 
 enum { RETRIED_MESSAGES = 20000 };
 
-/* One request in flight. Its opaque tells its slot: (opaque - FIRST_OPAQUE) % window. */
+/* One request in flight. Its opaque contains its slot: (opaque - FIRST_OPAQUE) % window. */
 struct slot {
     bool busy;
     uint32_t uses;

@@ -62,13 +62,13 @@ static int64_t number_of(const struct delivery *delivery, const unsigned char *r
     return number;
 }
 
-static int64_t asked_due(const unsigned char *record)
+static int64_t requested_due(const unsigned char *record)
 {
     size_t length;
     char digits[DUE_DIGITS + 1] = "";
     const char *due = record_property(record, PROPERTY_TIMER_DELIVER_MS, &length);
     if (due == NULL || length != DUE_DIGITS)
-        fail("a delivered message does not say when it was due");
+        fail("a delivered message has no due time");
     memcpy(digits, due, DUE_DIGITS);
     return strtoll(digits, NULL, 10);
 }
@@ -83,7 +83,7 @@ static size_t note(struct delivery *delivery, const unsigned char *record)
 {
     const struct schedule *schedule = &delivery->schedule;
     size_t size;
-    int64_t number = number_of(delivery, record), due = asked_due(record), stored = record_stored_ms(record, &size);
+    int64_t number = number_of(delivery, record), due = requested_due(record), stored = record_stored_ms(record, &size);
     if (due != due_of(schedule, number))
         fail("message %lld was delivered with another due time", (long long)number);
     if (delivery->times[number] < 255)

@@ -145,7 +145,7 @@ void http2_open(struct http2 *http2, const char *host, int port, const char *aut
             fail("no HTTP/2 settings for %d s", SETTINGS_TIMEOUT_MS / 1000);
         connection_receive(&http2->connection);
         while (http2_next(http2, &event))
-            fail("the server answers before it is asked");
+            fail("the server answers before a request");
     }
 }
 

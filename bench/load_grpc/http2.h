@@ -26,7 +26,7 @@ struct http2 {
     int known;               /* fields in use */
     int kept;                /* entries in the server's table */
     bool keeps, settled;     /* the server's table is large enough; its settings have come */
-    bool resize;             /* the next request has to say that the table is not used */
+    bool resize;             /* the next request has to announce that the table is not used */
     uint32_t next_stream;
     uint64_t calls;          /* for request ids */
     int64_t window;          /* bytes that may still be sent */
@@ -36,7 +36,7 @@ struct http2 {
     char date_time[DATE_TIME_DIGITS + 1];
 };
 
-/* Something that the server said of a stream: a piece of its answer, the last one if `ended`; code: why it was reset. */
+/* What the server sent for a stream: a piece of its answer, the last one if `ended`; code: why it was reset. */
 struct http2_event {
     uint32_t stream;
     const unsigned char *data;
@@ -57,8 +57,8 @@ bool http2_may_send(const struct http2 *http2, size_t size);
 uint32_t http2_call(struct http2 *http2, const char *path, const char *timeout, const unsigned char *message, size_t size,
                     bool ended);
 
-/* The next thing that the server said of a stream, of what has come in; 0 when there is none. What it says of the connection
- * is answered. `out` is valid until the next receive. */
+/* The next event of a stream, of what was received; 0 when there is none. What the server sends for the connection is
+ * answered. `out` is valid until the next receive. */
 int http2_next(struct http2 *http2, struct http2_event *out);
 
 #endif

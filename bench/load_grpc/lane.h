@@ -29,11 +29,11 @@ struct lane {
     char client_id[64];
 };
 
-/* Opens the connection, as a client of its own. */
+/* Opens the connection, as a separate client. */
 void lane_open(struct lane *lane, const struct options *options, int number, int slots);
 void lane_close(struct lane *lane);
 
-/* Tells the server that the client is a consumer, and waits until it knows it: Apache's serves no other one. */
+/* Registers the client as a consumer, and waits until it knows it: Apache's serves no other one. */
 void lane_introduce(struct lane *lane, const struct options *options);
 
 /* Begins a call in a free slot, or to be free. */
@@ -46,7 +46,7 @@ int lane_next(struct lane *lane);
 /* Waits for lane_next: the slot. Fails after some seconds. */
 int lane_wait(struct lane *lane, const char *what);
 
-/* Fails unless the answer of a slot is one message that says OK. */
+/* Fails unless the answer of a slot is one message with code OK. */
 void lane_check(const struct slot *slot, const char *what);
 
 /* The messages that a ReceiveMessage brought, into `out`, which points into the slot's answer; none is not an error. */

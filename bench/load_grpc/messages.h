@@ -55,7 +55,7 @@ struct verdict {
     struct text text;
 };
 
-/* The verdict of an answer of one message, and how many of its entries are not OK, if it has any that say so. */
+/* The verdict of an answer of one message, and how many of its entries are not OK, if it has entries. */
 struct verdict read_verdict(const unsigned char *message, size_t length, int *refused);
 
 /* Reads the messages of a ReceiveMessage's answer, with their gRPC prefixes: at most `most` messages to `out`. The number of

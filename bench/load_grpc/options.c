@@ -11,7 +11,7 @@ static const char USAGE[] =
     "         wake     one waiting ReceiveMessage, one producer: time from the send to the end of the answer\n"
     "  --host H --port P --topic T --group G --broker-name B\n"
     "  --connections N   (default 1)      --window N    calls in flight a connection (default 64)\n"
-    "  --size N          body bytes (100) --batch N     messages a ReceiveMessage asks for (32)\n"
+    "  --size N          body bytes (100) --batch N     messages a ReceiveMessage requests (32)\n"
     "  --invisible S     how long received messages are invisible to others (30)\n"
     "  --warmup S --seconds S             not counted, counted (0.5, 3)\n"
     "  --count N         receive: end when so many messages are acknowledged\n"

@@ -22,7 +22,7 @@ from bench.spark.reads import RoundCounts
 PLACE: Final = Markers(
     begin="<!-- bench-spark:begin (written by python -m bench.spark --markdown) -->", end="<!-- bench-spark:end -->"
 )
-#: The part with a place of its own: it was measured alone.
+#: The part with a separate place: it was measured alone.
 PLACES: Final = {
     "small": Markers(
         begin="<!-- bench-spark-small:begin (written by python -m bench.spark --only small --markdown) -->",

@@ -2,7 +2,7 @@
 
     python -m bench.spark.feed FOLDER [--brokers 50] [--queues 200] [--rate 100000]
 
-It prints a line when the stores are there, begins with the first line of its input, and ends with the second. Each
+It prints a line when the stores are made, begins with the first line of its input, and ends with the second. Each
 second every queue gets its part of the rate at once, and each tenth of a second another tenth of the brokers. At the
 end it prints how many messages it appended, and how many seconds it was late at most.
 """
@@ -93,12 +93,12 @@ def _queue_file(root: Path, queue: int) -> str:
     return str(path)
 
 
-def _is_told_to_end() -> bool:
+def _should_end() -> bool:
     return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
 def main() -> None:
-    """Append until told to end."""
+    """Append until a line of the input ends it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     for name, default in (("brokers", 50), ("queues", 200), ("rate", 100_000)):
@@ -116,7 +116,7 @@ def main() -> None:
         late = max(late, behind)
         time.sleep(max(0.0, -behind))
         appended += sum(broker.append() for broker in brokers[tick % TICKS :: TICKS])
-        if _is_told_to_end():
+        if _should_end():
             break
     print(appended, late, flush=True)
 

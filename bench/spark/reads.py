@@ -53,7 +53,7 @@ def log_size(store: Path) -> int:
 def cat(store: Path) -> ActionCost:
     """What `cat` of the log costs."""
     start = time.perf_counter()
-    # Waited for by wait4, which tells processor time by the microsecond.
+    # Waited for by wait4, which returns processor time by the microsecond.
     process = subprocess.Popen(["cat", *log_files(store)], stdout=subprocess.DEVNULL)
     _, code, used = os.wait4(process.pid, 0)
     process.returncode = code
@@ -75,7 +75,7 @@ def copied(store: Path) -> ActionCost:
 
 
 def counted(spark: SparkSession, store: Path, columns: Iterable[str]) -> DataFrame:
-    """How many values each column has: a look at every value, and one row."""
+    """How many values each column has: every value is read, with one row as result."""
     names = list(columns)
     read = spark.read.format("rocketmq").option("columns", ",".join(names)).load(str(store))
     return read.agg(*(F.count(name) for name in names))
@@ -112,7 +112,7 @@ def measure_queues(spark: SparkSession, store: Path, turns: RoundCounts) -> list
     """Messages, sizes and lags of all queues, in a session that has read before."""
     read = spark.read.format("rocketmq").option("table", "queues")
 
-    def asked(columns: str) -> ActionCost:
+    def cost(columns: str) -> ActionCost:
         return cost_of(lambda: read.option("columns", columns).load(str(store)).collect())
 
     plain = "topic,queue_id,min_offset,max_offset,messages,lags"
@@ -120,7 +120,7 @@ def measure_queues(spark: SparkSession, store: Path, turns: RoundCounts) -> list
         BenchRow(what="messages and lags of each queue", size=0, bar="under 2"),
         BenchRow(what="with bytes", size=0, bar="under 2"),
     ]
-    go_round(rows, [lambda: asked(plain), lambda: asked(f"{plain},bytes")], turns)
+    go_round(rows, [lambda: cost(plain), lambda: cost(f"{plain},bytes")], turns)
     return rows
 
 

@@ -19,7 +19,7 @@ LOOPBACK = "127.0.0.1"
 def session(
     folder: Path, *, jars: Sequence[Path] = (), more: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[SparkSession]:
-    """A session of its own, with a JVM of its own, which ends with it.
+    """A separate session, with a JVM, which ends with it.
 
     Args:
         folder: for its temporary files.
@@ -65,4 +65,4 @@ def stop(started: SparkSession) -> None:
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait(timeout=60)
-    type(context)._gateway = type(context)._jvm = None  # noqa: SLF001 - else the next session asks the ended JVM
+    type(context)._gateway = type(context)._jvm = None  # noqa: SLF001 - else the next session uses the ended JVM

@@ -64,9 +64,9 @@ def _first(read: Query, order: Column) -> DataFrame:
 
 def measure(spark: SparkSession, store: Path, folder: Path, turns: RoundCounts) -> list[BenchRow]:
     """What each of the queries costs; a turn goes through all of them."""
-    asked = list(QueryStores(spark, store, folder).queries())
-    rows = [BenchRow(what=what, size=0, base=base) for what, base, _ in asked]
-    go_round(rows, [partial(cost_of, partial(_collected, query)) for _, _, query in asked], turns)
+    queries = list(QueryStores(spark, store, folder).queries())
+    rows = [BenchRow(what=what, size=0, base=base) for what, base, _ in queries]
+    go_round(rows, [partial(cost_of, partial(_collected, query)) for _, _, query in queries], turns)
     return rows
 
 

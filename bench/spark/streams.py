@@ -23,7 +23,7 @@ BROKERS: Final = 50
 QUEUES: Final = 200  # of each
 RATE: Final = 100_000
 SECONDS: Final = 60
-_WARMING: Final = 30  # seconds, in which the JVM compiles, and what was there before is read
+_WARMING: Final = 30  # seconds, in which the JVM compiles, and older messages are read
 _COLUMNS: Final = "topic,queue_id,queue_offset,body"
 
 
@@ -63,12 +63,12 @@ class Feed:
 
     def begin(self) -> float:
         """Let it append; when that was, in s since 1970."""
-        self._say()
+        self._write_line()
         return time.time()
 
     def end(self) -> tuple[int, float]:
         """Let it stop: how many messages it appended, and how many s it was late at most."""
-        self._say()
+        self._write_line()
         appended, late = self._output.readline().split()
         self._process.wait()
         return int(appended), float(late)
@@ -78,7 +78,7 @@ class Feed:
         self._process.kill()
         self._process.wait()
 
-    def _say(self) -> None:
+    def _write_line(self) -> None:
         self._input.write("\n")
         self._input.flush()
 

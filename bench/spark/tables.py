@@ -78,5 +78,5 @@ def _held(
     if base is None:
         return NOTHING
     found = spread(ratio(cost, other) for cost, other in zip(row.costs, base.costs, strict=False))
-    told = NOTHING if found is None else form.format(found.middle)
-    return f"{told} {row.base}" if name else told
+    figure = NOTHING if found is None else form.format(found.middle)
+    return f"{figure} {row.base}" if name else figure

@@ -32,7 +32,7 @@ def from_avro_body(
     column: str = "body",
     to: str = "value",
 ) -> DataFrame:
-    """The frame with a column of what its bodies say in Avro.
+    """The frame with a column of its bodies' values in Avro.
 
     Args:
         frame: Any with a column of bodies.
@@ -100,7 +100,7 @@ class AvroDecoder:
             number, body = unframed(body)
             written = self.registry.by_id(number)
         source = io.BytesIO(body)
-        # No version is of its own: fastavro is faster without a schema to fit it to.
+        # The version is the written one: fastavro is faster without a schema to fit it to.
         reader = None if written == self.schema else _parsed(self.schema)[0]
         try:
             value = fastavro.schemaless_reader(source, _parsed(written)[0], reader)

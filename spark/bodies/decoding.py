@@ -22,7 +22,7 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from rocketwire.spark.errors import BodyMalformed, OptionInvalid
 
-#: What becomes of malformed bodies: a null, or the end of the query.
+#: The result of malformed bodies: a null, or the end of the query.
 MODES: Final = ("PERMISSIVE", "FAILFAST")
 _VALUE: Final = "value"
 
@@ -66,7 +66,7 @@ def text_of(decode: Decoder, body: bytes, *, strict: bool) -> str | None:
     """A body's value as JSON, within an object; None if it is malformed.
 
     Raises:
-        BodyMalformed: it is, and `strict` asks for that.
+        BodyMalformed: it is, with `strict`.
     """
     try:
         return json.dumps({_VALUE: decode(body)}, default=plain, separators=(",", ":"))

@@ -23,7 +23,7 @@ def from_json_body(
     to: str = "value",
     **options: str,
 ) -> DataFrame:
-    """The frame with a column of what its bodies say in JSON.
+    """The frame with a column of its bodies' values in JSON.
 
     Args:
         frame: Any with a column of bodies.

@@ -1,6 +1,6 @@
 """Protobuf bodies, bare or with the id of a registry's schema, read by protobuf in Python's workers.
 
-A registry need not be asked: Protobuf reads what other versions of a message wrote.
+No registry is needed: Protobuf reads what other versions of a message wrote.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def from_protobuf_body(
     column: str = "body",
     to: str = "value",
 ) -> DataFrame:
-    """The frame with a column of what its bodies say in Protobuf.
+    """The frame with a column of its bodies' values in Protobuf.
 
     Args:
         frame: Any with a column of bodies.
@@ -87,7 +87,7 @@ class ProtobufDecoder:
             raise OptionInvalid(what, "Give its full name, and make descriptors with --include_imports") from error
         return made
 
-    def descriptor(self) -> Any:  # noqa: ANN401 - each implementation of protobuf has a class of its own
+    def descriptor(self) -> Any:  # noqa: ANN401 - each implementation of protobuf has another class
         """The message's."""
         return _class(self.name, self.files).DESCRIPTOR
 

@@ -3,7 +3,7 @@
 A field without presence has its default when it was not sent, one with presence is null then. A message within itself
 (google.protobuf.Struct is one) is text: its JSON. Keys of maps are text. Unsigned numbers get the next wider type.
 
-Descriptors are Any: each implementation of protobuf has classes of its own for them.
+Descriptors are Any: each implementation of protobuf has other classes for them.
 """
 
 from __future__ import annotations

@@ -37,9 +37,9 @@ class RegisteredSchema:
 
 @dataclass(frozen=True, slots=True)
 class SchemaRegistry:
-    """Where a registry is. Tasks ask it themselves: workers must reach it.
+    """Where a registry is. Tasks query it themselves: workers must reach it.
 
-    A Python worker keeps up to 4,096 schemas, and asks for each id once.
+    A Python worker keeps up to 4,096 schemas, and queries each id once.
 
     Attributes:
         url: As `https://registry:8081`, perhaps with a path.
@@ -68,9 +68,9 @@ class SchemaRegistry:
         Raises:
             RegistryFailed: the registry does not answer, or refuses, or has no such subject.
         """
-        return _registered(self, self._asked(f"subjects/{urllib.parse.quote(subject, safe='')}/versions/latest"))
+        return _registered(self, self._get(f"subjects/{urllib.parse.quote(subject, safe='')}/versions/latest"))
 
-    def _asked(self, path: str) -> dict[str, Any]:
+    def _get(self, path: str) -> dict[str, Any]:
         """An answer of the registry; each cause of a failure is in the error."""
         url = f"{self.url.rstrip('/')}/{path}"
         headers = {"Accept": _ACCEPT}
@@ -111,7 +111,7 @@ def _refusal(error: urllib.error.HTTPError) -> tuple[int | None, str]:
 # What an id means never changes.
 @lru_cache(maxsize=_KEPT)
 def _by_id(registry: SchemaRegistry, number: int) -> RegisteredSchema:
-    return _registered(registry, registry._asked(f"schemas/ids/{number}"))  # noqa: SLF001
+    return _registered(registry, registry._get(f"schemas/ids/{number}"))  # noqa: SLF001
 
 
 def _registered(registry: SchemaRegistry, found: dict[str, Any]) -> RegisteredSchema:
@@ -128,6 +128,6 @@ def _collect(registry: SchemaRegistry, found: dict[str, Any], into: dict[tuple[s
         place = str(one["subject"]), int(one["version"])
         if place not in into:
             subject = urllib.parse.quote(place[0], safe="")
-            text = registry._asked(f"subjects/{subject}/versions/{place[1]}")  # noqa: SLF001
+            text = registry._get(f"subjects/{subject}/versions/{place[1]}")  # noqa: SLF001
             _collect(registry, text, into)
             into[place] = text["schema"]

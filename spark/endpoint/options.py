@@ -15,7 +15,7 @@ from rocketwire.wire.names import group_name_error
 OPTIONS: Final = ("namesrv", "accessKey", "secretKey", "endpointTimeoutMs", "consumerGroup")
 WRITE_OPTIONS: Final = (*OPTIONS[:4], "topic", "retries", "maxBatchBytes", "maxMessageSize")
 _OF_SPARK: Final = ("__", "spark.", "checkpointlocation")
-#: The group that RocketMQ's own tools pull with; every broker has it, and nobody commits offsets for it.
+#: The group that RocketMQ's own tools pull with; every broker has it, and no client commits offsets for it.
 _TOOLS_GROUP: Final = "TOOLS_CONSUMER"
 _TIMEOUT_MS: Final = "15000"
 _MOST_TIMEOUT_MS: Final = 600_000

@@ -22,13 +22,13 @@ from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
 
 _MOST: Final = 1024
-"""Messages that a pull asks for; the broker decides how many it returns."""
+"""Messages that a pull requests; the broker decides how many it returns."""
 
 
 class PulledMessages(NamedTuple):
     """Messages of a queue with offsets from `first` up to, not including, `end`.
 
-    `records` has them one after the other, as the commit log does; None: they are gone.
+    `records` has them one after the other, as the commit log does; None: they were removed.
     """
 
     queue: BrokerQueue
@@ -66,7 +66,7 @@ class Puller:
                 first = found.end
 
     def _pull(self, span: PullRange) -> PulledMessages:
-        """The messages that a range begins with, as many as the broker gives."""
+        """The messages that a range begins with, up to the broker's limit."""
         queue, first, end = span
         answer = self._answer(pull(queue, first, min(end - first, _MOST), self._endpoint.group))
         reached = decode_ext(PullMessageResponseHeader, answer.ext).next_begin_offset

@@ -68,8 +68,8 @@ def check_offsets(request: ReadRequest, queues: Iterable[BrokerQueue]) -> None:
     """
     there = set(queues) | {queue._replace(broker="") for queue in queues}
     options = request.options
-    for option, asked in (("startingOffsets", options.starting_offsets), ("endingOffsets", options.ending_offsets)):
-        for broker, topics in asked.items() if isinstance(asked, dict) else ():
+    for option, requested in (("startingOffsets", options.starting_offsets), ("endingOffsets", options.ending_offsets)):
+        for broker, topics in requested.items() if isinstance(requested, dict) else ():
             for topic, queue_id in ((topic, number) for topic, numbers in topics.items() for number in numbers):
                 read = request.takes_topic(topic) and (request.queues is None or queue_id in request.queues)
                 if read and (broker or "", topic, queue_id) not in there:
@@ -106,7 +106,7 @@ def bounds(cluster: BlockingCluster, queues: Iterable[BrokerQueue]) -> Ranges:
 def at_time(cluster: BlockingCluster, ranges: Ranges, time: int, *, group: str) -> Offsets:
     """The offset of the first message of each queue that was stored at a time (ms) or later; the end if there is none.
 
-    Messages are looked at by bisection: brokers answer a search by time differently, and some return any of several
+    The message is found by bisection: brokers answer a search by time differently, and some return any of several
     messages of that time.
 
     Raises:
@@ -123,7 +123,7 @@ def at_time(cluster: BlockingCluster, ranges: Ranges, time: int, *, group: str) 
             for (queue, middle), answer in zip(middles.items(), answers, strict=True):
                 stored = _store_time(answer)
                 low, high = open_ranges[queue]
-                # A message that is gone or damaged counts as stored before.
+                # A missing or damaged message counts as stored before.
                 open_ranges[queue] = (middle + 1, high) if stored is None or stored < time else (low, middle)
                 found[queue] = open_ranges[queue][1]
     return found

@@ -53,7 +53,7 @@ class EndpointReader(NarrowedReader):
         """The messages of one partition.
 
         Raises:
-            SparkSourceError: the endpoint does not answer, or messages are damaged or gone.
+            SparkSourceError: the endpoint does not answer, or messages are damaged or missing.
         """
         if isinstance(partition, BrokerPart):  # else Spark's own partition of a plan without tasks
             yield from read(partition, self.request, self.endpoint)
@@ -94,7 +94,7 @@ def read(
     """The messages of some ranges of one broker's queues.
 
     Raises:
-        SparkSourceError: the broker does not answer, or messages are damaged or gone.
+        SparkSourceError: the broker does not answer, or messages are damaged or missing.
     """
     puller = Puller(endpoint, part.broker, RetryPauses(sleep))
     rows = _PulledRows(request, part.broker)
@@ -115,12 +115,12 @@ class _PulledRows:
         conditions = RowConditions(request, broker)
         self._fits = conditions.fits if request.has_ids else conditions.fits_entry
         self._rows = Rows(request, broker)
-        self._gone: PulledMessages | None = None
+        self._missing: PulledMessages | None = None
 
     def take(self, pulled: PulledMessages) -> Iterator[pa.RecordBatch]:
         """Take the messages of an answer; batches when there are enough rows."""
         if pulled.records is None:
-            self._note_gone(pulled)
+            self._note_missing(pulled)
             return
         records, is_whole = self._records_of(pulled, pulled.records)
         if not is_whole or len(records) < pulled.end - pulled.first:
@@ -130,25 +130,26 @@ class _PulledRows:
             yield from self._rows.of(record, None)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """What is left at the end."""
+        """The last rows."""
         yield from self._rows.rest()
-        self._tell_gone()
+        self._report_missing()
 
-    def _note_gone(self, gone: PulledMessages) -> None:
+    def _note_missing(self, missing: PulledMessages) -> None:
         """Remember missing messages; those of consecutive answers are reported together."""
-        last = self._gone
-        if last is not None and (last.queue, last.end) == (gone.queue, gone.first):
-            gone = gone._replace(first=last.first)
+        last = self._missing
+        if last is not None and (last.queue, last.end) == (missing.queue, missing.first):
+            missing = missing._replace(first=last.first)
         else:
-            self._tell_gone()
-        self._gone = gone
+            self._report_missing()
+        self._missing = missing
         if self._fail:
-            self._tell_gone()
+            self._report_missing()
 
-    def _tell_gone(self) -> None:
-        gone, self._gone = self._gone, None
-        if gone is not None:
-            lost(f"{gone.queue}: the messages from offset {gone.first} to {gone.end - 1} are gone", fail=self._fail)
+    def _report_missing(self) -> None:
+        missing, self._missing = self._missing, None
+        if missing is not None:
+            what = f"{missing.queue}: the messages from offset {missing.first} to {missing.end - 1} are gone"
+            lost(what, fail=self._fail)
 
     def _records_of(self, pulled: PulledMessages, data: memoryview) -> tuple[list[SelectedMessage], bool]:
         """The whole records of an answer, and whether it has nothing else."""

@@ -43,23 +43,23 @@ class EndpointStreamReader(QueueStreamReader[BlockingCluster]):
         """The tasks that read the messages between two offsets.
 
         Raises:
-            SparkSourceError: the endpoint does not answer; messages are gone, and options make this an error.
+            SparkSourceError: the endpoint does not answer; messages are missing, and options make this an error.
         """
         begun, ended = parse_offsets(start), parse_offsets(end)
         wanted = {queue: stop for queue, stop in ended.items() if begun.get(queue) != stop}
-        return self._ask(lambda cluster: self._plan(cluster, begun, wanted)) if wanted else []
+        return self._query(lambda cluster: self._plan(cluster, begun, wanted)) if wanted else []
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The messages of one partition.
 
         Raises:
-            SparkSourceError: the endpoint does not answer, or messages are damaged or gone.
+            SparkSourceError: the endpoint does not answer, or messages are damaged or missing.
         """
         if isinstance(partition, BrokerPart):
             yield from read(partition, self._request, self._endpoint)
 
-    def _ask(self, ask: Callable[[BlockingCluster], T]) -> T:
-        return call_endpoint(self._endpoint, ask)
+    def _query(self, query: Callable[[BlockingCluster], T]) -> T:
+        return call_endpoint(self._endpoint, query)
 
     def _begin(self, source: BlockingCluster) -> Offsets:
         ranges = snapshot(source, self._request, self._endpoint.group)

@@ -18,7 +18,7 @@ from rocketwire.spark.export.delta import DeltaTable
 from rocketwire.spark.export.iceberg import NEEDED as IN_ICEBERG
 from rocketwire.spark.export.iceberg import IcebergTable
 from rocketwire.spark.export.ledger import ExportedSpan, ExportLedger, ExportTable, missing
-from rocketwire.spark.export.writing import NEEDED, RESULT_SCHEMA, ExportTask, told, write_span
+from rocketwire.spark.export.writing import NEEDED, RESULT_SCHEMA, ExportTask, read_report, write_span
 from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.plan.planning import plan
 from rocketwire.spark.request.options import ReadOptions
@@ -280,7 +280,7 @@ class _Run:
         """Commit what tasks report as done."""
         finished: list[ExportedSpan] = []
         for path in sorted(self._ledger.run.glob(f"*{RESULT_SCHEMA}")):
-            found = told(path)
+            found = read_report(path)
             path.unlink()
             if "error" in found:
                 kind, what, remedy = found["error"]

@@ -43,7 +43,7 @@ class IcebergTable:
         self._what = f"the table {name} of the Iceberg catalog {catalog}"
         try:
             self._table = _opened(load_catalog(catalog), name, columns)
-        except Exception as error:  # each kind of catalog has errors of its own
+        except Exception as error:  # each kind of catalog has other errors
             raise ExportImpossible(
                 f"{self._what} cannot be opened: {error}", "Check pyiceberg's configuration"
             ) from error

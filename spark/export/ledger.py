@@ -1,8 +1,8 @@
 """The state of an export: the folder `_rocketwire` in the export's folder.
 
-`done.json` says for each broker which physical offsets are exported, and for which selection of messages. A commit is
-written to `commit.json` first: the moves of files, and the new content of `done.json`. Opening the ledger finishes
-an interrupted commit, so that files and `done.json` always agree. `lock` keeps two runs apart.
+`done.json` has for each broker the physical offsets that are exported, and the selection of messages. A commit is
+written to `commit.json` first: the moves of files, and the new content of `done.json`. Opening the ledger finishes an
+interrupted commit, so that files and `done.json` always agree. `lock` keeps two runs apart.
 
 If the files belong to a table, a commit also adds them to it, between the moves and `done.json`. It has a number, by
 which the table knows whether it has it already.
@@ -41,7 +41,7 @@ class TableCommit:
     Attributes:
         export: The id of the export.
         number: Of the commit in it, counted from 1.
-        files: Their places below the export's folder; they are there, complete and flushed.
+        files: Their places below the export's folder; they exist, complete and flushed.
     """
 
     export: str

@@ -64,14 +64,14 @@ def write_span(task: ExportTask, number: int, span: LogSpan) -> None:
     """Write the messages of a span, and report the span or the error in the file NUMBER.json."""
     work = Path(tempfile.mkdtemp(dir=task.run))
     try:
-        told = _written(task, span, work)
+        report = _written(task, span, work)
     except SparkSourceError as error:
-        told = {"error": [type(error).__name__, error.what, error.remedy]}
+        report = {"error": [type(error).__name__, error.what, error.remedy]}
     except OSError as error:
         what = f"{task.run} cannot be written: {error.strerror or error}"
-        told = {"error": [ExportImpossible.__name__, what, "What is exported so far is kept"]}
+        report = {"error": [ExportImpossible.__name__, what, "What is exported so far is kept"]}
     new = work / f"{number}{RESULT_SCHEMA}"
-    new.write_text(json.dumps(told), encoding="utf-8")
+    new.write_text(json.dumps(report), encoding="utf-8")
     # A task that is repeated on another worker reports the same.
     new.replace(Path(task.run) / new.name)
 
@@ -175,7 +175,7 @@ def _day(number: int) -> str:
     return text if len(text) == len("2026-01-31") else NO_VALUE
 
 
-def told(path: Path) -> Mapping[str, Any]:
+def read_report(path: Path) -> Mapping[str, Any]:
     """A task's report from a file."""
     found: dict[str, Any] = json.loads(path.read_bytes())
     return found

@@ -55,7 +55,7 @@ class RemoteFiles:
         """The connected file system; equal ones share it within this process.
 
         Raises:
-            SparkSourceError: it is not available; the text says what is missing.
+            SparkSourceError: it is not available; the text describes what is missing.
         """
         # A process that was forked must not use its parent's connections.
         return _connected(os.getpid(), self.base, self.options)
@@ -167,20 +167,20 @@ class ListingSnapshot:
         siblings[name] = DirectoryEntry(name, found.directory, not found.directory, size, size, found.modified)
 
 
-def in_slices(files: ReadableFileSystem, ask: Callable[[Sequence[T]], Iterable[R]], items: Sequence[T]) -> list[R]:
-    """The results of `ask` for items, in their order; for a remote store several threads call it, each for a few items.
+def in_slices(files: ReadableFileSystem, query: Callable[[Sequence[T]], Iterable[R]], items: Sequence[T]) -> list[R]:
+    """The results of `query` for items, in order; for a remote store several threads call it, each for a few.
 
     Args:
         files: The file system of the items. A local one has one slice, and no thread.
-        ask: Returns the answers for a slice. It must not share open files.
-        items: The arguments of `ask`.
+        query: Returns the answers for a slice. It must not share open files.
+        items: The arguments of `query`.
 
     Raises:
-        Exception: what `ask` raised first, by the order of items; the others are not started then.
+        Exception: what `query` raised first, by the order of items; the others are not started then.
     """
     if not isinstance(files, RemoteFiles) or not items[1:]:
-        return [*ask(items)]
+        return [*query(items)]
     size = max(1, len(items) // (AT_ONCE * _SLICES))
     slices = [items[at : at + size] for at in range(0, len(items), size)]
     with ThreadPoolExecutor(AT_ONCE, "rocketmq-planning") as pool:
-        return [answer for answers in pool.map(lambda some: [*ask(some)], slices) for answer in answers]
+        return [answer for answers in pool.map(lambda some: [*query(some)], slices) for answer in answers]

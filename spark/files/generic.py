@@ -39,7 +39,7 @@ def _failures_as_oserror(url: str) -> Iterator[None]:
         yield
     except (OSError, ImportError, TypeError, ValueError):
         raise
-    except Exception as error:  # each implementation has errors of its own
+    except Exception as error:  # each implementation has other errors
         raise OSError(errno.EIO, f"{type(error).__name__}: {error}", url) from error
 
 
@@ -55,7 +55,7 @@ class GenericRemote:
         http = base.startswith(_HTTP)
         self._quote: Callable[[str], str] = quote if http else str
         self._unquote: Callable[[str], str] = unquote if http else str
-        self._asked_for_ranges = not http
+        self._ranges_checked = not http
 
     def children(self, url: str) -> list[FoundFile]:
         """See `Remote.children`."""
@@ -73,8 +73,8 @@ class GenericRemote:
         """See `Remote.open`."""
         path = self.path(url)
         file = GenericFile(self._files, path)
-        if not self._asked_for_ranges and file.size > 1:
-            self._ask_for_ranges(path, file.size)
+        if not self._ranges_checked and file.size > 1:
+            self._require_ranges(path, file.size)
         return file
 
     def path(self, url: str) -> str:
@@ -93,7 +93,7 @@ class GenericRemote:
             found.append(FoundFile(url, directory=info["type"] == "directory", size=size or 0, modified=0))
         return found
 
-    def _ask_for_ranges(self, path: str, size: int) -> None:
+    def _require_ranges(self, path: str, size: int) -> None:
         """Make sure that a web server sends parts of files: otherwise each request would fetch a whole file.
 
         Raises:
@@ -105,7 +105,7 @@ class GenericRemote:
                 file.read(1)
             except ValueError as error:
                 raise OSError(errno.EOPNOTSUPP, f"its server sends no parts of files: {error}", path) from error
-        self._asked_for_ranges = True
+        self._ranges_checked = True
 
 
 class GenericFile:

@@ -38,7 +38,7 @@ class RemoteFile(Protocol):
         """Size in bytes, queried again.
 
         Raises:
-            OSError: it did not come; FileNotFoundError: the file is gone.
+            OSError: it did not come; FileNotFoundError: the file was removed.
         """
         ...
 
@@ -59,7 +59,7 @@ class RemoteFileSystem(Protocol):
         ...
 
     def below(self, url: str) -> list[FoundFile]:
-        """Everything below a directory, in as few requests as possible; directories may be left out.
+        """Everything below a directory, in as few requests as possible; directories may be missing in it.
 
         Raises:
             OSError: as `children`.

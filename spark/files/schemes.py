@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: The function of `arrow` that connects to each scheme; Hadoop's users write s3a.
 _ARROW: Final = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "hdfs": "hdfs"}
 _CLASSES: Final = {"s3": "S3FileSystem", "gs": "GcsFileSystem", "hdfs": "HadoopFileSystem"}
-#: Words by which the error texts of many implementations say that access was denied.
+#: Words in the error texts of many implementations for denied access.
 _REFUSED: Final = (
     "access_denied",
     "access denied",

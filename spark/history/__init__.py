@@ -1,7 +1,7 @@
 """The history of messages: hops of traces, dead letters with their first cause, delays (docs/spark-guide.md).
 
 Each function takes frames of messages, as the data source reads them, with `includeSystemTopics` where its description
-says so. The functions work with Spark 3.5 and 4.x.
+requires it. The functions work with Spark 3.5 and 4.x.
 
 Begin with `hops`.
 May import: `bodies`; `wire`.

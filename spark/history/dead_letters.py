@@ -11,7 +11,7 @@ from rocketwire.spark.history.hops import consumptions
 from rocketwire.wire.facts.properties import ORIGIN_MESSAGE_ID, REAL_TOPIC, RETRY_TOPIC
 from rocketwire.wire.names import DEAD_LETTER_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
 
-#: Columns that are taken over from dead letters, if they are there.
+#: Columns that are taken over from dead letters, if they have them.
 _KEPT: Final = ("tags", "keys", "body", "queue_id", "queue_offset", "broker")
 
 

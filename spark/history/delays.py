@@ -30,7 +30,7 @@ def delays(frame: DataFrame, hops: DataFrame | None = None) -> DataFrame:
 
     Args:
         frame: Messages, with `topic`, `message_id`, `born_timestamp` and `store_timestamp`. RocketMQ's own topics,
-            retries and dead letters in it are left out. A stream may be one if there are no hops.
+            retries and dead letters in it are ignored. A stream may be one if there are no hops.
         hops: What `hops` returns, for when messages were consumed.
     """
     own = sorted(SYSTEM_TOPICS | SYSTEM_TOPICS_OF_5X)

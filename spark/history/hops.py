@@ -28,12 +28,12 @@ def hops(frame: DataFrame, *, trace_topic: str = TRACE_TOPIC) -> DataFrame:
     `group`, `tags`, `keys`, `cost_ms`, `success`, `result` (of SubAfter: success, time-out, exception, null returned,
     failed; of EndTransaction: the state), `retry_times`, `request_id`, `client_host`, `store_host`, `message_type`,
     `body_length`, `offset_message_id`, `transaction_id`, `from_check`, `region`, `problem`. What a kind does not report
-    is null, as is what old clients did not; SubBefore and SubAfter have no topic. `problem` says why a report cannot be
-    read; then all but `kind` is null.
+    is null, as is what old clients did not; SubBefore and SubAfter have no topic. `problem` is the reason why a report
+    cannot be read; then all but `kind` is null.
 
     Args:
         frame: Messages with `body`; with `topic` those of the trace topic count alone; with `born_host` this is the
-            client's address where the report does not say it. A stream may be one.
+            client's address where the report does not have it. A stream may be one.
         trace_topic: The topic that clients report to.
     """
     if "topic" in frame.columns:

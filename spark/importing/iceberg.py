@@ -1,7 +1,7 @@
-"""Tables of Iceberg, whose appended files pyiceberg tells and reads; Spark needs no jar of Iceberg for them.
+"""Tables of Iceberg, whose appended files pyiceberg lists and reads; Spark needs no jar of Iceberg for them.
 
-Snapshots are sent one after the other, the files of each in batches. The checkpoint says which snapshot was the last
-one, and how many files of the next are sent.
+Snapshots are sent one after the other, the files of each in batches. The checkpoint has the last snapshot, and how many
+files of the next are sent.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def send_iceberg(
         checkpoint: The folder that keeps what is sent.
 
     Raises:
-        ImportImpossible: the table cannot be read, or not go on from the checkpoint.
+        ImportImpossible: the table cannot be read, or not be continued from the checkpoint.
         OptionInvalid: an option is unknown or wrong.
         PackageMissing: pyiceberg is not installed.
     """
@@ -105,10 +105,10 @@ def batches(table: Table, done: ImportProgress, most: int, skipped: Iterable[str
         table: The table.
         done: What is sent already.
         most: How many files a batch has at most.
-        skipped: Operations of snapshots that are passed over although they change rows that were sent.
+        skipped: Operations of snapshots that are skipped although they change rows that were sent.
 
     Raises:
-        ImportImpossible: the table cannot go on from what is sent.
+        ImportImpossible: the table cannot be continued from what is sent.
     """
     passed = {"replace", *skipped}  # a compaction changes no row
     for snapshot in _after(table, done.snapshot):
@@ -154,7 +154,7 @@ def _after(table: Table, sent: int | None) -> list[Snapshot]:
 
 
 def _parsed(options: Mapping[str, str]) -> tuple[int, list[str]]:
-    """How many files a batch has, and which operations are passed over."""
+    """How many files a batch has, and which operations are skipped."""
     for name in options:
         if name not in _DEFAULTS:
             raise OptionInvalid(f"iceberg has no option {name}", f"It has {', '.join(_DEFAULTS)}")
@@ -171,7 +171,7 @@ def _opened(catalog: str, name: str) -> Table:
         raise PackageMissing("pyiceberg is not installed", "pip install 'rocketwire[iceberg]'") from error
     try:
         return load_catalog(catalog).load_table(name)
-    except Exception as error:  # each kind of catalog has errors of its own
+    except Exception as error:  # each kind of catalog has other errors
         raise ImportImpossible(
             f"the table {name} of the Iceberg catalog {catalog} cannot be opened: {error}",
             "Check pyiceberg's configuration",

@@ -72,7 +72,7 @@ def import_rows(session: SparkSession, source: TableSource, target: Mapping[str,
     Raises:
         OptionInvalid: no column of a message is in the table, or an option of Iceberg is wrong.
         WriteUnsupported: the columns are not those of messages.
-        ImportImpossible: a table of Iceberg cannot be read, or not go on where the checkpoint is.
+        ImportImpossible: a table of Iceberg cannot be read, or not be continued from the checkpoint.
         PackageMissing: pyiceberg is not installed.
     """
 
@@ -90,7 +90,7 @@ def sent(frame: DataFrame, select: Sequence[str]) -> DataFrame:
     """The columns of messages in a table.
 
     Raises:
-        OptionInvalid: there is no body, and nothing says what it is.
+        OptionInvalid: there is no body, and no option names one.
     """
     if select:
         return frame.selectExpr(*select)

@@ -29,13 +29,13 @@ class Entries(EntryFiles):
         """The entries from `first` up to, not including, `end` that point to messages.
 
         Returns:
-            Their queue offsets; the entries, of ENTRY; how many of those requested are gone: nothing is written there,
-            or their file was removed or cut. (Entries that were filled in for no message are not among them.)
+            Their queue offsets; the entries, of ENTRY; how many of those requested are missing: nothing is written
+            there, or their file was removed or cut. (Entries that were filled in for no message are not among them.)
 
         Raises:
             StoreUnreadable: a file cannot be read.
         """
-        offsets, found, gone = [np.empty(0, np.int64)], [np.empty(0, ENTRY)], end - first
+        offsets, found, missing = [np.empty(0, np.int64)], [np.empty(0, ENTRY)], end - first
         for file in self._row:
             start, stop = max(first * ENTRY_SIZE, file.start), min(end * ENTRY_SIZE, file.end)
             if start >= stop:
@@ -43,11 +43,11 @@ class Entries(EntryFiles):
             entries = entries_in(self._read_in(file, start, stop - start))
             numbers = np.arange(start // ENTRY_SIZE, start // ENTRY_SIZE + len(entries))
             there = (entries["size"] > 0) & (entries["physical_offset"] >= 0)
-            gone -= int(np.count_nonzero(there))
+            missing -= int(np.count_nonzero(there))
             there &= entries["size"] != BLANK_SIZE
             offsets.append(numbers[there])
             found.append(entries[there])
-        return np.concatenate(offsets), np.concatenate(found), gone
+        return np.concatenate(offsets), np.concatenate(found), missing
 
     def message(self, low: int, high: int) -> int | None:
         """The physical offset of the first entry from `low` up to `high` that points to a message; None if none does.

@@ -34,7 +34,7 @@ class LogSpan(InputPartition):
 
     Attributes:
         broker: Name of the store's broker.
-        state: Of the store, when it was looked at.
+        state: Of the store, when it was listed.
         start, end: Physical offsets: the messages that begin from `start` up to, not including, `end`. The spans of
             one plan do not overlap.
         files: The commit log files that are read.

@@ -129,7 +129,7 @@ def _topics_by_queues(store: StoreSnapshot, request: ReadRequest) -> frozenset[s
 
 
 def narrowed_ranges(store: StoreSnapshot, request: ReadRequest, ranges: Ranges) -> Ranges:
-    """The parts of the ranges that can contain the filtered values and times; ranges without such a part are left out.
+    """The parts of the ranges that can contain the filtered values and times; ranges without such a part are omitted.
 
     Raises:
         StoreUnreadable: a file cannot be read.
@@ -139,8 +139,8 @@ def narrowed_ranges(store: StoreSnapshot, request: ReadRequest, ranges: Ranges) 
 
     def narrowed(some: Sequence[tuple[tuple[str, int], tuple[int, int]]]) -> Iterator[tuple[int, int]]:
         with CommitLogReader(store.directory.commit_log) as log:
-            for (topic, queue_id), (asked_first, asked_end) in some:
-                first, end = max(asked_first, least), min(asked_end, most)
+            for (topic, queue_id), (wanted_first, wanted_end) in some:
+                first, end = max(wanted_first, least), min(wanted_end, most)
                 queue = whole_queue(store, topic, queue_id)
                 if first < end and request.has_times and queue is not None:
                     with Entries(queue) as entries:
@@ -166,8 +166,8 @@ def plan_ranges(
 
     Args:
         store: The store.
-        ranges: Of each queue (topic and number) the first offset and the one behind the last. A queue that has no
-            files is passed over.
+        ranges: Of each queue (topic and number) the first offset and the one behind the last. A queue that has no files
+            is skipped.
         max_bytes: A task reads so many bytes of messages, roughly.
         min_partitions: No fewer tasks, if there is so much to split.
         entries_only: The entries contain all requested values: the log is not read.
@@ -248,7 +248,7 @@ def _places(queue: QueueRange, count: int) -> list[int]:
 
 
 def _split(queue: QueueRange, cuts: Sequence[int]) -> Iterator[tuple[int, QueueRange]]:
-    """The parts of a range between cuts, numbered: together they are the range, whatever its entries say."""
+    """The parts of a range between cuts, numbered: together they are the range, whatever its entries are."""
     first, number = queue.first, 0
     with Entries(queue) as entries:
         while first < queue.end and number < len(cuts):

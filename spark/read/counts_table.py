@@ -1,7 +1,7 @@
 """`table` = `counts`: how many messages there are by store, topic, tags, and minute, hour or day of the store time.
 
-It is there for counts by hour or day of many messages: Spark does not push `date_trunc` into a source, so that a count
-of messages takes a row of each. The messages counted are those of a walk over the log. Each task counts for itself.
+Its use are counts by hour or day of many messages: Spark does not push `date_trunc` into a source, so that a count of
+messages takes a row of each. The messages counted are those of a walk over the log. Each task counts for itself.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class CountsReader(DataSourceReader):
         """The counts of one task, as one batch.
 
         Raises:
-            SparkSourceError: a file cannot be read; messages are gone, and options make this an error.
+            SparkSourceError: a file cannot be read; messages are missing, and options make this an error.
         """
         if not isinstance(partition, LogSpan):  # Spark's own, for a plan without tasks
             return

@@ -41,7 +41,7 @@ def places_of(span: LogSpan, request: ReadRequest) -> Iterator[RecordPlace]:
 
     Raises:
         StoreUnreadable: a file of a queue cannot be read.
-        DataLost: entries are gone, or do not point into the log's files, and options make this an error.
+        DataLost: entries are missing, or do not point into the log's files, and options make this an error.
     """
     found = _entries_of(span, request)
     if span.clipped:
@@ -97,7 +97,7 @@ def gathered(span: LogSpan, request: ReadRequest, rows: Rows) -> Iterator[pa.Rec
 
     Raises:
         StoreUnreadable: a file cannot be read.
-        DataLost: messages are gone, and options make this an error.
+        DataLost: messages are missing, and options make this an error.
         RecordMalformed: something is damaged, and options make this an error.
     """
     conditions = RowConditions(request, span.broker)

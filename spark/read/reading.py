@@ -31,7 +31,7 @@ def read(span: LogSpan, request: ReadRequest) -> Iterator[pa.RecordBatch]:
     """The rows of one task, in batches of some MiB at most, with the requested columns.
 
     Raises:
-        SparkSourceError: a file cannot be read; messages are gone or damaged, and options make this an error.
+        SparkSourceError: a file cannot be read; messages are missing or damaged, and options make this an error.
     """
     rows = Rows(request, span.broker)
     if span.places is not None:
@@ -68,7 +68,7 @@ def _entries(span: LogSpan, request: ReadRequest, rows: Rows) -> Iterator[pa.Rec
 
 
 def _at_places(span: LogSpan, request: ReadRequest, rows: Rows) -> Iterator[pa.RecordBatch]:
-    """Rows of the records at possible places: a place without one belonged to another message, or that is gone."""
+    """Rows of the records at possible places: a place without one belonged to another message, or to a removed one."""
     conditions = RowConditions(request, span.broker)
     with CommitLogReader(span.files) as log:
         for place in span.places or ():
@@ -110,7 +110,7 @@ class StoreBatchReader(NarrowedReader):
         """The rows of one task.
 
         Raises:
-            SparkSourceError: a file cannot be read; messages are gone or damaged, and options make this an error.
+            SparkSourceError: a file cannot be read; messages are missing or damaged, and options make this an error.
         """
         if isinstance(partition, LogSpan):  # else Spark's own partition of a plan without tasks
             yield from read(partition, self.request)

@@ -1,6 +1,6 @@
 """Makes rows of records, and handles damaged places by the option `mode`.
 
-The values are those of `rocketwire store cat --json`: `VALUES` says how each column is made of a record.
+The values are those of `rocketwire store cat --json`: `VALUES` defines how each column is made of a record.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Rows:
         self._has_bodies = "body" in request.columns
         self._rows: list[dict[str, Any]] = []
         self._size = 0
-        self._passed_over = 0
+        self._skipped = 0
 
     def of(self, record: SelectedMessage, file: str | None) -> Iterator[pa.RecordBatch]:
         """Take a whole record of a file (None: of an endpoint); a batch when there are enough rows.
@@ -143,16 +143,16 @@ class Rows:
         if self._options.mode is DamageMode.PERMISSIVE:
             self._rows.append({"broker": self._broker, CORRUPT_RECORD: place.reason} | place._asdict())
             return
-        self._passed_over += 1
-        if self._passed_over == 1:
+        self._skipped += 1
+        if self._skipped == 1:
             log.warning("passed over: %s", self._text_of(place))
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """What is left at the end."""
+        """The last rows."""
         if self._rows:
             yield self._batch()
-        if self._passed_over > 1:
-            log.warning("%d damaged places of %s were passed over", self._passed_over, self._broker)
+        if self._skipped > 1:
+            log.warning("%d damaged places of %s were passed over", self._skipped, self._broker)
 
     def _body(self, message: MessageRecord) -> tuple[bytes | None, str]:
         """A body as the producer's application had it; None, and what is wrong with it, where it is damaged."""

@@ -1,7 +1,7 @@
 """Reads a part of the log from its beginning to its end, past damage.
 
-A record that begins in the part belongs to it, wherever it ends. Records that existed when the
-read was planned and are gone are lost. Bytes that never were a record are damaged, and the next whole one is searched.
+A record that begins in the part belongs to it, wherever it ends. Records that existed when the read was planned and do
+not exist any more are lost. Bytes that never were a record are damaged, and the next whole one is searched.
 """
 
 from __future__ import annotations
@@ -109,6 +109,6 @@ class _Walk:
         return following
 
     def _ends_in_zeros(self, end: int) -> bool:
-        """Whether there are zeros before the part's end, where a record ended inside the file: it is gone."""
+        """Whether there are zeros before the part's end, where a record ended inside the file: it is lost."""
         start = end - _RECORDS_END
         return start >= self._file.start and end < self._file.end and not any(self._file.read(start, _RECORDS_END))

@@ -142,7 +142,7 @@ def stream_options_for(options: Mapping[str, str], schema: StructType) -> ReadOp
     """The options of a stream, as `options_for`.
 
     Raises:
-        OptionInvalid: as `options_for`; or an option says where to stop, or selects a table other than messages.
+        OptionInvalid: as `options_for`; or an option has an end, or selects a table other than messages.
     """
     table = requested_table(options)
     if table != MESSAGES:

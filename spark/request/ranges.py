@@ -11,7 +11,7 @@ from rocketwire.spark.request.values import EARLIEST, LATEST, RequestedOffsets
 
 log: Final = logging.getLogger("rocketwire.spark")
 _REMEDY: Final = "Set failOnDataLoss to false to read what is left, or ask for other offsets"
-#: The remedy of streams whose next messages are gone.
+#: The remedy of streams whose next messages were removed.
 REMOVED: Final = "The broker removed them before they were read; set failOnDataLoss to false to go on without them"
 
 
@@ -27,7 +27,7 @@ def lost(what: str, *, fail: bool, remedy: str = _REMEDY) -> None:
 
 
 def requested_offset(option: str | RequestedOffsets | None, broker: str, topic: str, queue_id: int) -> int | None:
-    """What startingOffsets or endingOffsets says of a queue: an offset, EARLIEST, LATEST, or None for nothing."""
+    """The value of startingOffsets or endingOffsets for a queue: an offset, EARLIEST, LATEST, or None for nothing."""
     if option is None or isinstance(option, str):
         return {None: None, "earliest": EARLIEST, "latest": LATEST}[option]
     for name in (broker, None):

@@ -135,9 +135,9 @@ def _check_queues(stores: Sequence[StoreSnapshot], options: ReadOptions, names: 
     for number in sorted(options.queues or ()) if read else ():
         if not any(number in numbers for numbers in read):
             raise TopicUnknown(f"no topic that is read has a queue {number}", "Check the option queues")
-    for asked in (options.starting_offsets, options.ending_offsets):
-        if isinstance(asked, dict):
-            _check_offsets(asked, queues, names)
+    for offsets in (options.starting_offsets, options.ending_offsets):
+        if isinstance(offsets, dict):
+            _check_offsets(offsets, queues, names)
 
 
 def _have_topics(stores: Sequence[StoreSnapshot], options: ReadOptions) -> bool:
@@ -151,13 +151,13 @@ def _have_topics(stores: Sequence[StoreSnapshot], options: ReadOptions) -> bool:
     return all(any(topic in store.directory.topics for store in stores) for topic in options.topics)
 
 
-def _check_offsets(asked: RequestedOffsets, queues: dict[str, set[int]], brokers: list[str]) -> None:
-    for broker, topics in asked.items():
+def _check_offsets(offsets: RequestedOffsets, queues: dict[str, set[int]], brokers: list[str]) -> None:
+    for broker, topics in offsets.items():
         if broker is not None and broker not in brokers:
             raise OptionInvalid(f"offsets are given of {broker}, which no store is", f"They are {', '.join(brokers)}")
-        for topic, offsets in topics.items():
+        for topic, numbers in topics.items():
             _need_topic(topic, queues)
-            for number in offsets:
+            for number in numbers:
                 if topic in queues and number not in queues[topic]:
                     known = ", ".join(map(str, sorted(queues[topic])))
                     raise TopicUnknown(f"{topic} has no queue {number}, of which offsets are given", f"It has {known}")

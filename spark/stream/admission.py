@@ -42,7 +42,7 @@ def limits(options: ReadOptions, limit: ReadLimit) -> tuple[int | None, int | No
 def admitted(stores: Sequence[StoreSnapshot], ranges: Ranges, rows: int | None, size: int | None) -> Offsets:
     """Where each range ends when no more than so many messages, and so many bytes of them, are taken of all.
 
-    The message that has waited longest is taken in any case, so that none waits for ever, even if it is larger than
+    The message that has waited longest is taken in any case, so that none waits without end, even if it is larger than
     the limit or in a small queue. The rest is divided among the queues in proportion to their unread messages.
 
     Args:

@@ -1,8 +1,8 @@
 """Which store a stream has read: the newest message that was read of each, kept beside the offsets.
 
-Offsets are numbers, which another store may have, too. A stream that goes on compares one message with what the log has
-at its place now. It is the one farthest in the log of those read, so that a log that lost any of them lacks this one.
-A message that its broker removed meanwhile, as too old, shows nothing.
+Offsets are numbers, which another store may have, too. A continued stream compares one message with what the log has at
+its place now. It is the one farthest in the log of those read, so that a log that lost any of them lacks this one. A
+message that its broker removed meanwhile, as too old, shows nothing.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _newest_of(store: StoreSnapshot, places: Sequence[int]) -> LastRead | None:
                 message = _message_at(log, place)
             except FileGone:
                 continue
-            # A damaged entry, or a damaged message, is passed over.
+            # A damaged entry, or a damaged message, is skipped.
             if message is not None:
                 return message
     return None

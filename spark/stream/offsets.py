@@ -26,7 +26,7 @@ class BrokerQueue(NamedTuple):
 
 
 class LastRead(NamedTuple):
-    """What tells a message from one of another store at its place: its physical offset, store time (ms), body's CRC."""
+    """What identifies a message, also among those of other stores: its physical offset, store time (ms), body's CRC."""
 
     physical_offset: int
     store_timestamp: int
@@ -93,8 +93,8 @@ def last_read(kept: object) -> dict[str, LastRead]:
 def shares(backlogs: Mapping[_Key, int], most: int) -> dict[_Key, int]:
     """Divide `most` among backlogs: in proportion, as whole numbers that add up to `most`.
 
-    Everything if it fits. The remainder of rounding goes to those that would get nothing, so that none waits for ever,
-    and then to the largest.
+    Everything if it fits. The remainder of rounding goes to those that would get nothing, so that none waits without
+    end, and then to the largest.
     """
     total = sum(backlogs.values())
     if total <= most:

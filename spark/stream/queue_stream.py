@@ -65,7 +65,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         Raises:
             SparkSourceError: the source cannot be read, or lacks requested messages.
         """
-        return nested(*self._ask(self._begun))
+        return nested(*self._query(self._begun))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """The limit of a micro-batch, unless the trigger sets another."""
@@ -75,10 +75,10 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         """Where the next micro-batch ends; `start` itself when there is nothing to read.
 
         Raises:
-            SparkSourceError: the source cannot be read; messages are gone, and options make this an error.
+            SparkSourceError: the source cannot be read; messages are missing, and options make this an error.
         """
         begun, last = parse_offsets(start), last_read(start)
-        return nested(*self._ask(lambda source: self._ends(source, begun, last, limit)))
+        return nested(*self._query(lambda source: self._ends(source, begun, last, limit)))
 
     def reportLatestOffset(self) -> Nested | None:  # noqa: N802 - Spark's name
         """The ends of the queues at their last query, for the progress that Spark reports."""
@@ -93,10 +93,10 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         Raises:
             SparkSourceError: the source cannot be read.
         """
-        self._target = {queue: end for queue, (_, end) in self._ask(self._bounds).items()}
+        self._target = {queue: end for queue, (_, end) in self._query(self._bounds).items()}
 
     @abstractmethod
-    def _ask(self, ask: Callable[[Source], T]) -> T:
+    def _query(self, query: Callable[[Source], T]) -> T:
         """The result of a query of the source; its errors become those of the data source."""
 
     @abstractmethod
@@ -111,7 +111,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
     def _admitted(self, source: Source, ranges: Ranges, rows: int | None, size: int | None) -> Offsets:
         """Where each range ends when no more than so many messages, and bytes of them, are taken of all; None: any."""
 
-    def _replaced(self, source: Source, last: Last) -> frozenset[str]:  # noqa: ARG002 - for those who can tell
+    def _replaced(self, source: Source, last: Last) -> frozenset[str]:  # noqa: ARG002 - for subclasses that know
         """The brokers whose store does not have the message that was read last."""
         return frozenset()
 
@@ -119,7 +119,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         """Of each broker the message farthest in its log, of those between two offsets."""
         return {}
 
-    def _is_lagging(self, source: Source, queue: BrokerQueue) -> bool:  # noqa: ARG002 - for those who can tell
+    def _is_lagging(self, source: Source, queue: BrokerQueue) -> bool:  # noqa: ARG002 - for subclasses that know
         """Whether missing entries of a queue will be written again."""
         return False
 

@@ -40,23 +40,23 @@ class StoreStreamReader(QueueStreamReader[Stores]):
         """The tasks that read the messages between two offsets.
 
         Raises:
-            SparkSourceError: a store cannot be read; messages are gone, and options make this an error.
+            SparkSourceError: a store cannot be read; messages are missing, and options make this an error.
         """
         begun, ended = parse_offsets(start), parse_offsets(end)
-        return self._ask(lambda stores: self._plan(stores, *self._of_these(stores, start, begun, end, ended)))
+        return self._query(lambda stores: self._plan(stores, *self._of_these(stores, start, begun, end, ended)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task.
 
         Raises:
-            SparkSourceError: a file cannot be read; messages are gone or damaged, and options make this an error.
+            SparkSourceError: a file cannot be read; messages are missing or damaged, and options make this an error.
         """
         if isinstance(partition, LogSpan):
             yield from read(partition, self._request)
 
-    def _ask(self, ask: Callable[[Stores], T]) -> T:
+    def _query(self, query: Callable[[Stores], T]) -> T:
         try:
-            return ask(open_stores(self._options))
+            return query(open_stores(self._options))
         except StoreError as error:
             raise source_error(error) from error
 
@@ -123,9 +123,9 @@ class StoreStreamReader(QueueStreamReader[Stores]):
             DataLost: a store was replaced, and options make this an error.
         """
         first, last = last_read(start), last_read(end)
-        gone = self._replaced(stores, last)
+        replaced_brokers = self._replaced(stores, last)
         replaced = self._replaced(stores, {broker: read for broker, read in first.items() if read != last.get(broker)})
-        return without(replaced, begun), without(gone, ended)
+        return without(replaced, begun), without(replaced_brokers, ended)
 
     def _plan(self, stores: Stores, begun: Offsets, ended: Offsets) -> list[InputPartition]:
         self._check_brokers(stores, ended)

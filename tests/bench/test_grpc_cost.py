@@ -45,7 +45,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, root: Path, outcome: Sample | Fail
     monkeypatch.setattr(grpc_cost, "_STATES", {"without": state(0), "with": state(8081)})
     monkeypatch.setattr(grpc_cost, "_SETTLE_SECONDS", 0)
     setup = Setup(flush="async", load=root, ports=Ports())
-    return measure(rounds=2, setup=setup, driver=FakeDriver(outcome), root=root, say=lambda _line: None)
+    return measure(rounds=2, setup=setup, driver=FakeDriver(outcome), root=root, report=lambda _line: None)
 
 
 def test_servers_with_the_front_and_without_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

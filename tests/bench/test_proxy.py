@@ -65,7 +65,7 @@ def say(_line: str) -> None:
 
 def test_direct_and_through_the_proxy_take_turns() -> None:
     cost, load = ProxyCost(), FakeLoad()
-    take_turns(cost, FakeSide("direct"), FakeSide("through"), rounds=2, load=load, timing=TIMING, say=say)
+    take_turns(cost, FakeSide("direct"), FakeSide("through"), rounds=2, load=load, timing=TIMING, report=say)
     assert load.runs == [(side, mode) for mode in ("sync", "send", "pull") for side in ("direct", "through")] * 2
     assert {name: len(runs) for name, runs in cost.through.items()} == {each.name: 2 for each in (SYNC, SEND, PULL)}
 
@@ -73,14 +73,14 @@ def test_direct_and_through_the_proxy_take_turns() -> None:
 def test_the_run_that_warms_a_proxy_up_does_not_count() -> None:
     cost, load = ProxyCost(), FakeLoad()
     sides: dict[str, Side] = {"apache": FakeSide("a"), "rocketwire": FakeSide("b")}
-    compare_cpu(cost, sides, GRPC_SEND, rounds=2, load=load, timing=TIMING, warm=1, say=say)
+    compare_cpu(cost, sides, GRPC_SEND, rounds=2, load=load, timing=TIMING, warm=1, report=say)
     assert cost.cpu == {GRPC_SEND.name: {"apache": [2.0, 2.0], "rocketwire": [2.0, 2.0]}}
 
 
 def test_a_load_without_figures_ends_it() -> None:
     with pytest.raises(LoadFailedError, match="direct, send 100 B, one at a time: why"):
         take_turns(
-            ProxyCost(), FakeSide("direct"), FakeSide("x"), rounds=1, load=FakeLoad("why"), timing=TIMING, say=say
+            ProxyCost(), FakeSide("direct"), FakeSide("x"), rounds=1, load=FakeLoad("why"), timing=TIMING, report=say
         )
 
 

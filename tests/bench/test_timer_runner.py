@@ -58,7 +58,7 @@ def ran(
     client = JavaProgram(java="", classes=root, jars=root, main="")
     tools = Tools(load=root, client=client)
     setup = Setup(flush="async", load=root, ports=Ports())
-    runner = TimerRunner(plan=plan, tools=tools, setup=setup, root=root / "stores", say=said.append)
+    runner = TimerRunner(plan=plan, tools=tools, setup=setup, root=root / "stores", report=said.append)
     return runner.run(), events, said
 
 

@@ -5,7 +5,7 @@
 Two name servers, three brokers and two proxies run as processes on this machine. Clients, which know the proxies only,
 send and receive all the time. A broker, a proxy and a name server are killed (kill -9) and started again, one after
 the other. At the end stands the account of every message; the exit code is 0 only if none that was acknowledged is
-lost. Ctrl-C ends all at once. Nothing is left behind, neither processes nor files.
+lost. Ctrl-C ends all at once. Neither processes nor files remain.
 """
 
 from __future__ import annotations
@@ -71,15 +71,15 @@ class Demonstration:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._show)
-                self._tell("starting two name servers, three brokers and two proxies")
+                self._print_event("starting two name servers, three brokers and two proxies")
                 await self._servers.start()
-                self._tell("all are ready")
+                self._print_event("all are ready")
                 async with self._traffic.running():
                     if kills:
                         await self._kill_each()
                     else:
                         await trio.sleep(self._seconds)
-                    self._tell("no more messages are begun; those on their way are awaited")
+                    self._print_event("no more messages are begun; those on their way are awaited")
                 nursery.cancel_scope.cancel()
         finally:
             await self._servers.stop()
@@ -94,14 +94,14 @@ class Demonstration:
             await self._kill(each, min(step, _MEASURED_SECONDS))
             await trio.sleep(max(0.0, step - _MEASURED_SECONDS))
             await each.start()
-            self._tell(f"{each.name} is back")
+            self._print_event(f"{each.name} is back")
         await trio.sleep(step)
 
     async def _kill(self, server: Server, seconds: float) -> None:
         """Kill a server and see for so many seconds what that does to the traffic."""
         since = time.monotonic()
         await server.kill()
-        self._tell(f"kill -9 {server.name}")
+        self._print_event(f"kill -9 {server.name}")
         await trio.sleep(seconds)
         now = time.monotonic()
         killed = Killed(
@@ -110,7 +110,7 @@ class Demonstration:
             receives_paused=round(longest_pause(self._traffic.received_at, since, now), 3),
         )
         self.kills.append(killed)
-        self._tell(
+        self._print_event(
             f"without {server.name}: sends paused {killed.sends_paused:.2f} s, receives {killed.receives_paused:.2f} s"
         )
 
@@ -130,7 +130,7 @@ class Demonstration:
             self._view.show(self._servers.all(), figures)
             await trio.sleep(1.0)
 
-    def _tell(self, text: str) -> None:
+    def _print_event(self, text: str) -> None:
         self._view.event(self._now(), text)
 
     def _now(self) -> float:
@@ -193,7 +193,7 @@ def _first(errors: BaseException) -> BaseException:
 @click.option("--no-kills", is_flag=True, help="Kill nothing: only the traffic.")
 @click.option("--json", "as_json", is_flag=True, help="Print the account as one JSON object, and nothing else.")
 def main(*, seconds: float, no_kills: bool, as_json: bool) -> None:
-    """Run the demonstration; the exit code says whether every acknowledged message came."""
+    """Run the demonstration; the exit code is 0 if every acknowledged message came."""
     logging.getLogger("rocketwire").addHandler(logging.NullHandler())  # the view shows what the clients would log
     logging.getLogger("rocketwire").propagate = False
     code = 0

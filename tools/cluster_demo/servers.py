@@ -28,7 +28,7 @@ _TAIL_LINES: Final = 15
 
 
 class DemoFailed(Exception):
-    """The demonstration cannot go on."""
+    """The demonstration cannot continue."""
 
 
 class Server:
@@ -62,7 +62,7 @@ class Server:
 
     @property
     def shown_state(self) -> str:
-        """The state, in which the end of a process that nobody has ended shows."""
+        """The state, which shows an unexpected end of the process."""
         ended = None if self._process is None else self._process.poll()
         return self.state if ended is None else f"ended with {ended}"
 

@@ -41,7 +41,7 @@ Place = tuple[Queue, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What became of the messages.
+    """The outcomes of the messages.
 
     Attributes:
         acknowledged: Sent, and acknowledged by a broker.
@@ -62,7 +62,7 @@ class Account:
 
 
 class Traffic:
-    """Sends numbered messages, and notes who gets them.
+    """Sends numbered messages, and notes which are received.
 
     Args:
         proxies: The addresses of the proxies, which the clients take for name servers.
@@ -170,7 +170,7 @@ class Traffic:
         return True
 
     def account(self) -> Account:
-        """What became of the messages until now."""
+        """The outcomes of the messages until now."""
         received = self._acknowledged & self._places.keys()
         twice = [places for places in self._places.values() if len(places) > 1]
         return Account(

@@ -24,7 +24,7 @@ from tools.release.version import unfinished
 OUT: Final = Path("dist/release")
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Print a line at once: the steps take minutes."""
     print(line, flush=True)
 
@@ -32,7 +32,7 @@ def say(line: str) -> None:
 def main() -> int:
     """Build and try a release of the repository that is the working folder."""
     root, epoch = Path(), time_of_the_commit(Path())
-    say(f"Building for {', '.join(PLATFORMS)}")
+    print_line(f"Building for {', '.join(PLATFORMS)}")
     with tempfile.TemporaryDirectory(prefix="release-") as folder:
         nghttp2 = fetch(Path(folder) / "sources")
         files = build(root, OUT, epoch=epoch, platforms=PLATFORMS, nghttp2=nghttp2)
@@ -40,10 +40,10 @@ def main() -> int:
         for file in files:
             if file.platform is not None:
                 check_linked(file)
-                say(check_platform(file))
+                print_line(check_platform(file))
         again = Path(folder) / "again"
         check_same_bytes(files, root, again, epoch=epoch, platforms=PLATFORMS, nghttp2=nghttp2)
-    say("A second build gives the same bytes")
+    print_line("A second build gives the same bytes")
 
     bill = OUT / f"rocketwire-{rocketwire.__version__}.cdx.json"
     with tempfile.TemporaryDirectory(prefix="release-") as folder:
@@ -51,21 +51,21 @@ def main() -> int:
         new_environment(Path(sys.executable), environment)
         install(files[-1].path, environment)
         write_bill(environment, root, bill, epoch=epoch)
-    say(check_sums(write_sums([*(file.path for file in files), bill])).rstrip())
+    print_line(check_sums(write_sums([*(file.path for file in files), bill])).rstrip())
 
     for version in VERSIONS:
         python = python_of(version)
         if python is None:
-            say(f"Python {version}: not tried, it is not on this machine")
+            print_line(f"Python {version}: not tried, it is not on this machine")
             continue
         with tempfile.TemporaryDirectory(prefix="release-") as folder:
             for line in try_files(files, python, Path(folder) / "environment", spark=True):
-                say(f"Python {version}: {line}")
+                print_line(f"Python {version}: {line}")
     for file in files:
         if not fits_here(file):
-            say(f"{file.path.name}: built, not tried, for this machine is another one")
+            print_line(f"{file.path.name}: built, not tried, for this machine is another one")
     for reason in unfinished(root):
-        say(f"Not to be published yet: {reason} (docs/releasing.md)")
+        print_line(f"Not to be published yet: {reason} (docs/releasing.md)")
     return 0
 
 

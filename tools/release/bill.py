@@ -26,7 +26,7 @@ def write_bill(environment: Path, root: Path, bill: Path, *, epoch: int) -> None
         environment: It has rocketwire, what it needs, and nothing else.
         root: The repository, whose pyproject.toml describes rocketwire.
         bill: The file to write.
-        epoch: The time that it says, in seconds since 1970.
+        epoch: Its time, in seconds since 1970.
 
     Raises:
         ReleaseFailed: the file is against the schema, or an installed package cannot be read.

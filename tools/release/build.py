@@ -35,7 +35,7 @@ PLATFORMS: Final = {
     "musllinux_1_2_x86_64": _zig("x86_64-linux-musl"),
     "musllinux_1_2_aarch64": _zig("aarch64-linux-musl"),
 }
-"""What a wheel's tag says of its platform, and the C compiler for it."""
+"""The platform of a wheel's tag, and the C compiler for it."""
 
 
 class ReleaseFailed(Exception):
@@ -49,7 +49,7 @@ class ReleaseFile:
     Attributes:
         path: Where it is.
         kernel: Which kernel the program has that is installed from it.
-        platform: The platform of a wheel with a kernel, as its tag says; None: it fits all.
+        platform: The platform of a wheel with a kernel, from its tag; None: it fits all.
     """
 
     path: Path
@@ -58,16 +58,16 @@ class ReleaseFile:
 
 
 def settings_of_the_caller() -> dict[str, str]:
-    """The environment without what says which kernel is wanted, and for what."""
+    """The environment without the variables about the kernel."""
     ours = ("ROCKETWIRE_KERNEL", "ROCKETWIRE_NGHTTP2", "ROCKETWIRE_SPARK_JAR", "ROCKETWIRE_WHEEL_PLATFORM")
     return {key: value for key, value in os.environ.items() if key not in ours}
 
 
 def hatchling(where: Path, *options: str, **environment: str) -> str:
-    """Build the project in a folder, with the kernel as `environment` says and not as the caller's does.
+    """Build the project in a folder, with the kernel's variables from `environment`, not the caller's.
 
     Returns:
-        What was said to the user.
+        The output for the user.
 
     Raises:
         subprocess.CalledProcessError: it cannot be built.
@@ -101,7 +101,7 @@ def build(
         The sdist, the wheels with a kernel, and the wheel without one.
 
     Raises:
-        subprocess.CalledProcessError: one cannot be built; there is no C compiler, say.
+        subprocess.CalledProcessError: one cannot be built; for example, there is no C compiler.
     """
     shutil.rmtree(out, ignore_errors=True)
     time, into = {"SOURCE_DATE_EPOCH": str(epoch)}, ("-d", str(out.absolute()))

@@ -16,14 +16,14 @@ SUMS: Final = "SHA256SUMS"
 _MUSL: Final = "libc.so"
 """musl's own name, which its loader knows on every system; auditwheel knows only the name that Alpine gives it."""
 _ALWAYS_THERE: Final = frozenset({"libc.so.6", "libpthread.so.0", _MUSL})
-"""The libraries that a kernel may be linked to: the C library, whose threads were a library of their own."""
+"""The libraries that a kernel may be linked to: the C library, whose threads were a separate library."""
 
 _SYSTEMS: Final = b"libnghttp2.so"
-"""The name by which a kernel that is not linked with nghttp2 looks for it."""
+"""The name by which a kernel that is not linked with nghttp2 loads it."""
 
 
 def check_platform(file: ReleaseFile) -> str:
-    """Have auditwheel look at a wheel's kernel: does it fit every system that the tag promises?
+    """Have auditwheel check a wheel's kernel: does it fit every system that the tag promises?
 
     Returns:
         One line for the user: the tag, and the newest symbol's version that the kernel needs.
@@ -31,7 +31,7 @@ def check_platform(file: ReleaseFile) -> str:
     Raises:
         ReleaseFailed: the kernel needs a newer C library, a processor that not all have, or another library.
     """
-    # The libraries of this machine say nothing of others: they are looked for where there are none.
+    # The libraries of this machine prove nothing for others: they are searched where there are none.
     options = ["--json", "--ldpaths", str(file.path.parent.absolute()), str(file.path)]
     command = [sys.executable, "-m", "auditwheel", "show", *options]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -41,10 +41,10 @@ def check_platform(file: ReleaseFile) -> str:
 
 
 def check_linked(file: ReleaseFile) -> None:
-    """Look whether a wheel's kernel has nghttp2, and the wheel its licence.
+    """Check that a wheel's kernel has nghttp2, and the wheel its licence.
 
     Raises:
-        ReleaseFailed: the kernel would look for the library of the system, or the licence is missing.
+        ReleaseFailed: the kernel would load the library of the system, or the licence is missing.
     """
     with zipfile.ZipFile(file.path) as wheel:
         names = wheel.namelist()
@@ -54,7 +54,7 @@ def check_linked(file: ReleaseFile) -> None:
 
 
 def judged(found: Mapping[str, Any], platform: str) -> str:
-    """Compare what auditwheel says in JSON with the platform of the wheel's tag; as `check_platform`."""
+    """Compare auditwheel's JSON with the platform of the wheel's tag; as `check_platform`."""
     tag = found["overall_tag"]
     if platform.startswith("musllinux") and {*found["external_libs"]} == {_MUSL}:
         tag = found["sym_tag"]  # the other one is that of a wheel with an unknown library
@@ -96,7 +96,7 @@ def write_sums(files: Sequence[Path]) -> Path:
 
 
 def check_sums(sums: Path) -> str:
-    """Have sha256sum check the files as a user would; return what it says.
+    """Have sha256sum check the files as a user would; return its output.
 
     Raises:
         ReleaseFailed: a sum is wrong.

@@ -44,7 +44,7 @@ def run(wheel: Path, python: Sequence[str], options: Sequence[str]) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the tests as the command line says and return the exit code of pytest."""
+    """Run the tests with the command line's options and return the exit code of pytest."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.release.kernel_tests",
         description="Run tests/kernel with the kernel of a wheel.",

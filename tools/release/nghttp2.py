@@ -52,7 +52,7 @@ def fetch(folder: Path) -> Path:
 
 
 def check_sum(lock: str) -> None:
-    """Look for the crate's sum in the text of Cargo.lock.
+    """Check the crate's sum in the text of Cargo.lock.
 
     Raises:
         ReleaseFailed: it is not the one that is expected.

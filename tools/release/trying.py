@@ -43,10 +43,10 @@ def python_of(version: str) -> Path | None:
         return Path(sys.executable)
     for folder in os.get_exec_path():
         program = Path(folder) / f"python{version}"
-        asked = [str(program), "-c", "import ssl, sys; print('%d.%d' % sys.version_info[:2])"]
+        command_line = [str(program), "-c", "import ssl, sys; print('%d.%d' % sys.version_info[:2])"]
         if shutil.which(program):
-            said = subprocess.run(asked, check=False, capture_output=True, text=True)
-            if said.stdout.strip() == version:
+            output = subprocess.run(command_line, check=False, capture_output=True, text=True)
+            if output.stdout.strip() == version:
                 return program
     return None
 
@@ -67,7 +67,7 @@ def install(file: Path, environment: Path, *, extra: str = "", **settings: str) 
     """Install a file and what it needs, or only the file in place of another one; return the program's path.
 
     Raises:
-        subprocess.CalledProcessError: pip failed, and has said why.
+        subprocess.CalledProcessError: pip failed, and has printed the reason.
     """
     pip: list[str | Path] = [
         sys.executable,
@@ -86,7 +86,7 @@ def install(file: Path, environment: Path, *, extra: str = "", **settings: str) 
 
 
 def try_program(command: Sequence[str | Path], *, kernel: str, folder: Path, messages: int) -> None:
-    """Ask the program for its version, start it with the store `data` in a folder, send messages to it, and stop it.
+    """Query the program's version, start it with the store `data` in a folder, send messages to it, and stop it.
 
     Raises:
         ReleaseFailed: the version or the kernel is another one, it does not start, does not take a message, or does not
@@ -94,17 +94,17 @@ def try_program(command: Sequence[str | Path], *, kernel: str, folder: Path, mes
     """
     settings = settings_of_the_caller()
     expected = f"rocketwire {rocketwire.__version__} (kernel: {kernel})"
-    said = subprocess.run(
+    output = subprocess.run(
         [*command, "--version"], env=settings, cwd=folder, capture_output=True, text=True, check=False
     )
-    if said.stdout.strip() != expected:
-        raise ReleaseFailed(f"expected {expected!r}, got {(said.stdout + said.stderr).strip()!r}")
+    if output.stdout.strip() != expected:
+        raise ReleaseFailed(f"expected {expected!r}, got {(output.stdout + output.stderr).strip()!r}")
     uses = (["topic", "create", _TOPIC], ["message", "send", "--count", str(messages), _TOPIC, "tried"])
     with _served(command, folder, settings) as namesrv:
         for use in uses if namesrv else ():
-            told = [*command, *use, "--namesrv", namesrv]
+            sending = [*command, *use, "--namesrv", namesrv]
             done = subprocess.run(
-                told,
+                sending,
                 env=settings,
                 cwd=folder,
                 capture_output=True,

@@ -30,7 +30,7 @@ class VersionRefused(Exception):
 
 
 def version_of(root: Path) -> str:
-    """The version that the sources say."""
+    """The version in the sources."""
     found = _ASSIGNED.search((root / SOURCE).read_text(encoding="utf-8"))
     if found is None:
         raise VersionRefused(f"{SOURCE} has no line __version__")
@@ -43,7 +43,7 @@ def news(root: Path) -> list[Path]:
 
 
 def unfinished(root: Path) -> Iterator[str]:
-    """Say what has to be done before files of the present version may be published."""
+    """What has to be done before files of the present version may be published."""
     version = version_of(root)
     if version not in _ENTRY.findall((root / CHANGES).read_text(encoding="utf-8")):
         yield f"{CHANGES} has no entry for {version}"
@@ -52,11 +52,11 @@ def unfinished(root: Path) -> Iterator[str]:
 
 
 def check(root: Path, version: str) -> None:
-    """Say why a version cannot be made.
+    """Raise the reason why a version cannot be made.
 
     Raises:
         VersionRefused: it is no version such as 0.2.0, it is not newer than the others, the work tree of the repository
-            is not clean, or there are no news.
+            is not clean, or there is nothing to tell.
     """
     try:
         wanted = Version(version)
@@ -82,7 +82,7 @@ def make(root: Path, version: str) -> None:
 
     Raises:
         VersionRefused: as `check`.
-        subprocess.CalledProcessError: towncrier or git failed, and has said why; the work tree is as it was.
+        subprocess.CalledProcessError: towncrier or git failed, and has printed the reason; the work tree is as it was.
     """
     check(root, version)
     before = _git(root, "rev-parse", "HEAD").strip()
@@ -108,7 +108,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make the version that the command line says; 2: it is refused."""
+    """Make the version of the command line; 2: it is refused."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.release.version",
         description="Write a version's number and its entry in CHANGELOG.md, commit and tag them. It pushes nothing.",

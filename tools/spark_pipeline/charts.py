@@ -28,7 +28,7 @@ def lines(name: str, steps: Sequence[float], series: Series, *, unit: str, log: 
     """Lines over time, with a legend below.
 
     Args:
-        name: What a screen reader says.
+        name: The text for screen readers.
         steps: Seconds since the beginning, at least one.
         series: A value or None for each step; a line has gaps where there is none.
         unit: Of the values.

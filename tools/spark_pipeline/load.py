@@ -76,7 +76,7 @@ KINDS: Final = (
 
 @dataclass(slots=True)
 class Account:
-    """What has become of the messages so far, by topic; threads share it.
+    """The outcomes of the messages so far, by topic; threads share it.
 
     Attributes:
         acknowledged: Messages that the endpoint has.
@@ -105,7 +105,7 @@ class Load:
         self._began = time.monotonic()
         self.account = Account()
 
-    def run(self, tell: Callable[[str], None]) -> None:
+    def run(self, report: Callable[[str], None]) -> None:
         """Send and consume, until each message is consumed or a dead letter; the traces are sent then.
 
         Raises:
@@ -135,7 +135,7 @@ class Load:
             self._be_slow_for_a_while()
             for each in producers:
                 each.join()
-            tell(f"{self.account.acknowledged.total():,} messages are acknowledged; groups finish their work")
+            report(f"{self.account.acknowledged.total():,} messages are acknowledged; groups finish their work")
             self._wait_for_groups()
 
     def _part(self) -> float:
@@ -146,7 +146,7 @@ class Load:
         with Producer("shop", self._endpoint.namesrv) as producer:
             owed, last = 0.0, time.monotonic()
             while (part := self._part()) < 1:
-                # What a busy machine does not get done in time is left out: the traffic keeps its shape.
+                # What a busy machine does not get done in time is skipped: the traffic keeps its shape.
                 owed += min(time.monotonic() - last, 10 * _TICK) * self._rate * kind.part * _swell(part)
                 last = time.monotonic()
                 for _ in range(int(owed)):

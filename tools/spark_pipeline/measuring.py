@@ -24,7 +24,7 @@ _PLACE: Final = ("broker", "topic", "queue_id", "queue_offset")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What the frame does not tell of a run; see `Figures`."""
+    """The figures of a run that are not in the frame; see `Figures`."""
 
     acknowledged: int
     batches: int

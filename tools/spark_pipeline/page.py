@@ -76,14 +76,14 @@ def page(figures: Figures) -> str:
         _over_time(
             figures,
             "Retries",
-            "Copies of messages that a group could not consume, when they came again.",
+            "Copies of messages that a group could not consume, when they were redelivered.",
             figures.retries,
             unit="messages per second",
         ),
         _over_time(
             figures,
             "Dead letters",
-            "Messages that a group has given up.",
+            "Messages whose tries a group has used up.",
             figures.letters,
             unit="messages per second",
         ),
@@ -110,7 +110,7 @@ def page(figures: Figures) -> str:
 
 def _about(figures: Figures) -> str:
     once = figures.acknowledged == figures.rows == figures.messages
-    told = (
+    verdict = (
         "Each acknowledged message is there exactly once."
         if once
         else f"<strong>{figures.acknowledged:,} messages were acknowledged, {figures.rows:,} rows are there,"
@@ -120,7 +120,7 @@ def _about(figures: Figures) -> str:
     return (
         f"<p>A made-up shop's traffic from {escape(figures.begins)} on: producers and groups at an endpoint, read by "
         f"<code>readStream</code> into Parquet by topic and day. The stream was stopped {times} in between, and "
-        f"continued by its checkpoint. {told}</p>"
+        f"continued by its checkpoint. {verdict}</p>"
     )
 
 

@@ -54,7 +54,7 @@ def session() -> SparkSession:
 def run(
     spark: SparkSession,
     folder: Path,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     *,
     seconds: float = SECONDS,
     rate: float = RATE,
@@ -64,8 +64,8 @@ def run(
 
     Args:
         spark: The session.
-        folder: It is made if it is not there.
-        tell: Gets a line for each step.
+        folder: It is made if it does not exist.
+        report: Gets a line for each step.
         seconds: How long messages are sent.
         rate: About so many messages a second.
         delta: Whether `messages` is to be a table of Delta.
@@ -74,11 +74,11 @@ def run(
         shutil.rmtree(folder / name, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     with endpoint(settings=SETTINGS, topics=[kind.topic for kind in KINDS]) as ep:
-        tell(f"an endpoint runs at {ep.namesrv}")
+        report(f"an endpoint runs at {ep.namesrv}")
         pipeline = Pipeline(spark, ep.namesrv, folder, delta=delta)
         load = Load(ep, seconds, rate, np.random.default_rng(_SEED))
-        batches = _streamed(pipeline, load, tell, seconds)
-    tell(f"the stream has written {batches} micro-batches to {pipeline.messages}")
+        batches = _streamed(pipeline, load, report, seconds)
+    report(f"the stream has written {batches} micro-batches to {pipeline.messages}")
     frame = pipeline.written().cache()
     found = figures(
         frame,
@@ -90,24 +90,24 @@ def run(
     return found
 
 
-def _streamed(pipeline: Pipeline, load: Load, tell: Callable[[str], None], seconds: float) -> int:
-    """Have the stream follow the load, and read the rest; say how many micro-batches that took."""
+def _streamed(pipeline: Pipeline, load: Load, report: Callable[[str], None], seconds: float) -> int:
+    """Have the stream follow the load, and read the rest; return how many micro-batches that took."""
     failures: list[BaseException] = []
 
     def loading() -> None:
         try:
-            load.run(tell)
+            load.run(report)
         except BaseException as error:  # noqa: BLE001 - it is raised below, in the thread that waits
             failures.append(error)
 
     thread = threading.Thread(target=loading)
     query = pipeline.start()
-    tell(f"the stream follows; for {seconds:g} s producers send, and groups consume")
+    report(f"the stream follows; for {seconds:g} s producers send, and groups consume")
     thread.start()
     try:
         time.sleep(seconds * _STOPPED_AT)
         _stop(query)
-        tell("the stream was stopped; it continues by its checkpoint")
+        report("the stream was stopped; it continues by its checkpoint")
         query = pipeline.start()
     finally:
         thread.join()

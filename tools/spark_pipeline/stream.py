@@ -1,6 +1,6 @@
 """The stream: messages of an endpoint into Parquet or Delta, by topic and day, exactly once by a checkpoint.
 
-Into Delta each micro-batch is a commit that has the batch's number: one that comes again is in the table already. The
+Into Delta each micro-batch is a commit that has the batch's number: one that is repeated is in the table already. The
 commits are made by deltalake, which needs no jar.
 """
 
@@ -46,7 +46,7 @@ class Pipeline:
         return self._writer().trigger(processingTime=_INTERVAL).start()
 
     def catch_up(self) -> StreamingQuery:
-        """Read all that is there now, from the checkpoint on, and end."""
+        """Read all present messages, from the checkpoint on, and end."""
         return self._writer().trigger(availableNow=True).start()
 
     def _writer(self) -> DataStreamWriter:
@@ -67,7 +67,7 @@ class Pipeline:
         return writer.format("parquet").partitionBy(*_PARTITIONS).option("path", str(self.messages))
 
     def written(self) -> DataFrame:
-        """The messages that are there; of micro-batches that were not done there are none."""
+        """The written messages; of micro-batches that were not done there are none."""
         if not self._delta:
             return self._spark.read.parquet(str(self.messages))
         from deltalake import DeltaTable  # noqa: PLC0415 - for those only who want Delta

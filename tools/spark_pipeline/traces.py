@@ -29,7 +29,7 @@ class Consumption:
         self.result = _EXCEPTION
 
     def ends(self, *, well: bool) -> None:
-        """Say how it ended; else it is taken for an exception."""
+        """Set how it ended; else it counts as an exception."""
         self.result = _SUCCESS if well else _FAILED
 
 
@@ -50,7 +50,7 @@ class Tracer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Send what is left."""
+        """Send the rest."""
         self._over.set()
         self._thread.join()
         self._producer.close()

@@ -21,7 +21,7 @@ class RowMessage(NamedTuple):
     Attributes:
         topic: Its topic.
         queue_id: The queue that the row names; None when it names none.
-        is_delayed: Whether it is delivered later: it is sent by itself.
+        is_delayed: Whether it is delivered later: it is sent alone.
         body: Its body.
         properties: Its encoded properties.
         flag: Its flag.

@@ -55,7 +55,7 @@ class WritableQueues:
             return known
         self._stale.discard(topic)
         try:
-            found = self._asked(topic)
+            found = self._query_queues(topic)
         except (RemotingError, TopicUnknown):
             # The broker may be restarting, with its name server or the route that it registers.
             if known is None:
@@ -68,7 +68,7 @@ class WritableQueues:
         self._queues[topic] = found
         return found
 
-    def _asked(self, topic: str) -> list[BrokerQueue]:
+    def _query_queues(self, topic: str) -> list[BrokerQueue]:
         try:
             route, is_model = self._cluster.route(topic), False
         except NoSuchTopic as error:

@@ -36,9 +36,8 @@ class OutgoingBatch:
         topic: Where to.
         queue_id: The queue that was named; None for any.
         body: A body, or a batch.
-        properties: Of a message by itself; None for a batch.
-        flag: Of a message by itself.
-        count: Messages in it.
+        properties: Of a single message; None for a batch.
+        flag: Of a single message. count: Messages in it.
     """
 
     topic: str
@@ -50,7 +49,7 @@ class OutgoingBatch:
 
 
 def outgoing_batches(messages: Iterable[RowMessage], most_bytes: int) -> Iterator[OutgoingBatch]:
-    """The requests that send messages: batches of those that agree in topic and queue, and messages by themselves."""
+    """The requests that send messages: batches of those that agree in topic and queue, and single messages."""
     groups: dict[tuple[str, int | None, bool], list[RowMessage]] = {}
     for message in messages:
         groups.setdefault(message[:3], []).append(message)
