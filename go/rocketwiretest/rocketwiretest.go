@@ -51,7 +51,7 @@ type Endpoint struct {
 	Namesrv string `json:"namesrv"` // HOST:PORT, as clients take it
 	Broker  string `json:"broker"`
 	HTTP    string `json:"http"` // /metrics, /readyz, /faults, /clock
-	GRPC    string `json:"grpc"` // what clients of 5.x are told
+	GRPC    string `json:"grpc"` // the address for clients of 5.x
 	Store   string `json:"store"`
 	PID     int    `json:"pid"`
 
@@ -63,7 +63,7 @@ type Endpoint struct {
 type FaultRule struct {
 	ID     int    `json:"id"`
 	Struck int    `json:"struck"` // how many requests it has matched
-	Spent  bool   `json:"spent"`  // whether it has matched as many as its count says
+	Spent  bool   `json:"spent"`  // whether it has matched as many requests as its count allows
 	Rule   string `json:"rule"`
 }
 
@@ -92,7 +92,7 @@ func Command(words ...string) Option {
 }
 
 // Start starts an endpoint and returns when clients can use it. It stops at the end of the test t, or when the test's
-// process is gone. If the test fails, it gets the endpoint's log.
+// process has ended. If the test fails, it gets the endpoint's log.
 func Start(t testing.TB, options ...Option) *Endpoint {
 	t.Helper()
 	s := settings{}
@@ -173,7 +173,7 @@ func (e *Endpoint) start(command *exec.Cmd) error {
 // Log returns the end of the endpoint's log.
 func (e *Endpoint) Log() string { return e.log.String() }
 
-// UniqueName returns a new name for a topic or group, so that tests that share an endpoint do not meet.
+// UniqueName returns a new name for a topic or group, so that tests that share an endpoint do not conflict.
 func (e *Endpoint) UniqueName(prefix string) string {
 	e.t.Helper()
 	random := make([]byte, 6)
@@ -231,7 +231,7 @@ func (e *Endpoint) faults(method, body string) []FaultRule {
 	return found.Faults
 }
 
-// CreateTopic creates a topic, or changes the number of its queues. Clients that ask the name server afterwards find
+// CreateTopic creates a topic, or changes the number of its queues. Clients that query the name server afterwards find
 // it.
 func (e *Endpoint) CreateTopic(name string, queues int) {
 	e.t.Helper()
@@ -264,8 +264,8 @@ func (e *Endpoint) call(method, path, body string) ([]byte, error) {
 	defer answer.Body.Close()
 	content, err := io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode >= http.StatusBadRequest {
-		said := bytes.TrimSpace(content)
-		err = fmt.Errorf("%s %s %s was answered with %s: %s", method, path, body, answer.Status, said)
+		text := bytes.TrimSpace(content)
+		err = fmt.Errorf("%s %s %s was answered with %s: %s", method, path, body, answer.Status, text)
 	}
 	return content, err
 }
@@ -287,7 +287,7 @@ func remoting(address string, code int, fields map[string]string) error {
 	if err = connection.SetDeadline(time.Now().Add(callWithin)); err != nil {
 		return err
 	}
-	// The length of the rest; then that of the header, whose first byte, 0, says that it is JSON.
+	// The length of the rest; then that of the header, whose first byte is 0 for JSON.
 	frame := make([]byte, 8, 8+len(header))
 	binary.BigEndian.PutUint32(frame, uint32(4+len(header)))
 	binary.BigEndian.PutUint32(frame[4:], uint32(len(header)))

@@ -20,7 +20,7 @@ import (
 // Longer than anything takes, even on a machine that does much else.
 const long = 60 * time.Second
 
-// The variable says to this program what to do in place of the tests.
+// The variable makes this program run something in place of the tests.
 const holderVariable = "ROCKETWIRETEST_HOLDER"
 
 func TestMain(m *testing.M) {
@@ -136,7 +136,7 @@ func TestEndpointsSideBySide(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	e := Start(t, WithFault("delay:1,topic=Nobody"))
+	e := Start(t, WithFault("delay:1,topic=Unused"))
 	e.CreateTopic("Throttled", 1)
 	added := e.Fault("answer:215:slow,listener=broker,topic=Throttled")
 	p := newProducer(t, e)
@@ -189,7 +189,7 @@ func failure(t *testing.T, do func(testing.TB)) (text string) {
 	return ""
 }
 
-func TestWhatTheProgramSaidIsInTheFailure(t *testing.T) {
+func TestTheOutputOfTheProgramIsInTheFailure(t *testing.T) {
 	t.Parallel()
 	for wanted, option := range map[string]Option{
 		"--set brokerNmae: unknown key; did you mean brokerName?": Set("brokerNmae", "b"),

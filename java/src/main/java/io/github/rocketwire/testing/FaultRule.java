@@ -34,12 +34,12 @@ public final class FaultRule {
         return struck;
     }
 
-    /** Whether it has matched as many requests as its {@code count} says. */
+    /** Whether it has matched as many requests as its {@code count} allows. */
     public boolean isSpent() {
         return spent;
     }
 
-    /** Its text, with what was left out and with names for numbers: {@code drop:request,code=SEND_MESSAGE_V2}. */
+    /** Its text, with defaults and with names for numbers: {@code drop:request,code=SEND_MESSAGE_V2}. */
     public String rule() {
         return rule;
     }

@@ -20,7 +20,7 @@ public final class Faults {
      * Appends a rule, {@code ACTION[,KEY=VALUE]...}, such as {@code drop:answer,code=310,count=1}.
      *
      * @return the rule as it is in force
-     * @throws RocketwireException when the rule cannot be read; the text says why
+     * @throws RocketwireException when the rule cannot be read; the text has the reason
      */
     public FaultRule add(String rule) {
         return rules(http.call("POST", PATH, rule, 201)).get(0);

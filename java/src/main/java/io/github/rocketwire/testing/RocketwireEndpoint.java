@@ -7,7 +7,7 @@ public interface RocketwireEndpoint {
     /** The name server's address, HOST:PORT, as clients take it. */
     String namesrv();
 
-    /** The broker's address, HOST:PORT, as the name server tells it to clients. */
+    /** The broker's address, HOST:PORT, as clients get it from the name server. */
     String broker();
 
     /** The address of the HTTP port, HOST:PORT: {@code /metrics}, {@code /readyz}, {@code /faults}, {@code /clock}. */
@@ -24,7 +24,7 @@ public interface RocketwireEndpoint {
     }
 
     /**
-     * Creates a topic, or changes the number of its queues. Clients that ask the name server afterwards find it.
+     * Creates a topic, or changes the number of its queues. Clients that query the name server afterwards find it.
      *
      * @param queues how many queues can be read and written
      * @throws RocketwireException when the broker refuses, or cannot be reached
@@ -34,7 +34,7 @@ public interface RocketwireEndpoint {
     }
 
     /**
-     * A new name for a topic or group, which begins with {@code prefix}: tests that share an endpoint do not meet.
+     * A new name for a topic or group, which begins with {@code prefix}: tests that share an endpoint do not conflict.
      *
      * @param prefix letters, digits, {@code _} and {@code -}
      */

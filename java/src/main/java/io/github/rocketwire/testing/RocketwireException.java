@@ -1,6 +1,6 @@
 package io.github.rocketwire.testing;
 
-/** The endpoint could not be started, or refused what it was asked for; the text says what happened. */
+/** The endpoint could not be started, or refused a request; the text describes what happened. */
 public class RocketwireException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

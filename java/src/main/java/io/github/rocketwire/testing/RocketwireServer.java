@@ -9,8 +9,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * An endpoint in a process of its own on this machine, on free ports of 127.0.0.1; any number can run side by side.
- *
+ * An endpoint in a separate process on this machine, on free ports of 127.0.0.1; any number can run side by side. *
  * <pre>{@code
  * try (RocketwireServer rocketmq = RocketwireServer.start()) {
  *     rocketmq.createTopic("Orders", 4);
@@ -64,13 +63,13 @@ public final class RocketwireServer implements RocketwireEndpoint, AutoCloseable
     /**
      * Starts one with the default settings and an empty store.
      *
-     * @throws RocketwireException when there is no program, or it does not start; the text says why
+     * @throws RocketwireException when there is no program, or it does not start; the text has the reason
      */
     public static RocketwireServer start() {
         return builder().start();
     }
 
-    /** To start one with settings of its own. */
+    /** To start one with other settings. */
     public static Builder builder() {
         return new Builder();
     }
@@ -90,7 +89,7 @@ public final class RocketwireServer implements RocketwireEndpoint, AutoCloseable
         return http;
     }
 
-    /** The address that clients of 5.x are told, as HOST:PORT. */
+    /** The address for clients of 5.x, as HOST:PORT. */
     public String grpc() {
         return grpc;
     }
@@ -202,7 +201,7 @@ public final class RocketwireServer implements RocketwireEndpoint, AutoCloseable
         /**
          * Starts it, and returns when clients can use it.
          *
-         * @throws RocketwireException when there is no program, or it does not start; the text says why
+         * @throws RocketwireException when there is no program, or it does not start; the text has the reason
          */
         public RocketwireServer start() {
             return new RocketwireServer(this);

@@ -17,7 +17,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 
 /**
- * A process of {@code rocketwire serve}. It is told with which process it ends, so it never outlives this JVM, however
+ * A process of {@code rocketwire serve}. It gets the process with which it ends, so it never outlives this JVM, however
  * that ends.
  */
 final class ServerProcess {
@@ -42,13 +42,13 @@ final class ServerProcess {
         reader("output", process.getInputStream(), ready::complete);
     }
 
-    /** The process id of this JVM: its management tells it, from Java 9 on {@code ProcessHandle} would too. */
+    /** The process id of this JVM: its management has it, from Java 9 on {@code ProcessHandle} would too. */
     static String idOfThisJvm() {
         return ManagementFactory.getRuntimeMXBean().getName().split("@")[0];
     }
 
     /**
-     * Waits for the line that says where it listens.
+     * Waits for the line with its addresses.
      *
      * @throws RocketwireException when it ends, or prints none in time; the text has what it wrote to stderr
      */
@@ -102,9 +102,9 @@ final class ServerProcess {
     }
 
     private RocketwireException failed(String how) {
-        String said = log();
+        String output = log();
         return new RocketwireException(String.join(" ", command) + " " + how + ": "
-                + (said.isEmpty() ? "(it wrote nothing to stderr)" : said));
+                + (output.isEmpty() ? "(it wrote nothing to stderr)" : output));
     }
 
     private void keep(String line) {
@@ -116,7 +116,7 @@ final class ServerProcess {
         }
     }
 
-    /** Starts a thread that hands on each line until the stream ends: a pipe that nobody reads would hold it up. */
+    /** Starts a thread that hands on each line until the stream ends: a pipe without a reader would block it. */
     private static Thread reader(String name, InputStream stream, Consumer<String> take) {
         Thread thread = new Thread(
                 () -> {

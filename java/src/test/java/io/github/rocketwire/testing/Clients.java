@@ -39,7 +39,7 @@ public final class Clients implements AutoCloseable {
         return new Message(topic, body.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** Starts a consumer of a group of its own and returns the bodies that it gets, from the topic's beginning. */
+    /** Starts a consumer of a new group and returns the bodies that it gets, from the topic's beginning. */
     public Bodies consume(String topic) throws MQClientException {
         Bodies bodies = new Bodies();
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(endpoint.uniqueName("consumer"));

@@ -42,13 +42,13 @@ class JvmEndTest {
         Process jvm = start(how);
         String line = firstLine(jvm);
         assertNotNull(line, "the other JVM started no server");
-        String[] told = line.split(" ", 2);
+        String[] words = line.split(" ", 2);
         if (how.equals("is killed")) {
             jvm.destroyForcibly();
         }
         assertTrue(jvm.waitFor(Clients.LONG.getSeconds(), TimeUnit.SECONDS));
-        assertTrue(isSoon(() -> !serves(told[0])), "the server outlives its JVM");
-        File store = new File(told[1]);
+        assertTrue(isSoon(() -> !serves(words[0])), "the server outlives its JVM");
+        File store = new File(words[1]);
         if (!how.equals("exits")) { // a JVM that can do nothing more leaves the store, which is stopped cleanly
             assertTrue(isSoon(() -> !new File(store, "abort").exists()), "the server was killed");
             removeSoon(store);

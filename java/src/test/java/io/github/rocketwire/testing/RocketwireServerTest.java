@@ -71,13 +71,13 @@ class RocketwireServerTest {
             assertEquals(215, refused.getResponseCode());
             assertTrue(refused.getErrorMessage().contains("slow, please"), refused.getErrorMessage());
 
-            FaultRule met = rocketmq.faults().list().stream()
+            FaultRule matched = rocketmq.faults().list().stream()
                     .filter(each -> each.id() == rule.id())
                     .findFirst()
                     .get();
-            assertTrue(met.struck() >= 1, met.toString());
-            assertFalse(met.isSpent());
-            assertEquals(rule.rule(), met.rule());
+            assertTrue(matched.struck() >= 1, matched.toString());
+            assertFalse(matched.isSpent());
+            assertEquals(rule.rule(), matched.rule());
             rocketmq.faults().remove(rule);
             assertEquals(SendStatus.SEND_OK, clients.producer().send(message(topic, "taken")).getSendStatus());
             assertThrows(RocketwireException.class, () -> rocketmq.faults().remove(rule));

@@ -18,40 +18,40 @@ import java.util.Properties;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Which program is started, and what is said when that fails. */
+/** Which program is started, and the error when that fails. */
 class StartFailureTest {
     private static String failure(RocketwireServer.Builder settings) {
         return assertThrows(RocketwireException.class, settings::start).getMessage();
     }
 
     @Test
-    void whatTheProgramSaidIsInTheException() {
-        String said = failure(RocketwireServer.builder().set("brokerNmae", "b"));
-        assertTrue(said.contains("ended with code 2"), said);
-        assertTrue(said.contains("--set brokerNmae: unknown key; did you mean brokerName?"), said);
+    void theOutputOfTheProgramIsInTheException() {
+        String message = failure(RocketwireServer.builder().set("brokerNmae", "b"));
+        assertTrue(message.contains("ended with code 2"), message);
+        assertTrue(message.contains("--set brokerNmae: unknown key; did you mean brokerName?"), message);
     }
 
     @Test
     void aProgramThatIsNotThereIsNamed() {
-        String said = failure(RocketwireServer.builder().command("/no/such/rocketwire"));
-        assertTrue(said.startsWith("cannot start /no/such/rocketwire: "), said);
+        String message = failure(RocketwireServer.builder().command("/no/such/rocketwire"));
+        assertTrue(message.startsWith("cannot start /no/such/rocketwire: "), message);
     }
 
     @Test
     void aProgramThatDoesNotGetReadyIsEnded(@TempDir Path folder) throws Exception {
         Path pid = folder.resolve("pid");
-        String said = failure(RocketwireServer.builder()
+        String message = failure(RocketwireServer.builder()
                 .command("sh", "-c", "echo $$ > '" + pid + "'; echo thinking >&2; exec sleep 600")
                 .startTimeout(Duration.ofSeconds(3)));
-        assertTrue(said.contains("was not ready within 3 s: thinking"), said);
+        assertTrue(message.contains("was not ready within 3 s: thinking"), message);
         assertFalse(new File("/proc/" + new String(Files.readAllBytes(pid)).trim()).exists());
     }
 
     @Test
     void aProgramThatPrintsSomethingElseIsNotTakenForAnEndpoint() {
-        String said = failure(RocketwireServer.builder().command("sh", "-c", "echo hello; exec sleep 600"));
-        assertTrue(said.contains("not the JSON that was expected"), said);
-        assertTrue(said.endsWith("hello"), said);
+        String message = failure(RocketwireServer.builder().command("sh", "-c", "echo hello; exec sleep 600"));
+        assertTrue(message.contains("not the JSON that was expected"), message);
+        assertTrue(message.endsWith("hello"), message);
     }
 
     @Test
@@ -70,11 +70,11 @@ class StartFailureTest {
     }
 
     @Test
-    void withoutAProgramTheWaysToNameOneAreSaid() {
+    void withoutAProgramTheErrorListsTheWaysToNameOne() {
         Map<String, String> environment = Collections.singletonMap("PATH", "/no/such/folder");
-        String said = assertThrows(RocketwireException.class, () -> Program.find(new Properties(), environment))
+        String message = assertThrows(RocketwireException.class, () -> Program.find(new Properties(), environment))
                 .getMessage();
-        assertTrue(said.startsWith("the program rocketwire is not on the PATH"), said);
-        assertTrue(said.contains("rocketwire.command") && said.contains("ROCKETWIRE_COMMAND"), said);
+        assertTrue(message.startsWith("the program rocketwire is not on the PATH"), message);
+        assertTrue(message.contains("rocketwire.command") && message.contains("ROCKETWIRE_COMMAND"), message);
     }
 }

@@ -14,7 +14,7 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** An endpoint as a table. Spark makes it before it says whether it will read or write, so options are parsed later. */
+/** An endpoint as a table. Spark makes it for reads and writes alike, so options are parsed later. */
 final class EndpointTable implements SupportsRead, SupportsWrite {
   private final StructType schema;
   private final Map<String, String> given;
@@ -54,7 +54,7 @@ final class EndpointTable implements SupportsRead, SupportsWrite {
         TableCapability.MICRO_BATCH_READ,
         TableCapability.BATCH_WRITE,
         TableCapability.STREAMING_WRITE,
-        TableCapability.TRUNCATE, // is refused with an error that says why
+        TableCapability.TRUNCATE, // is refused with an error that has the reason
         TableCapability.ACCEPT_ANY_SCHEMA);
   }
 

@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
 
-/** A read whose batch is planned once, however often Spark asks for its tasks. */
+/** A read whose batch is planned once, however often Spark gets its tasks. */
 public abstract class PlannedScan implements Scan, Batch {
   private final StructType schema;
   private InputPartition[] partitions;
@@ -34,6 +34,6 @@ public abstract class PlannedScan implements Scan, Batch {
     return partitions;
   }
 
-  /** Looks at what is there, and splits the requested messages into tasks. */
+  /** Takes a snapshot of the source, and splits the requested messages into tasks. */
   protected abstract List<? extends InputPartition> plan();
 }

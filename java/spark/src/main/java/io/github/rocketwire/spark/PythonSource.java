@@ -6,9 +6,9 @@ import org.apache.spark.package$;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 
 /**
- * Spark's provider of the Python source. Spark looks for a name among Java's sources first, and gives it to Python's only
- * if there is none; so this source hands over what it leaves to Python. The class is Spark's own, and new in 4.0; the
- * Python source needs 4.2.
+ * Spark's provider of the Python source. Spark searches a name among Java's sources first, and among Python's only if
+ * there is none; so this source hands over what Python must read. The class is Spark's own, and new in 4.0; the Python
+ * source needs 4.2.
  */
 final class PythonSource {
   private static final String PROVIDER = "org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2";
@@ -18,7 +18,7 @@ final class PythonSource {
   private PythonSource() {}
 
   /**
-   * A provider that asks the Python source.
+   * A provider that uses the Python source.
    *
    * @param reason what needs it, for the error
    */

@@ -14,7 +14,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * The data source {@code rocketmq}: it reads store directories and endpoints, and writes to endpoints. Reads of object
- * stores and the tables of queues and counts are left to the Python source of the same name, which Spark 4 finds.
+ * stores and the tables of queues and counts are done by the Python source of the same name, which Spark 4 finds.
  */
 public final class RocketMQProvider implements TableProvider, DataSourceRegister {
   private static final Pattern URL = Pattern.compile("(?i)(^|[,\"\\[\\s])(?!file:)[a-z][a-z0-9+.-]*://");

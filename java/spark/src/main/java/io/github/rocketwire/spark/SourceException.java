@@ -35,13 +35,13 @@ public final class SourceException extends IllegalArgumentException implements S
     return new SourceException(OPTION_INVALID, "option " + name + " cannot be '" + shown + "'", remedy);
   }
 
-  /** As Spark 3.5 asks for it. */
+  /** The name of the getter in Spark 3.5. */
   @Override
   public String getErrorClass() {
     return errorClass;
   }
 
-  /** As Spark 4 asks for it. */
+  /** The name of the getter in Spark 4. */
   public String getCondition() {
     return errorClass;
   }

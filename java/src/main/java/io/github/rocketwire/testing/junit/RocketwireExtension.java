@@ -18,15 +18,15 @@ import org.junit.platform.commons.support.AnnotationSupport;
 
 /**
  * Starts an endpoint for the tests of a class, or for each test, and stops it after them. Classes that run side by side
- * have endpoints of their own; tests of one class that do can keep apart by {@link RocketwireServer#uniqueName}.
+ * have separate endpoints; tests of one class that do can keep apart by {@link RocketwireServer#uniqueName}.
  *
  * <pre>{@code
  * @RegisterExtension
  * static RocketwireExtension rocketmq = RocketwireExtension.builder().set("defaultTopicQueueNums", "1").build();
  * }</pre>
  *
- * <p>{@link Rocketwire} says the same in one line. A static field is one endpoint for the class and the classes nested
- * in it; a field that is not static is one for each test.
+ * <p>{@link Rocketwire} is the same in one line. A static field is one endpoint for the class and the classes nested in
+ * it; a field that is not static is one for each test.
  */
 public final class RocketwireExtension
         implements Extension, BeforeAllCallback, BeforeEachCallback, ParameterResolver {
@@ -42,7 +42,7 @@ public final class RocketwireExtension
         this.own = own;
     }
 
-    /** To register an extension with settings of its own. */
+    /** To register an extension with other settings. */
     public static Builder builder() {
         return new Builder();
     }
@@ -108,9 +108,9 @@ public final class RocketwireExtension
         }
         Class<?> test = context.getRequiredTestClass();
         for (Class<?> each = test; each != null; each = each.getEnclosingClass()) {
-            Rocketwire said = AnnotationSupport.findAnnotation(each, Rocketwire.class).orElse(null);
-            if (said != null) {
-                return annotated.computeIfAbsent(each, ignored -> Plan.of(said));
+            Rocketwire annotation = AnnotationSupport.findAnnotation(each, Rocketwire.class).orElse(null);
+            if (annotation != null) {
+                return annotated.computeIfAbsent(each, ignored -> Plan.of(annotation));
             }
         }
         throw new ExtensionConfigurationException(test + " has no annotation @Rocketwire, which @ExtendWith("
@@ -129,9 +129,9 @@ public final class RocketwireExtension
             this.perTest = perTest;
         }
 
-        static Plan of(Rocketwire said) {
+        static Plan of(Rocketwire annotation) {
             RocketwireServer.Builder settings = RocketwireServer.builder();
-            for (String each : said.set()) {
+            for (String each : annotation.set()) {
                 int equals = each.indexOf('=');
                 if (equals < 1) {
                     throw new ExtensionConfigurationException(
@@ -139,10 +139,10 @@ public final class RocketwireExtension
                 }
                 settings.set(each.substring(0, equals), each.substring(equals + 1));
             }
-            for (String rule : said.faults()) {
+            for (String rule : annotation.faults()) {
                 settings.fault(rule);
             }
-            return new Plan(settings, said.perTest());
+            return new Plan(settings, annotation.perTest());
         }
     }
 

@@ -2,7 +2,7 @@ package io.github.rocketwire.testing.junit;
 
 import io.github.rocketwire.testing.RocketwireServer;
 
-/** A server that runs while somebody holds a lease of it. */
+/** A server that runs while a test holds a lease of it. */
 final class SharedServer {
     private final RocketwireServer.Builder settings;
     private RocketwireServer server;
@@ -21,7 +21,7 @@ final class SharedServer {
         return new Lease(this, server);
     }
 
-    /** The server, or null when nobody holds a lease. */
+    /** The server, or null when there is no lease. */
     synchronized RocketwireServer server() {
         return server;
     }

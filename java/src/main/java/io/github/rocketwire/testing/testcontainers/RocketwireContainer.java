@@ -27,8 +27,8 @@ import org.testcontainers.utility.DockerImageName;
  * }
  * }</pre>
  *
- * <p>The name server tells the tests the port of their machine to which the broker's is mapped. Containers of the same
- * network are told the container's own address; they ask the name server at the container's network alias, port 9876.
+ * <p>The tests get from the name server the port of their machine to which the broker's is mapped. Containers of the
+ * same network get the container's own address; they query the name server at the container's network alias, port 9876.
  */
 public class RocketwireContainer extends GenericContainer<RocketwireContainer> implements RocketwireEndpoint {
     /** The ports in the container. */

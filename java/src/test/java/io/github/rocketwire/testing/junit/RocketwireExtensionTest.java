@@ -25,7 +25,7 @@ import org.junit.platform.engine.discovery.ClassSelector;
 import org.junit.platform.testkit.engine.EngineExecutionResults;
 import org.junit.platform.testkit.engine.EngineTestKit;
 
-/** Which tests share an endpoint, in each way to ask for one. Each runs the tests of a class below. */
+/** Which tests share an endpoint, in each way to request one. Each runs the tests of a class below. */
 class RocketwireExtensionTest {
     private static final List<RocketwireServer> SEEN = new CopyOnWriteArrayList<>();
 

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 class RocketwireContainerTest {
     private static final RocketwireContainer ROCKETMQ = new RocketwireContainer(System.getProperty("rocketwire.image"))
             .withSetting("brokerName", "of-a-container")
-            .withFault("delay:1,topic=Nobody");
+            .withFault("delay:1,topic=Unused");
 
     @BeforeAll
     static void start() {
@@ -47,7 +47,7 @@ class RocketwireContainerTest {
             Message later = message(topic, "in two hours");
             later.setDelayTimeLevel(18);
             clients.producer().send(later);
-            assertEquals("delay:1:request,topic=Nobody", ROCKETMQ.faults().list().get(0).rule());
+            assertEquals("delay:1:request,topic=Unused", ROCKETMQ.faults().list().get(0).rule());
             ROCKETMQ.clock().advance(Duration.ofHours(2));
             assertEquals("in two hours", clients.consume(topic).next(LONG));
         }

@@ -4,7 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
-/** Searches in a buffer that look at eight bytes at once. */
+/** Searches in a buffer that compare eight bytes at once. */
 final class Bytes {
   private static final long LOW_BITS = 0x0101010101010101L;
   private static final long HIGH_BITS = 0x8080808080808080L;

@@ -13,7 +13,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 final class Items {
   private static final int USUAL = 6; // items of a record
-  private static final int FEW = 16; // as many names are compared one by one
+  private static final int FEW = 16; // up to so many names are compared singly
 
   private final byte[] data;
   private final int[] rowEnds;

@@ -12,8 +12,8 @@ import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The columns of the records in a buffer. They are views of it: a value is decoded when Spark asks for it, and no value
- * is copied but bodies. So they are valid until the buffer is filled again, as Spark allows.
+ * The columns of the records in a buffer. They are views of it: a value is decoded when Spark reads it, and no value is
+ * copied but bodies. So they are valid until the buffer is filled again, as Spark allows.
  */
 public final class RecordColumns {
   private static final byte[] TAGS = Facts.PROPERTY_TAGS.getBytes(StandardCharsets.US_ASCII);
@@ -32,7 +32,7 @@ public final class RecordColumns {
   final byte[][] inflated;
   /** Whether the map of all properties is among the columns; then all of them come from {@link #items}. */
   private boolean mapped;
-  /** All properties; null until the first is asked for. */
+  /** All properties; null until the first is read. */
   private Items items;
 
   public RecordColumns(
@@ -303,7 +303,7 @@ public final class RecordColumns {
     }
   }
 
-  /** The words of the keys; found when the first are asked for. */
+  /** The words of the keys; found when the first are read. */
   private final class Keys extends Vector {
     private Spans words;
     private int[] rowEnds;

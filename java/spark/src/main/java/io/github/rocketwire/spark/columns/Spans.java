@@ -3,7 +3,7 @@ package io.github.rocketwire.spark.columns;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Texts of a buffer, by where each begins and ends; one becomes an object when Spark asks for it. */
+/** Texts of a buffer, by where each begins and ends; one becomes an object when Spark reads it. */
 final class Spans extends Vector {
   private final byte[] data;
   private final int[] begins;

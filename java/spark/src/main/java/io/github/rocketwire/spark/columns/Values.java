@@ -4,7 +4,7 @@ import java.util.List;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** A column of a few values that are made one by one: Integer, Long, UTF8String, or null. */
+/** A column of a few values that are made singly: Integer, Long, UTF8String, or null. */
 public final class Values extends Vector {
   private final Object[] values;
 

@@ -14,7 +14,7 @@ import java.util.TreeSet;
 
 /**
  * What a name server knows of its brokers and topics, and connections to them, made on demand. Of several name servers
- * the first that can be reached is asked.
+ * the first that can be reached is queried.
  */
 public final class Cluster implements Closeable {
   private static final String NAME_SERVER = "name server";
@@ -59,10 +59,10 @@ public final class Cluster implements Closeable {
     brokers.values().forEach(Connection::close);
   }
 
-  /** The route of a topic: {@code queueDatas} and {@code brokerDatas}; an error of its own says that there is none. */
+  /** The route of a topic: {@code queueDatas} and {@code brokerDatas}; another error means that there is none. */
   public JsonNode route(String topic) throws RemotingException {
     Map<String, String> fields = Map.of("topic", topic, "acceptStandardJsonOnly", "true");
-    Connection.Answer answer = ask(
+    Connection.Answer answer = request(
         Facts.CODE_GET_ROUTEINFO_BY_TOPIC, fields, Set.of(Facts.RESPONSE_SUCCESS, Facts.RESPONSE_TOPIC_NOT_EXIST));
     if (answer.code() == Facts.RESPONSE_TOPIC_NOT_EXIST) {
       throw RemotingException.noSuchTopic(topic, nameServer.what.substring(NAME_SERVER.length() + 1));
@@ -73,7 +73,7 @@ public final class Cluster implements Closeable {
   /** The names of all topics, RocketMQ's own among them. */
   public Set<String> topics() throws RemotingException {
     Set<String> found = new TreeSet<>();
-    JsonNode table = ask(Facts.CODE_GET_ALL_TOPIC_LIST_FROM_NAMESERVER, Map.of(), Set.of(Facts.RESPONSE_SUCCESS))
+    JsonNode table = request(Facts.CODE_GET_ALL_TOPIC_LIST_FROM_NAMESERVER, Map.of(), Set.of(Facts.RESPONSE_SUCCESS))
         .json(nameServer.what);
     table.path("topicList").forEach(each -> found.add(each.asText()));
     return found;
@@ -81,7 +81,8 @@ public final class Cluster implements Closeable {
 
   /** The connection to the broker of a name, wherever it is registered now. */
   public Connection broker(String name) throws RemotingException {
-    JsonNode info = ask(Facts.CODE_GET_BROKER_CLUSTER_INFO, Map.of(), Set.of(Facts.RESPONSE_SUCCESS)).json(nameServer.what);
+    JsonNode info = request(Facts.CODE_GET_BROKER_CLUSTER_INFO, Map.of(), Set.of(Facts.RESPONSE_SUCCESS))
+        .json(nameServer.what);
     String address = address(info.path("brokerAddrTable").path(name));
     if (address == null) {
       throw RemotingException.noBroker(nameServer.what, name);
@@ -103,7 +104,7 @@ public final class Cluster implements Closeable {
     return new Connection("broker", address, endpoint);
   }
 
-  /** The address of a broker by what a name server says of it: of its master, if there is one; null without any. */
+  /** The address of a broker from a name server's answer: of its master, if there is one; null without any. */
   public static String address(JsonNode broker) {
     TreeMap<Long, String> byId = new TreeMap<>(); // 0 is the master
     broker.path("brokerAddrs").fields().forEachRemaining(
@@ -111,7 +112,7 @@ public final class Cluster implements Closeable {
     return byId.isEmpty() ? null : byId.firstEntry().getValue();
   }
 
-  private Connection.Answer ask(int code, Map<String, String> fields, Set<Integer> fine) throws RemotingException {
+  private Connection.Answer request(int code, Map<String, String> fields, Set<Integer> fine) throws RemotingException {
     Connection.Answer answer = answer(code, fields);
     if (answer.code() == Facts.RESPONSE_REQUEST_CODE_NOT_SUPPORTED) {
       throw RemotingException.notReached(nameServer.what, "is no name server; a broker's address?", null);
@@ -122,7 +123,7 @@ public final class Cluster implements Closeable {
   private Connection.Answer answer(int code, Map<String, String> fields) throws RemotingException {
     RemotingException failure;
     try {
-      return nameServer.ask(code, fields);
+      return nameServer.request(code, fields);
     } catch (RemotingException error) {
       failure = error;
     }
@@ -132,7 +133,7 @@ public final class Cluster implements Closeable {
       addresses.add(addresses.remove(0));
       try {
         nameServer = reached();
-        return nameServer.ask(code, fields);
+        return nameServer.request(code, fields);
       } catch (RemotingException error) {
         failure = error;
       }

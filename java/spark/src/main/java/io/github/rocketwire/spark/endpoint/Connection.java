@@ -31,7 +31,7 @@ import javax.crypto.spec.SecretKeySpec;
 
 /**
  * One connection to a name server or broker, in the remoting protocol with headers in JSON. Several requests may be in
- * flight; a peer's own requests are passed over. After an error it cannot be used.
+ * flight; a peer's own requests are ignored. After an error it cannot be used.
  */
 public final class Connection implements Closeable {
   private static final ObjectMapper JSON =
@@ -165,12 +165,13 @@ public final class Connection implements Closeable {
   }
 
   /** The answer to one request, whatever its code. */
-  public Answer ask(int code, Map<String, String> fields) throws RemotingException {
+  public Answer request(int code, Map<String, String> fields) throws RemotingException {
     return answer(send(code, fields, NO_BODY));
   }
 
   /** The answers to many requests of one kind, in their order; some are always in flight. */
-  public List<Answer> askAll(int code, List<Map<String, String>> requests, Set<Integer> fine) throws RemotingException {
+  public List<Answer> requestAll(int code, List<Map<String, String>> requests, Set<Integer> fine)
+      throws RemotingException {
     List<Answer> found = new ArrayList<>();
     Deque<Integer> waiting = new ArrayDeque<>();
     for (Map<String, String> fields : requests) {

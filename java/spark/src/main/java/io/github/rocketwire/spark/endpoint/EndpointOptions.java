@@ -13,7 +13,7 @@ import java.util.TreeMap;
 /** The options of connections to an endpoint, for reads and writes (docs/spark.md, "Of endpoints"). */
 public final class EndpointOptions implements Serializable {
   private static final long serialVersionUID = 1;
-  /** The group that RocketMQ's own tools pull with; every broker has it, and nobody commits offsets for it. */
+  /** The group that RocketMQ's own tools pull with; every broker has it, and no client commits offsets for it. */
   private static final String TOOLS_GROUP = "TOOLS_CONSUMER";
 
   private static final int MOST_TIMEOUT_MS = 600_000;
@@ -62,7 +62,7 @@ public final class EndpointOptions implements Serializable {
         "endpointTimeoutMs", given.getOrDefault("endpointTimeoutMs", "15000"), 1, MOST_TIMEOUT_MS);
   }
 
-  /** What is wrong with a group's name, as the official client says it; null for a name that may be. */
+  /** What is wrong with a group's name, in the official client's words; null for a name that may be. */
   private static String groupProblem(String name) {
     if (name.isBlank()) {
       return "the specified group is blank";

@@ -36,7 +36,7 @@ public final class RetryPauses {
     sleep(failures + refusals);
   }
 
-  /** Whether a broker, or the way to it, may be there again later. */
+  /** Whether a broker, or the way to it, may be back later. */
   public static boolean mayPass(RemotingException error) {
     return error.kind == RemotingException.Kind.NOT_REACHED || error.kind == RemotingException.Kind.NO_BROKER;
   }

@@ -67,7 +67,7 @@ final class IdPlan {
     Long behind = places.ceiling(store.end);
     LostTail lost = behind == null ? null : store.lostTail();
     if (lost != null && behind < lost.end()) {
-      lost.told(store.broker, request);
+      lost.report(store.broker, request);
     }
   }
 

@@ -218,15 +218,16 @@ public final class Stores {
         }
       }
     }
-    for (Options.RequestedOffsets asked : Arrays.asList(options.starting, options.ending)) {
-      if (asked != null) {
-        checkOffsets(asked, queues, brokers);
+    for (Options.RequestedOffsets offsets : Arrays.asList(options.starting, options.ending)) {
+      if (offsets != null) {
+        checkOffsets(offsets, queues, brokers);
       }
     }
   }
 
-  private static void checkOffsets(Options.RequestedOffsets asked, Map<String, Set<Integer>> queues, Set<String> brokers) {
-    asked.table().forEach((broker, topics) -> {
+  private static void checkOffsets(
+      Options.RequestedOffsets requested, Map<String, Set<Integer>> queues, Set<String> brokers) {
+    requested.table().forEach((broker, topics) -> {
       if (!broker.isEmpty() && !brokers.contains(broker)) {
         throw new SourceException(
             SourceException.OPTION_INVALID,

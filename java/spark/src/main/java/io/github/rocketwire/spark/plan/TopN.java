@@ -22,18 +22,18 @@ import org.apache.spark.sql.connector.expressions.SortOrder;
 /**
  * The first rows in the order of a column: what needs to be read for them.
  *
- * <p>Theory: any so many messages that are there give a bound: rows beyond the last of them, in that order, are not among
- * the first. Candidates are those at the ends of consume queues, whose records are looked at. So the read is narrowed as
- * a filter would narrow it; Spark sorts what is left, and takes as many as it wants.
+ * <p>Theory: any so many existing messages give a bound: rows beyond the last of them, in that order, are not among the
+ * first. Candidates are those at the ends of consume queues, whose records are read. So the read is narrowed as a
+ * filter would narrow it; Spark sorts the rest, and takes as many as it wants.
  *
  * @param column queue_offset, physical_offset or store_timestamp
  * @param count how many rows are wanted
  */
 public record TopN(String column, boolean descending, int count) {
   private static final List<String> COLUMNS = List.of("queue_offset", "physical_offset", "store_timestamp");
-  /** More are not looked at one by one. */
+  /** More are not read singly. */
   private static final int MOST = 1000;
-  /** Entries of all queues that are looked at; of each queue one at least. */
+  /** Entries of all queues that are read; of each queue one at least. */
   private static final int MOST_ENTRIES = 1 << 17;
 
   /** A message: its value in the column, and where its record is. */
@@ -88,7 +88,7 @@ public record TopN(String column, boolean descending, int count) {
     return descending ? rising.reversed() : rising;
   }
 
-  /** Adds as many of a store's messages as are wanted, nearest to the end of the order by what queues say. */
+  /** Adds the wanted number of a store's messages, nearest to the end of the order by their queue entries. */
   private void candidates(Snapshot store, Request request, Map<QueueKey, long[]> ranges, List<Candidate> found)
       throws IOException {
     long each = Math.max(1, Math.min(count, MOST_ENTRIES / Math.max(1, ranges.size())));
@@ -119,7 +119,7 @@ public record TopN(String column, boolean descending, int count) {
     }
   }
 
-  /** The candidate with its value, if its record is there and selected. */
+  /** The candidate with its value, if its record exists and is selected. */
   private Candidate there(Log log, Snapshot store, Request request, Candidate one) throws IOException {
     if (one.place < store.start || one.place + one.size > store.end) {
       return null;
@@ -131,7 +131,7 @@ public record TopN(String column, boolean descending, int count) {
         && Record.int32(data, 0) == one.size
         && Record.fault(data, 0, data.length, one.place, parts) == null;
     if (isWhole && request.has("body")) {
-      // A row whose body is damaged has no time, or is left out.
+      // A row whose body is damaged has no time, or is omitted.
       boolean isCompressed = (Record.int32(data, Facts.RECORD_SYS_FLAG_AT) & Facts.SYS_FLAG_COMPRESSED) != 0;
       isWhole = !isCompressed && Record.isBodyGood(data, 0, parts.body);
     }

@@ -20,7 +20,7 @@ import java.util.List;
 /** Plans walks over the log, cut at starts of records, which are known from consume queues. */
 final class WalkPlan {
   /** Number of queues (the largest) whose entries give starts of records. */
-  private static final int ASKED = 4;
+  private static final int READ_QUEUES = 4;
   /** Largest distance of a cut from its ideal place, as a part of a span's size. */
   private static final int NEAR = 8;
 
@@ -39,7 +39,7 @@ final class WalkPlan {
     largest.sort(Comparator.comparingLong((QueueFiles queue) ->
             queue.files().get(queue.files().size() - 1).end() - queue.files().get(0).start())
         .reversed());
-    for (QueueFiles files : largest.subList(0, Math.min(ASKED, largest.size()))) {
+    for (QueueFiles files : largest.subList(0, Math.min(READ_QUEUES, largest.size()))) {
       try (Queue queue = new Queue(files, store.start)) {
         if (queue.end > queue.min) {
           guides.add(new QueueRange(files.topic(), files.queueId(), files.path(), queue.min, queue.end, files.files()));
@@ -60,7 +60,7 @@ final class WalkPlan {
     }
     List<long[]> wanted = parts == null ? List.of(new long[] {store.start, store.end}) : parts;
     if (store.lostTail() != null && wanted.stream().anyMatch(part -> part[1] >= store.end)) {
-      store.lostTail().told(store.broker, request);
+      store.lostTail().report(store.broker, request);
     }
     long total = wanted.stream()
         .mapToLong(part -> Math.max(0, Math.min(part[1], plan.high) - Math.max(part[0], plan.low)))

@@ -7,7 +7,7 @@ import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
 
-/** Selects the requested rows of columns beside a store; columns that tell nothing are not read. */
+/** Selects the requested rows of columns beside a store; columns without a condition are not read. */
 final class CachedSelection {
   private final Request request;
   private final Selection selection;

@@ -11,7 +11,7 @@ import io.github.rocketwire.spark.store.RowFile;
 import io.github.rocketwire.spark.store.Walk;
 import java.io.IOException;
 
-/** Reads the records at possible places: a place without one belonged to another message, or to one that is gone. */
+/** Reads the records at possible places: a place without one belonged to another message, or to a removed one. */
 final class PlacesReader extends BlockReader {
   private final LogSpan span;
   private final Selection selection;

@@ -31,7 +31,7 @@ public final class Rows {
   private final boolean checked;
   private final boolean inflating;
   private List<Damaged> damaged = new ArrayList<>();
-  private long passedOver;
+  private long skipped;
   private byte[] data;
   private Walk walk;
   private int done;
@@ -76,24 +76,24 @@ public final class Rows {
     if (request.options.mode == Options.Mode.FAILFAST) {
       throw new SourceException(
           SourceException.RECORD_MALFORMED,
-          told(place),
+          textOf(place),
           "Set mode to PERMISSIVE or DROPMALFORMED to read on past damage");
     }
     if (request.options.mode == Options.Mode.PERMISSIVE) {
       damaged.add(place);
-    } else if (passedOver++ == 0) {
-      Ranges.warn("passed over: " + told(place));
+    } else if (skipped++ == 0) {
+      Ranges.warn("passed over: " + textOf(place));
     }
   }
 
   /** Ends the task. */
   void close() {
-    if (passedOver > 1) {
-      Ranges.warn(passedOver + " damaged places of " + broker + " were passed over");
+    if (skipped > 1) {
+      Ranges.warn(skipped + " damaged places of " + broker + " were passed over");
     }
   }
 
-  private String told(Damaged place) {
+  private String textOf(Damaged place) {
     String at = place.physicalOffset() == null ? "" : " at physical offset " + place.physicalOffset();
     return (place.file() == null ? broker : place.file()) + at + ": " + place.reason();
   }

@@ -15,8 +15,8 @@ import java.io.IOException;
 
 /**
  * Reads a part of the log from its beginning to its end, past damage. A record that begins in the part belongs to it,
- * wherever it ends. Records that existed when the read was planned and are gone are lost; bytes that never were a record
- * are damaged, and the next whole one is searched.
+ * wherever it ends. Records that existed when the read was planned and do not exist any more are lost; bytes that never
+ * were a record are damaged, and the next whole one is searched.
  */
 final class WalkReader extends BlockReader {
   /** A record ends with its topic, of a character at least, the length of its properties, and these. */
@@ -32,7 +32,7 @@ final class WalkReader extends BlockReader {
   private int number = -1;
   private OpenFile file;
   private long end;
-  /** Where the block begins, and where in it the walk goes on; the latter is -1 when the next block is to be read. */
+  /** Where the block begins, and where in it the walk continues; the latter is -1 when the next block is to be read. */
   private long at;
 
   private int position = -1;
@@ -142,7 +142,7 @@ final class WalkReader extends BlockReader {
     return following < 0 ? end : following;
   }
 
-  /** Whether there are zeros before the part's end, where a record ended inside the file: it is gone. */
+  /** Whether there are zeros before the part's end, where a record ended inside the file: it is lost. */
   private boolean endsInZeros() throws IOException {
     long start = end - RECORDS_END;
     if (start < file.file().start() || end >= file.file().end()) {

@@ -75,7 +75,7 @@ public final class Narrowed implements Serializable {
         rest.add(filter);
       }
     }
-    // A value that was compared is not null: Spark adds this filter by itself.
+    // A value that was compared is not null: Spark adds this filter automatically.
     notNull.removeIf(filter -> answered.contains(((IsNotNull) filter).attribute()));
     rest.addAll(notNull);
     return rest.toArray(Filter[]::new);

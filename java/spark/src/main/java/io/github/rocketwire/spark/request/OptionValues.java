@@ -25,10 +25,9 @@ public final class OptionValues {
   private OptionValues() {}
 
   /**
-   * The options that have these names, whose case does not matter, by the names as they are here; Spark's are left out.
-   *
+   * The options that have these names, whose case does not matter, by their documented names; Spark's are ignored. *
    * @param of what the options are of, for the error
-   * @param foreign how names of others begin, which are left out, too
+   * @param foreign how names of others begin, which are ignored, too
    * @throws SourceException there is another option
    */
   public static Map<String, String> known(Map<String, String> options, List<String> names, String of, String foreign) {

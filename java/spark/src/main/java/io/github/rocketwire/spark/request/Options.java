@@ -64,13 +64,13 @@ public final class Options implements Serializable {
   public Map<String, String> brokers;
 
   /**
-   * What startingOffsets or endingOffsets asks for.
+   * The value of startingOffsets or endingOffsets.
    *
    * @param word {@code earliest} or {@code latest}; null when there is a table
    * @param table offsets by broker (an empty name: any), topic and queue
    */
   public record RequestedOffsets(String word, Map<String, Map<String, Map<Integer, Long>>> table) implements Serializable {
-    /** The offset that is asked of a queue; null for none. */
+    /** The requested offset of a queue; null for none. */
     public Long of(String broker, String topic, int queueId) {
       if (word != null) {
         return word.equals("earliest") ? EARLIEST : LATEST;

@@ -25,7 +25,7 @@ public final class Ranges {
   }
 
   /** Requested queue offsets within bounds. */
-  public static long[] asked(Options options, String broker, QueueKey key, long[] bounds) {
+  public static long[] requested(Options options, String broker, QueueKey key, long[] bounds) {
     long least = bounds[0];
     long most = bounds[1];
     Long from = options.starting == null ? null : options.starting.of(broker, key.topic(), key.queueId());

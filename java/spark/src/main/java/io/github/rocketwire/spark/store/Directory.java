@@ -25,7 +25,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** The files of a store directory, as their names and sizes are when it is looked at. */
+/** The files of a store directory, with their names and sizes when it is listed. */
 public final class Directory {
   /** Whether a broker uses the store. */
   public enum State {
@@ -61,7 +61,7 @@ public final class Directory {
 
   private Optional<Map<String, Integer>> configured;
 
-  /** Looks at a directory; a former look tells its queues, unless it is null. */
+  /** Lists a directory; its queues are those of a former listing, unless that is null. */
   private Directory(String root, Directory former) throws IOException {
     this.root = root;
     Set<String> names = new TreeSet<>(list(root, true));
@@ -108,7 +108,7 @@ public final class Directory {
   }
 
   /**
-   * Looks at a store directory.
+   * Lists a store directory.
    *
    * @throws SourceException it is no store, or cannot be read
    */

@@ -92,10 +92,10 @@ public class Entries implements Closeable {
   /**
    * Gives a sink the entries from {@code first} up to, not including, {@code end} that point to messages.
    *
-   * @return how many of those requested are gone: not written, or their file was removed or cut
+   * @return how many of those requested are missing: not written, or their file was removed or cut
    */
   public long written(long first, long end, Sink sink) throws IOException {
-    long gone = end - first;
+    long absent = end - first;
     for (RowFile file : row) {
       long from = Math.max(first, file.start() / SIZE);
       long to = Math.min(end, file.end() / SIZE);
@@ -111,7 +111,7 @@ public class Entries implements Closeable {
           long place = Record.int64(data, i * SIZE);
           int size = Record.int32(data, i * SIZE + Facts.QUEUE_ENTRY_SIZE_AT);
           if (place >= 0 && size > 0) {
-            gone--;
+            absent--;
             if (size != BLANK) {
               sink.entry(at + i, place, size, Record.int64(data, i * SIZE + Facts.QUEUE_ENTRY_TAGS_CODE_AT));
             }
@@ -119,7 +119,7 @@ public class Entries implements Closeable {
         }
       }
     }
-    return gone;
+    return absent;
   }
 
   /** The place of the first message from one offset up to another; -1 if there is none. */

@@ -2,7 +2,7 @@ package io.github.rocketwire.spark.store;
 
 import java.io.IOException;
 
-/** A file was removed since the directory was looked at: a live broker does that with old ones. */
+/** A file was removed since the directory was listed: a live broker removes old ones. */
 public final class FileGone extends IOException {
   private static final long serialVersionUID = 1;
 

@@ -20,7 +20,7 @@ final class Locks {
 
   private Locks() {}
 
-  /** Whether the lock is held; empty if it may not be read. Elsewhere than on Linux it is tried if `abort` is there. */
+  /** Whether the lock is held; empty if it may not be read. Elsewhere than on Linux it is tried if `abort` exists. */
   static Optional<Boolean> held(Path lock, boolean abort) {
     try {
       if (Files.isReadable(LIST)) {

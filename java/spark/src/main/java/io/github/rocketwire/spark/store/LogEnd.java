@@ -17,11 +17,11 @@ import java.util.List;
  */
 public record LogEnd(long offset, RowFile file, long queued) {
   /** Queues that are read for their newest record: those written last. */
-  private static final int ASKED = 16;
+  private static final int READ_QUEUES = 16;
 
   private static final int BLOCK = 64 << 10;
 
-  /** The end; known ends of queues, if there are any, tell the newest record. */
+  /** The end; known ends of queues, if there are any, lead to the newest record. */
   static LogEnd of(Directory directory, Tails tails) throws IOException {
     RowFile last = null;
     for (int i = directory.commitLog.size() - 1; i >= 0 && last == null; i--) {
@@ -30,7 +30,7 @@ public record LogEnd(long offset, RowFile file, long queued) {
     if (last == null) {
       return new LogEnd(directory.start(), null, -1);
     }
-    List<Long> newest = tails == null ? List.of() : tails.newest(ASKED);
+    List<Long> newest = tails == null ? List.of() : tails.newest(READ_QUEUES);
     if (newest.isEmpty()) {
       newest = newest(directory);
     }
@@ -126,7 +126,7 @@ public record LogEnd(long offset, RowFile file, long queued) {
     written.sort(Comparator.comparingLong((QueueFiles queue) -> queue.files().get(queue.files().size() - 1).modified())
         .reversed());
     List<Long> found = new ArrayList<>();
-    for (QueueFiles files : written.subList(0, Math.min(ASKED, written.size()))) {
+    for (QueueFiles files : written.subList(0, Math.min(READ_QUEUES, written.size()))) {
       try (Queue queue = new Queue(files, 0)) {
         if (queue.end > queue.first) {
           found.add(queue.entry(queue.end - 1).place());

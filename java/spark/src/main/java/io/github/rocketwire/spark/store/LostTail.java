@@ -107,7 +107,7 @@ public record LostTail(long start, long end, RowFile file, String what, List<Ahe
   }
 
   /** Reports it, if requested messages may be lost. */
-  public void told(String broker, Request request) throws IOException {
+  public void report(String broker, Request request) throws IOException {
     List<Ahead> wanted = queues.stream()
         .filter(queue -> request.takesTopic(queue.key().topic()) && request.takesQueue(queue.key().queueId()))
         .toList();

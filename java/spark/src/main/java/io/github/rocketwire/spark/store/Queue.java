@@ -9,7 +9,7 @@ import java.util.function.Predicate;
  * what a broker appends later is not seen.
  */
 public final class Queue extends Entries {
-  /** So many entries are read at once rather than looked for one by one. */
+  /** So many entries are read at once rather than searched by single reads. */
   private static final int NEAR = 4096 / SIZE + 1;
   /** So many entries behind the end are checked, for holes of pages that a crash lost. */
   private static final int BEHIND = 4 * 4096 / SIZE;

@@ -165,7 +165,7 @@ public final class Record {
     return int32(head, Facts.RECORD_BODY_CRC_AT);
   }
 
-  /** Whether the body at a place, of the record at a position, has the CRC that this says; an empty one has none. */
+  /** Whether the body at a place, of the record at a position, has the CRC in the record; an empty one has none. */
   public static boolean isBodyGood(byte[] data, int position, int body) {
     int length = int32(data, body - 4);
     CRC32 crc = new CRC32();

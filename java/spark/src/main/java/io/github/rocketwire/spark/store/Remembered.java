@@ -14,7 +14,7 @@ import java.util.List;
  * one of them was written since, when the log begins elsewhere, or when the last file of a queue is full or was removed.
  */
 public final class Remembered implements Closeable {
-  /** A folder's time of writing may be too coarse to tell two changes within so many ns. */
+  /** A folder's time of writing may be too coarse for two changes within so many ns. */
   private static final long SETTLED = 1_000_000_000L;
 
   public final Tails tails;
@@ -43,7 +43,7 @@ public final class Remembered implements Closeable {
   }
 
   /**
-   * Looks at the store, and at the ends of its known queues.
+   * Lists the store, and reads the ends of its known queues.
    *
    * @throws SourceException it is no store, or cannot be read
    */

@@ -149,7 +149,7 @@ public final class Snapshot {
   public Map<QueueKey, long[]> selected(Options options) throws IOException {
     Map<QueueKey, long[]> found = new TreeMap<>();
     for (var entry : selectedBounds(options).entrySet()) {
-      found.put(entry.getKey(), Ranges.asked(options, broker, entry.getKey(), entry.getValue()));
+      found.put(entry.getKey(), Ranges.requested(options, broker, entry.getKey(), entry.getValue()));
     }
     return found;
   }

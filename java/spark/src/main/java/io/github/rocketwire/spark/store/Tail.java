@@ -107,7 +107,7 @@ final class Tail implements Closeable {
     }
   }
 
-  /** What tells the file from another one at its path; null if there is none. */
+  /** What identifies the file, also among others at its path; null if there is none. */
   private Object identity() throws IOException {
     try {
       return Files.readAttributes(path, BasicFileAttributes.class).fileKey();

@@ -18,7 +18,7 @@ public final class Tails implements Closeable {
     this.budget = budget;
   }
 
-  /** Reads what was appended to all; false if a queue has to be looked at again. */
+  /** Reads what was appended to all; false if a queue has to be read again. */
   boolean follow() throws IOException {
     try {
       for (Tail tail : known.values()) {

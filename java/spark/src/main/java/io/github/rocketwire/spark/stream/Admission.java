@@ -18,7 +18,7 @@ import java.util.TreeMap;
 
 /**
  * Limits a micro-batch by messages and by bytes. The message that has waited longest is taken in any case, so that none
- * waits for ever; the rest is divided among the queues in proportion to their unread messages.
+ * waits without end; the rest is divided among the queues in proportion to their unread messages.
  */
 public final class Admission {
   private Admission() {}

@@ -66,7 +66,7 @@ final class LastMessages {
     try (Log log = new Log(store.directory.commitLog)) {
       for (long place : places) {
         try {
-          // A damaged entry, or a damaged message, is passed over.
+          // A damaged entry, or a damaged message, is skipped.
           LastRead message = messageAt(log, place);
           if (message != null) {
             return message;

@@ -12,10 +12,10 @@ import org.apache.spark.sql.connector.read.streaming.Offset;
 
 /**
  * The progress of a stream: the next offset of each queue. In a checkpoint it is the JSON that the Python source writes,
- * to the letter, so that a stream may go on with the other source.
+ * to the letter, so that a stream may continue with the other source.
  */
 public final class QueueOffsets extends Offset {
-  /** What tells a message from one of another store at its place. */
+  /** What identifies a message, also among those of other stores. */
   public record LastRead(long physicalOffset, long storeTimestamp, int bodyCrc) {}
 
   /** Beside the topics of a broker: no topic has such a name. */

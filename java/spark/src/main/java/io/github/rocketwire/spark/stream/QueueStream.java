@@ -31,7 +31,7 @@ import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow
  * that appear while a stream runs are read from their first message on; the offsets of those that disappear are kept, so
  * that nothing is read twice when they are back.
  *
- * @param <S> what is asked: stores that are opened for each poll, or a cluster
+ * @param <S> the source: stores that are opened for each poll, or a cluster
  */
 public abstract class QueueStream<S> implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
   protected static final String REMOVED =
@@ -60,17 +60,17 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
     }
   }
 
-  /** A question to a source. */
-  protected interface Question<S, T> {
-    T ask(S source) throws IOException;
+  /** A query of a source. */
+  protected interface Query<S, T> {
+    T run(S source) throws IOException;
   }
 
-  /** Asks the source something; its errors become those of the data source. */
-  protected abstract <T> T ask(Question<S, T> question);
+  /** Runs a query of the source; its errors become those of the data source. */
+  protected abstract <T> T run(Query<S, T> query);
 
-  /** Asks the source as it was asked last, if that is known, instead of looking at it again. */
-  protected <T> T askAgain(Question<S, T> question) {
-    return ask(question);
+  /** Runs a query of the source as it was last, if that is known, instead of reading it again. */
+  protected <T> T runAgain(Query<S, T> query) {
+    return run(query);
   }
 
   /** Where a stream without a checkpoint begins, by its options. */
@@ -92,7 +92,7 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
     return queue.toString();
   }
 
-  /** The brokers whose store does not have the message that was read last; none where nobody can tell. */
+  /** The brokers whose store does not have the message that was read last; none where it is unknown. */
   protected Set<String> replaced(S source, Map<String, LastRead> last) throws IOException {
     return Set.of();
   }
@@ -111,7 +111,7 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
 
   @Override
   public Offset initialOffset() {
-    return ask(source -> {
+    return run(source -> {
       Map<MessageQueue, Long> found = begin(source);
       return new QueueOffsets(found, newest(source, Map.of(), found, Map.of()));
     });
@@ -133,12 +133,12 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
 
   @Override
   public Offset latestOffset() {
-    throw new UnsupportedOperationException("latestOffset(Offset, ReadLimit) is asked");
+    throw new UnsupportedOperationException("use latestOffset(Offset, ReadLimit)");
   }
 
   @Override
   public Offset latestOffset(Offset start, ReadLimit limit) {
-    return ask(source -> {
+    return run(source -> {
       QueueOffsets from = (QueueOffsets) start;
       Set<String> replaced = replaced(source, from.last);
       Map<MessageQueue, Long> begun = without(replaced, from.offsets);
@@ -223,7 +223,7 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
   @Override
   public void prepareForTriggerAvailableNow() {
     Map<MessageQueue, Long> ends = new TreeMap<>();
-    ask(this::bounds).forEach((queue, range) -> ends.put(queue, range[1]));
+    run(this::bounds).forEach((queue, range) -> ends.put(queue, range[1]));
     target = ends;
   }
 
@@ -251,9 +251,9 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
 
   @Override
   public InputPartition[] planInputPartitions(Offset start, Offset end) {
-    Question<S, List<? extends InputPartition>> plan =
+    Query<S, List<? extends InputPartition>> plan =
         source -> plan(source, (QueueOffsets) start, (QueueOffsets) end);
-    return (end == polled ? askAgain(plan) : ask(plan)).toArray(InputPartition[]::new);
+    return (end == polled ? runAgain(plan) : run(plan)).toArray(InputPartition[]::new);
   }
 
   @Override

@@ -36,7 +36,7 @@ public final class StoreStream extends QueueStream<List<Snapshot>> {
 
   private final OpenFileBudget budget = new OpenFileBudget();
   private final Map<String, Remembered> remembered = new HashMap<>();
-  /** The last look at the stores. */
+  /** The stores at the last query. */
   private List<Snapshot> looked = List.of();
 
   public StoreStream(Request request) {
@@ -44,10 +44,10 @@ public final class StoreStream extends QueueStream<List<Snapshot>> {
   }
 
   @Override
-  protected <T> T ask(Question<List<Snapshot>, T> question) {
+  protected <T> T run(Query<List<Snapshot>, T> query) {
     looked = Stores.open(options, root -> remembered.computeIfAbsent(root, store -> new Remembered(budget)));
     forget(looked.stream().map(store -> store.directory.root).collect(Collectors.toSet()));
-    return askAgain(question);
+    return runAgain(query);
   }
 
   /** Forgets the stores but these. */
@@ -69,9 +69,9 @@ public final class StoreStream extends QueueStream<List<Snapshot>> {
   }
 
   @Override
-  protected <T> T askAgain(Question<List<Snapshot>, T> question) {
+  protected <T> T runAgain(Query<List<Snapshot>, T> query) {
     try {
-      return question.ask(looked);
+      return query.run(looked);
     } catch (IOException error) {
       throw Directory.unreadable(error);
     } catch (UncheckedIOException error) {
@@ -134,11 +134,11 @@ public final class StoreStream extends QueueStream<List<Snapshot>> {
   /** Those of stores that were replaced since begin again, or wait for the next poll. */
   @Override
   protected List<LogSpan> plan(List<Snapshot> stores, QueueOffsets from, QueueOffsets to) throws IOException {
-    Set<String> gone = replaced(stores, to.last);
+    Set<String> replacedNow = replaced(stores, to.last);
     Map<String, LastRead> first = new HashMap<>(from.last);
     first.entrySet().removeIf(entry -> entry.getValue().equals(to.last.get(entry.getKey())));
     Set<String> replacedOnes = replaced(stores, first);
-    return plan(stores, without(replacedOnes, from.offsets), without(gone, to.offsets));
+    return plan(stores, without(replacedOnes, from.offsets), without(replacedNow, to.offsets));
   }
 
   @Override

@@ -58,10 +58,10 @@ class OptionsTest {
     "queues;1,1;option queues cannot be '1,1'",
     "decompress;maybe;It is true or false"
   })
-  void whatIsWrongIsSaid(String name, String text, String told) {
+  void theErrorNamesTheMistake(String name, String text, String message) {
     SourceException error = assertThrows(SourceException.class, () -> parse(name, text));
     assertEquals(SourceException.OPTION_INVALID, error.getErrorClass());
-    assertTrue(error.getMessage().contains(told), error.getMessage());
+    assertTrue(error.getMessage().contains(message), error.getMessage());
   }
 
   @Test
@@ -76,10 +76,10 @@ class OptionsTest {
 
   @Test
   void offsetsOfQueues() {
-    Options.RequestedOffsets asked = parse("startingOffsets", "{\"b\": {\"T\": {\"0\": 7, \"1\": -1}}}").starting;
-    assertEquals(7, asked.of("b", "T", 0));
-    assertEquals(Options.LATEST, asked.of("b", "T", 1));
-    assertEquals(null, asked.of("c", "T", 0));
+    Options.RequestedOffsets offsets = parse("startingOffsets", "{\"b\": {\"T\": {\"0\": 7, \"1\": -1}}}").starting;
+    assertEquals(7, offsets.of("b", "T", 0));
+    assertEquals(Options.LATEST, offsets.of("b", "T", 1));
+    assertEquals(null, offsets.of("c", "T", 0));
     assertEquals(Options.EARLIEST, parse("startingOffsets", " Earliest").starting.of("c", "T", 0));
   }
 }

@@ -42,7 +42,7 @@ public final class EndpointScan extends PlannedScan {
   @Override
   protected List<BrokerPart> plan() {
     try (Session session = new Session(endpoint)) {
-      return session.ask(cluster -> {
+      return session.run(cluster -> {
         var ranges = Queues.requested(cluster, request, endpoint.group);
         long size = Queues.meanSize(cluster, ranges, endpoint.group);
         return BrokerPart.plan(ranges, size, request.options.maxBytesPerPartition, request.options.minPartitions);

@@ -31,8 +31,8 @@ final class EndpointStream extends QueueStream<Cluster> {
   }
 
   @Override
-  protected <T> T ask(Question<Cluster, T> question) {
-    return session.ask(question::ask);
+  protected <T> T run(Query<Cluster, T> query) {
+    return session.run(query::run);
   }
 
   @Override

@@ -31,8 +31,8 @@ final class PulledReader extends BlockReader {
   private byte[] data = new byte[BLOCK];
   private int used;
   private Pulled ahead; // does not fit into the block
-  private Pulled gone; // missing messages, those of consecutive answers together
-  /** Whether the parts are taken one by one, and how far the first of them is: some records are damaged. */
+  private Pulled missing; // missing messages, those of consecutive answers together
+  /** Whether the parts are taken singly, and how far the first of them is: some records are damaged. */
   private boolean oneByOne;
 
   private int position;
@@ -77,11 +77,11 @@ final class PulledReader extends BlockReader {
       Pulled pulled = ahead == null ? puller.next() : ahead;
       ahead = null;
       if (pulled == null) {
-        tellGone();
+        reportMissing();
         return false;
       }
       if (pulled.records() == null) {
-        noteGone(pulled);
+        noteMissing(pulled);
         continue;
       }
       int length = pulled.records().length;
@@ -118,7 +118,7 @@ final class PulledReader extends BlockReader {
       passed = 0;
     }
     position = next;
-    keepAsked(pulled);
+    keepRequested(pulled);
     give();
   }
 
@@ -132,7 +132,7 @@ final class PulledReader extends BlockReader {
     return size <= 0 || size > end - at ? end : at + size;
   }
 
-  private void keepAsked(Pulled pulled) {
+  private void keepRequested(Pulled pulled) {
     int kept = 0;
     for (int i = 0; i < walk.count; i++) {
       long offset = Record.int64(data, walk.position[i] + Facts.RECORD_QUEUE_OFFSET_AT);
@@ -143,23 +143,24 @@ final class PulledReader extends BlockReader {
     walk.count = kept;
   }
 
-  private void noteGone(Pulled pulled) {
-    if (gone != null && gone.queue().equals(pulled.queue()) && gone.end() == pulled.first()) {
-      gone = new Pulled(gone.queue(), gone.first(), pulled.end(), null);
+  private void noteMissing(Pulled pulled) {
+    if (missing != null && missing.queue().equals(pulled.queue()) && missing.end() == pulled.first()) {
+      missing = new Pulled(missing.queue(), missing.first(), pulled.end(), null);
     } else {
-      tellGone();
-      gone = pulled;
+      reportMissing();
+      missing = pulled;
     }
     if (request.options.failOnDataLoss) {
-      tellGone();
+      reportMissing();
     }
   }
 
-  private void tellGone() {
-    if (gone != null) {
+  private void reportMissing() {
+    if (missing != null) {
       String what =
-          gone.queue() + ": the messages from offset " + gone.first() + " to " + (gone.end() - 1) + " are gone";
-      gone = null;
+          missing.queue() + ": the messages from offset " + missing.first() + " to " + (missing.end() - 1)
+              + " are gone";
+      missing = null;
       Ranges.lost(what, request.options.failOnDataLoss, Ranges.REMEDY);
     }
   }

@@ -31,7 +31,7 @@ final class Puller implements Closeable {
   /**
    * Messages of a queue with offsets from {@code first} up to, not including, {@code end}.
    *
-   * @param records one after the other, as the commit log has them; null: they are gone
+   * @param records one after the other, as the commit log has them; null: they were removed
    */
   record Pulled(MessageQueue queue, long first, long end, byte[] records) {}
 
@@ -142,11 +142,11 @@ final class Puller implements Closeable {
     return found;
   }
 
-  private void learn(long asked, long given) {
-    if (given < asked) {
+  private void learn(long requested, long given) {
+    if (given < requested) {
       most = given;
       full = 0;
-    } else if (asked == most && ++full == FULL_ANSWERS) {
+    } else if (requested == most && ++full == FULL_ANSWERS) {
       most = Math.min(LARGEST_PIECE, most * 2);
       full = 0;
     }
@@ -172,10 +172,10 @@ final class Puller implements Closeable {
 
   /** The broker is busy: waits, with no pull in flight, then sends fewer pulls at once. */
   private void rest(Connection.Answer busy) throws RemotingException, InterruptedIOException {
-    List<Piece> asked = unanswered();
+    List<Piece> requested = unanswered();
     List<Piece> refused = new ArrayList<>();
     try {
-      for (Piece piece : asked) {
+      for (Piece piece : requested) {
         if (isBusy(answer(piece))) {
           refused.add(piece);
         }
@@ -184,7 +184,7 @@ final class Puller implements Closeable {
       again(error);
       return;
     }
-    if (refused.size() < asked.size()) {
+    if (refused.size() < requested.size()) {
       pauses.reset();
     }
     pauses.waitAfter(RemotingException.refused(connection.what, busy.code(), busy.remark()));

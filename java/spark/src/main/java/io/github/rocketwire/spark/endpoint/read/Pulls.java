@@ -12,7 +12,7 @@ import java.util.Set;
 /** Pull requests without membership of a group: they do not wait, and commit nothing. */
 final class Pulls {
 
-  /** The codes of answers that say where the next pull begins; all but success mean that there is no message. */
+  /** The codes of answers with the offset of the next pull; all but success mean that there is no message. */
   static final Set<Integer> PULLED =
       Set.of(
           Facts.RESPONSE_SUCCESS, Facts.RESPONSE_PULL_NOT_FOUND, Facts.RESPONSE_PULL_RETRY_IMMEDIATELY,
@@ -43,7 +43,7 @@ final class Pulls {
     return fields;
   }
 
-  /** How many of an answer's messages are whole, from the first on; no more than so many are looked at. */
+  /** How many of an answer's messages are whole, from the first on; no more than so many are examined. */
   static int count(Connection.Answer answer, int most) {
     return walked(answer, most).count;
   }

@@ -80,11 +80,11 @@ final class Queues {
     check("endingOffsets", request.options.ending, request, there);
   }
 
-  private static void check(String option, Options.RequestedOffsets asked, Request request, Set<MessageQueue> there) {
-    if (asked == null) {
+  private static void check(String option, Options.RequestedOffsets offsets, Request request, Set<MessageQueue> there) {
+    if (offsets == null) {
       return;
     }
-    asked.table().forEach((broker, topics) -> topics.forEach((topic, numbers) -> numbers.keySet().forEach(number -> {
+    offsets.table().forEach((broker, topics) -> topics.forEach((topic, numbers) -> numbers.keySet().forEach(number -> {
       boolean read = request.takesTopic(topic) && request.takesQueue(number);
       if (read && !there.contains(new MessageQueue(broker, topic, number))) {
         String known = there.stream()
@@ -109,8 +109,8 @@ final class Queues {
       Connection connection = cluster.broker(entry.getKey());
       List<MessageQueue> mine = entry.getValue();
       List<Map<String, String>> requests = mine.stream().map(Pulls::of).toList();
-      List<Connection.Answer> least = connection.askAll(Facts.CODE_GET_MIN_OFFSET, requests, SUCCESS);
-      List<Connection.Answer> most = connection.askAll(Facts.CODE_GET_MAX_OFFSET, requests, SUCCESS);
+      List<Connection.Answer> least = connection.requestAll(Facts.CODE_GET_MIN_OFFSET, requests, SUCCESS);
+      List<Connection.Answer> most = connection.requestAll(Facts.CODE_GET_MAX_OFFSET, requests, SUCCESS);
       for (int i = 0; i < mine.size(); i++) {
         long start = Math.max(0, least.get(i).number("offset"));
         found.put(mine.get(i), new long[] {start, Math.max(start, most.get(i).number("offset"))});
@@ -126,7 +126,7 @@ final class Queues {
     Map<MessageQueue, long[]> found = bounds(cluster, queues);
     found.replaceAll((queue, limits) -> {
       QueueKey key = new QueueKey(queue.topic(), queue.queueId());
-      long[] range = Ranges.asked(request.options, queue.broker(), key, limits);
+      long[] range = Ranges.requested(request.options, queue.broker(), key, limits);
       return new long[] {
         Math.max(range[0], request.narrowed.firstOffset), Math.min(range[1], request.narrowed.endOffset)
       };
@@ -158,7 +158,7 @@ final class Queues {
           .map(queue -> Pulls.fields(queue, ranges.get(queue)[0], SAMPLE, group))
           .toList();
       Connection connection = cluster.broker(entry.getKey());
-      for (Connection.Answer answer : connection.askAll(Facts.CODE_PULL_MESSAGE, pulls, Pulls.PULLED)) {
+      for (Connection.Answer answer : connection.requestAll(Facts.CODE_PULL_MESSAGE, pulls, Pulls.PULLED)) {
         if (answer.code() == Facts.RESPONSE_SUCCESS) {
           size += answer.body().length;
           count += Pulls.count(answer, SAMPLE);

@@ -9,7 +9,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 
-/** Sends requests to an endpoint, on connections that are kept; all of a question's are repeated when one fails. */
+/** Sends requests to an endpoint, on connections that are kept; all requests of a query are repeated when one fails. */
 final class Session implements Closeable {
   private final EndpointOptions endpoint;
   private Cluster cluster;
@@ -19,8 +19,8 @@ final class Session implements Closeable {
   }
 
   /** Some requests to an endpoint. */
-  interface Question<T> {
-    T ask(Cluster cluster) throws IOException;
+  interface Query<T> {
+    T run(Cluster cluster) throws IOException;
   }
 
   /**
@@ -28,12 +28,12 @@ final class Session implements Closeable {
    *
    * @throws io.github.rocketwire.spark.SourceException it does not answer, or refuses
    */
-  <T> T ask(Question<T> question) {
+  <T> T run(Query<T> query) {
     RetryPauses pauses = new RetryPauses();
     try {
       while (true) {
         try {
-          return asked(question);
+          return runOnce(query);
         } catch (RemotingException error) {
           pauses.waitAfter(error);
         }
@@ -45,13 +45,13 @@ final class Session implements Closeable {
     }
   }
 
-  private <T> T asked(Question<T> question) throws IOException {
+  private <T> T runOnce(Query<T> query) throws IOException {
     boolean done = false;
     try {
       if (cluster == null) {
         cluster = new Cluster(endpoint);
       }
-      T found = question.ask(cluster);
+      T found = query.run(cluster);
       done = true;
       return found;
     } finally {
@@ -61,7 +61,7 @@ final class Session implements Closeable {
     }
   }
 
-  /** Closes the connections; asking opens new ones. */
+  /** Closes the connections; the next query opens new ones. */
   @Override
   public void close() {
     if (cluster != null) {

@@ -81,7 +81,7 @@ final class TimeSearch {
       requests.add(fields);
     }
     List<Connection.Answer> hints =
-        connection.askAll(Facts.CODE_SEARCH_OFFSET_BY_TIMESTAMP, requests, Set.of(Facts.RESPONSE_SUCCESS));
+        connection.requestAll(Facts.CODE_SEARCH_OFFSET_BY_TIMESTAMP, requests, Set.of(Facts.RESPONSE_SUCCESS));
     Map<MessageQueue, TimeSearch> searches = new HashMap<>();
     for (int i = 0; i < hints.size(); i++) {
       long[] range = ranges.get(queues.get(i));
@@ -92,7 +92,7 @@ final class TimeSearch {
       List<Map<String, String>> pulls = left.stream()
           .map(queue -> Pulls.fields(queue, searches.get(queue).at(), 1, group))
           .toList();
-      List<Connection.Answer> answers = connection.askAll(Facts.CODE_PULL_MESSAGE, pulls, Pulls.PULLED);
+      List<Connection.Answer> answers = connection.requestAll(Facts.CODE_PULL_MESSAGE, pulls, Pulls.PULLED);
       for (int i = 0; i < answers.size(); i++) {
         searches.get(left.get(i)).see(Pulls.storeTime(answers.get(i)));
       }

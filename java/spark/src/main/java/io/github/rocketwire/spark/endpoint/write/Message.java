@@ -6,7 +6,7 @@ import java.nio.ByteBuffer;
  * A message to be sent.
  *
  * @param queueId the queue that its row names; -1 for any
- * @param delayed whether it is delivered later: it is sent by itself
+ * @param delayed whether it is delivered later: it is sent alone
  * @param properties as they are encoded
  */
 record Message(String topic, int queueId, boolean delayed, byte[] body, byte[] properties, int flag) {

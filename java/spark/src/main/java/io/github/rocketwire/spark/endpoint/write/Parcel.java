@@ -12,7 +12,7 @@ final class Parcel {
   final String topic;
   final int queueId;
   final byte[] body;
-  /** Of a message by itself; null for a batch. */
+  /** Of a single message; null for a batch. */
   final String properties;
   final int flag;
   final int count;

@@ -49,7 +49,7 @@ final class Routes implements Closeable {
     cluster.close();
   }
 
-  /** Asks for a topic's queues again at their next use; if that fails, the known ones are used. */
+  /** Queries a topic's queues again at their next use; if that fails, the known ones are used. */
   void renew(String topic) {
     stale.add(topic);
   }
@@ -95,7 +95,7 @@ final class Routes implements Closeable {
     stale.remove(topic);
     List<Target> found;
     try {
-      found = asked(topic);
+      found = query(topic);
     } catch (RemotingException | SourceException error) {
       // The broker may be restarting, with its name server or the route that it registers.
       if (known == null) {
@@ -113,7 +113,7 @@ final class Routes implements Closeable {
     return found;
   }
 
-  private List<Target> asked(String topic) throws RemotingException {
+  private List<Target> query(String topic) throws RemotingException {
     JsonNode route;
     int most = Integer.MAX_VALUE;
     try {

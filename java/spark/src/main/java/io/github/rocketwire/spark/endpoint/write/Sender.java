@@ -171,7 +171,7 @@ final class Sender implements Closeable {
   private void fail(Parcel parcel, Routes.Target target, RemotingException error) {
     boolean last;
     if (error.busy()) {
-      // The broker may store it later. As long as it stores others, the task does not give up.
+      // The broker may store it later. As long as it stores others, the task continues.
       last = rounds >= BUSY_TRIES;
     } else {
       parcel.failures++;

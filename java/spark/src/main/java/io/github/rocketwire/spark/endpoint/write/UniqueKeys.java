@@ -8,8 +8,8 @@ import java.time.ZoneOffset;
 import java.util.HexFormat;
 
 /**
- * Ids of messages, as clients make them: 32 or 56 hexadecimal digits of the address, the process, a number that tells
- * programs of a process apart, the ms since the month began, and a counter.
+ * Ids of messages, as clients make them: 32 or 56 hexadecimal digits of the address, the process, a number that differs
+ * for programs of one process, the ms since the month began, and a counter.
  */
 final class UniqueKeys {
   private static final HexFormat HEX = HexFormat.of().withUpperCase();

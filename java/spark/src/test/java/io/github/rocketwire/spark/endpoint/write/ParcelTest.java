@@ -36,7 +36,7 @@ class ParcelTest {
   }
 
   @Test
-  void aMessageByItselfIsNoBatch() {
+  void aSingleMessageIsNoBatch() {
     for (Parcel each : Parcel.of(List.of(message(true), message(true)), 1000)) {
       assertEquals("p", each.properties);
       assertEquals(5, each.flag);
