@@ -315,7 +315,7 @@ def _broker_ports(
         front_parts(broker, topics),
         served_by,
         peer_closed=broker.peer_closed,
-        line_closed=faults.delayed.peer_closed if faults is not None else lambda _: None,
+        connection_closed=faults.delayed.peer_closed if faults is not None else lambda _: None,
         guarded=access is not None,
         accounts=access,
         kernel_guarded=lambda: dispatcher.guarded,

@@ -98,12 +98,12 @@ class CallConnection(Protocol):
         """A number for a request that no waiting one of the connection has."""
 
 
-def named_account(headers: Mapping[str, str], line: CallConnection) -> str:
+def named_account(headers: Mapping[str, str], connection: CallConnection) -> str:
     """The account that headers name, whether or not its signature is good; empty without access control.
 
-    Guards that know no accounts, such as quotas, do not verify signatures: there anybody may name any account.
+    Guards that know no accounts, such as quotas, do not verify signatures: there any client may name any account.
     """
-    return read_proof(headers, line.remote_text).access_key or "" if line.has_accounts else ""
+    return read_proof(headers, connection.remote_text).access_key or "" if connection.has_accounts else ""
 
 
 class MethodKind(Enum):
@@ -112,7 +112,7 @@ class MethodKind(Enum):
     UNARY = auto()
     STREAM = auto()
     WATCH = auto()
-    """A stream that is left open."""
+    """A stream that stays open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class GrpcMethod:
 
     Attributes:
         read: Parses the request; raises `DecodeError`.
-        response: Makes the response that says only why the call failed, from its `status`.
+        response: Makes the response that contains only why the call failed, from its `status`.
         carry_out: Called with the call and the request; gives the generator, or the response if it needs none.
         kind: How it answers.
         anonymous: Whether it is carried out for clients without a client id, too.
@@ -142,14 +142,14 @@ class Call:
     Attributes:
         stream: Its HTTP/2 stream.
         method: What is called.
-        headers: What the client says beside the request.
-        line: Its connection.
+        headers: What the client sends beside the request.
+        connection: Its connection.
         done: Called with the response or the error, instead of answering with it.
         remote_text: The client's ``host:port``.
         born_host: The client's address as records hold it.
         size: Bytes of its request, which count as in flight until it is answered.
         requests: Those that it was last translated into.
-        undo: Called if the client cancels the call, or leaves, before the whole response has gone out.
+        undo: Called if the client cancels the call, or disconnects, before the whole response has been sent.
     """
 
     __slots__ = (
@@ -172,18 +172,18 @@ class Call:
 
     def __init__(
         self,
-        line: CallConnection,
+        connection: CallConnection,
         stream: int,
         method: GrpcMethod,
         headers: Mapping[str, str],
         done: Callable[[Any], None] | None = None,
     ) -> None:
-        self.connection = line
+        self.connection = connection
         self.stream = stream
         self.method = method
         self.headers = headers
-        self.remote_text = line.remote_text
-        self.born_host = line.born_host
+        self.remote_text = connection.remote_text
+        self.born_host = connection.born_host
         self.done = done
         self.size = 0
         self.closed = False
@@ -196,14 +196,14 @@ class Call:
 
     @property
     def proof(self) -> CallSignature:
-        """What shows who calls."""
+        """The caller's signature."""
         if self._proof is None:
             self._proof = read_proof(self.headers, self.remote_text)
         return self._proof
 
     @property
     def client_id(self) -> str:
-        """The client, whatever connection it uses; empty if it does not say."""
+        """The client, whatever connection it uses; empty if it names none."""
         return self.headers.get(CLIENT_ID, "")
 
     @property

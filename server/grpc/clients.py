@@ -47,16 +47,16 @@ class GrpcClient:
         client_id: Its id.
         account: The account that its id belongs to; empty: none, or there is no access control.
         claim: What calls in its name have in common until one is admitted.
-        renewer: What its deliveries that are renewed name it by: who has the same id later is another one.
-        remote_text: Its ``host:port``, of the connection on which it last said something about itself.
+        renewer: What its deliveries that are renewed name it by: a later client with the same id is another one.
+        remote_text: The ``host:port`` of the connection on which it last sent settings or a heartbeat.
         born_host: The same as records hold it.
-        lines: Its connections, and when each was last used for an answer to it, in seconds of the event loop.
-        said: What it last said of itself.
+        connections: Its connections, and when each last carried an answer to it, in seconds of the event loop.
+        declaration: Its last settings, group and subscriptions.
         streams: Its open telemetry streams, the newest last.
-        owner: Whose its id is.
+        owner: The owner of its id.
         seen: When its last call was answered, in seconds of the event loop.
-        here: Whether the guards have admitted a call of it.
-        closed: Whether it is gone.
+        admitted: Whether the guards have admitted a call of it.
+        closed: Whether it has left or disconnected.
     """
 
     __slots__ = (
@@ -64,13 +64,13 @@ class GrpcClient:
         "_in_flight",
         "_kept",
         "account",
+        "admitted",
         "born_host",
         "claim",
         "client_id",
         "closed",
+        "connections",
         "declaration",
-        "here",
-        "lines",
         "owner",
         "remote_text",
         "renewer",
@@ -78,18 +78,18 @@ class GrpcClient:
         "streams",
     )
 
-    def __init__(self, client_id: str, account: str, line: CallConnection, in_flight: InFlight) -> None:
+    def __init__(self, client_id: str, account: str, connection: CallConnection, in_flight: InFlight) -> None:
         self.client_id = client_id
         self.account = account
-        self.claim = _claim(client_id, account, line)
+        self.claim = _claim(client_id, account, connection)
         self.renewer = f"{client_id} {account}" if account else client_id
-        self.remote_text, self.born_host = line.remote_text, line.born_host
+        self.remote_text, self.born_host = connection.remote_text, connection.born_host
         self.declaration = NO_DECLARATION
         self.streams: dict[TelemetrySession, None] = {}
         self.owner = ClientIdOwner(client_id, account)
         self.seen = trio.current_time()
-        self.here = self.closed = False
-        self.lines: dict[CallConnection, float] = {}
+        self.admitted = self.closed = False
+        self.connections: dict[CallConnection, float] = {}
         self._in_flight = in_flight
         self._kept = 0
 
@@ -100,20 +100,20 @@ class GrpcClient:
         """The newest of its open telemetry streams, if there is one."""
         return next(reversed(self.streams)) if self.streams else None
 
-    def stream_opened(self, stream: TelemetrySession, line: CallConnection) -> None:
+    def stream_opened(self, stream: TelemetrySession, connection: CallConnection) -> None:
         """Note that it opened a telemetry stream on a connection.
 
-        Without accounts its streams from other addresses end: it has left those, or a stranger had its id there.
+        Without accounts its streams from other addresses end: it has moved, or a stranger had its id there.
 
         Raises:
             ClientIdTaken: it has meanwhile opened one at another address.
         """
-        self.owner.check_place(line.place, trio.current_time)
-        for other in [each for each in self.streams if not self.owner.may_share(each.place, line.place)]:
+        self.owner.check_place(connection.place, trio.current_time)
+        for other in [each for each in self.streams if not self.owner.may_share(each.place, connection.place)]:
             other.end_for_another_address(self.owner)
         self.streams.pop(stream, None)
         self.streams[stream] = None
-        self.owner.stream_opened(line.place, trio.current_time())
+        self.owner.stream_opened(connection.place, trio.current_time())
 
     def stream_ended(self, stream: TelemetrySession) -> None:
         """Note that a telemetry stream is over."""
@@ -144,20 +144,20 @@ class GrpcClient:
         """Nothing: what is sent to its stream goes out at once."""
 
     def keep(self, size: int) -> None:
-        """Count about so many bytes of memory as kept for it until it is gone."""
+        """Count about so many bytes of memory as kept for it until it is closed."""
         if not self.closed:
             more, self._kept = size - self._kept, size
-            if self.here:
+            if self.admitted:
                 self._in_flight.add(more)
 
-    def call_admitted(self, line: CallConnection) -> None:
+    def call_admitted(self, connection: CallConnection) -> None:
         """Note that a call of it was admitted on a connection."""
-        if not self.here:
-            self.here = True
+        if not self.admitted:
+            self.admitted = True
             self._in_flight.add(self._kept)
         self.seen = trio.current_time()
-        self.owner.note_call(line.place, self.seen)
-        self.remote_text, self.born_host = line.remote_text, line.born_host
+        self.owner.note_call(connection.place, self.seen)
+        self.remote_text, self.born_host = connection.remote_text, connection.born_host
 
     def limited(self, error: LimitExceeded) -> None:
         """Count that a limit refused a request of this client."""
@@ -170,13 +170,13 @@ class GrpcClient:
         return commands is None or commands.congested
 
     def close(self) -> None:
-        """Note that it is gone."""
+        """Mark it as closed."""
         self.keep(0)
-        self.here, self.closed = False, True
+        self.admitted, self.closed = False, True
 
 
-def _claim(client_id: str, account: str, line: CallConnection) -> tuple[str, str, str]:
-    return client_id, account, "" if account else line.place
+def _claim(client_id: str, account: str, connection: CallConnection) -> tuple[str, str, str]:
+    return client_id, account, "" if account else connection.place
 
 
 class GrpcClients:
@@ -184,9 +184,9 @@ class GrpcClients:
 
     Args:
         in_flight: Counts what is kept for them.
-        peer_closed: Called when one is gone.
-        renewals: Renews what clients that are here have popped.
-        accounts: Say which client ids an account may use, by gRPC or the remoting protocol; None: there are none.
+        peer_closed: Called when one is closed.
+        renewals: Renews what connected clients have popped.
+        accounts: Decide which client ids an account may use, by gRPC or the remoting protocol; None: there are none.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class GrpcClients:
         self._clients: dict[str, GrpcClient] = {}
         # By id and account, without one by id and address, as long as calls in their names last.
         self._claimed: WeakValueDictionary[tuple[str, str, str], GrpcClient] = WeakValueDictionary()
-        self._of_lines: dict[CallConnection, dict[GrpcClient, None]] = {}
+        self._of_connections: dict[CallConnection, dict[GrpcClient, None]] = {}
         self._rounds = ExpiryRounds()
 
     def find(self, client_id: str, account: str = "") -> GrpcClient | None:
@@ -211,7 +211,7 @@ class GrpcClients:
         client = self._clients.get(client_id)
         return None if client is None or client.account != account else client
 
-    def find_spoken_for(self, client_id: str, line: CallConnection, account: str = "") -> GrpcClient | None:
+    def find_spoken_for(self, client_id: str, connection: CallConnection, account: str = "") -> GrpcClient | None:
         """The connected client with this id, for which a call on a connection speaks; None: there is none.
 
         Raises:
@@ -220,90 +220,92 @@ class GrpcClients:
         client = self._clients.get(client_id)
         if client is not None:
             client.owner.check_account(account)
-            client.owner.check_place(line.place, trio.current_time)
+            client.owner.check_place(connection.place, trio.current_time)
         return client
 
     def find_or_make(
-        self, client_id: str, line: CallConnection, account: str = "", *, speaks: bool = False
+        self, client_id: str, connection: CallConnection, account: str = "", *, speaks: bool = False
     ) -> GrpcClient:
-        """The client with this id, which a call on a connection names; only guards tell whether it is its own.
+        """The client with this id, which a call on a connection names; only guards decide whether the call may use it.
 
         A call from another address than the client's is that of another client, of which nothing is kept.
 
         Args:
             client_id: The id.
-            line: The connection.
+            connection: The connection.
             account: In whose name the call comes.
-            speaks: Whether the call says something of the client.
+            speaks: Whether the call declares something about the client.
 
         Raises:
             ClientIdTaken: the id belongs to another account, or the call speaks for a client of another address.
             AccessRefused: a client of the remoting protocol has the id, and another account.
             LimitExceeded: too many clients use the connection.
         """
-        client = self._clients.get(client_id) or self._claimed.get(_claim(client_id, account, line))
+        client = self._clients.get(client_id) or self._claimed.get(_claim(client_id, account, connection))
         if client is not None:
             client.owner.check_account(account)
             if speaks:
-                client.owner.check_place(line.place, trio.current_time)
-            elif client.owner.is_elsewhere(line.place, trio.current_time):
-                return GrpcClient(client_id, account, line, self._in_flight)
-        of_line = self._of_lines.get(line, _NO_CLIENTS)
-        if client not in of_line and len(of_line) >= _MOST_OF_CONNECTION:
+                client.owner.check_place(connection.place, trio.current_time)
+            elif client.owner.is_elsewhere(connection.place, trio.current_time):
+                return GrpcClient(client_id, account, connection, self._in_flight)
+        of_connection = self._of_connections.get(connection, _NO_CLIENTS)
+        if client not in of_connection and len(of_connection) >= _MOST_OF_CONNECTION:
             raise LimitExceeded(_LIMIT, _MOST_OF_CONNECTION)
         if client is None:
-            client = GrpcClient(client_id, account, line, self._in_flight)
+            client = GrpcClient(client_id, account, connection, self._in_flight)
         if self._accounts is not None:
             self._accounts.check_client_id(client_id, account, client)
-        if not client.here:
+        if not client.admitted:
             self._claimed[client.claim] = client
         return client
 
-    def note_admitted(self, client: GrpcClient, line: CallConnection) -> bool:
+    def note_admitted(self, client: GrpcClient, connection: CallConnection) -> bool:
         """Note that a client is connected: guards have admitted a call of it on this connection.
 
-        Returns whether it was a call of the client. It was not if the client has left meanwhile, or has opened its
-        telemetry stream at another address. If the connection is closed, a client that has no other leaves; so does one
-        whose id another client has by now.
+        Returns whether it was a call of the client. It was not if the client has closed meanwhile, or has opened its
+        telemetry stream at another address. If the connection is closed, a client without another one is closed; so is
+        one whose id another client has by now.
         """
-        if client.closed or client.owner.is_elsewhere(line.place, trio.current_time):
+        if client.closed or client.owner.is_elsewhere(connection.place, trio.current_time):
             return False
-        taken = not client.here and client.client_id in self._clients
-        if line.closed or taken:
-            if not client.lines:
+        taken = not client.admitted and client.client_id in self._clients
+        if connection.closed or taken:
+            if not client.connections:
                 self.leave(client)
             return False
-        if not client.here:
+        if not client.admitted:
             self._claimed.pop(client.claim, None)
             self._clients[client.client_id] = client
             self._renewals.client_arrived(client.renewer)
-        client.call_admitted(line)
-        client.lines[line] = client.seen
-        self._of_lines.setdefault(line, {})[client] = None
+        client.call_admitted(connection)
+        client.connections[connection] = client.seen
+        self._of_connections.setdefault(connection, {})[client] = None
         if self._accounts is not None:
             self._accounts.note_client_id(client.client_id, client.account, client)
         return True
 
     def leave(self, client: GrpcClient, *, for_good: bool = False) -> None:
-        """Forget a client; unless it said that it leaves, it may be back soon."""
-        if not client.here:
+        """Forget a client; unless it is `for_good`, it may be back soon."""
+        if not client.admitted:
             self._claimed.pop(client.claim, None)
         if self._clients.get(client.client_id) is client:
             del self._clients[client.client_id]
             self._renewals.client_left(client.renewer, for_good=for_good)
-        for line, answered in client.lines.items():
-            self._of_lines[line].pop(client, None)
+        for connection, answered in client.connections.items():
+            self._of_connections[connection].pop(client, None)
             if not for_good:
-                self._renewals.connection_broke(client.renewer, line.last_sign_of_life, answered)
-        client.lines.clear()
+                self._renewals.connection_broke(client.renewer, connection.last_sign_of_life, answered)
+        client.connections.clear()
         client.close()
         self._peer_closed(client)
 
-    def connection_closed(self, line: CallConnection) -> None:
+    def connection_closed(self, connection: CallConnection) -> None:
         """Note that a connection is closed: clients that have no other one leave."""
-        for client in self._of_lines.pop(line, {}):
-            self._renewals.connection_broke(client.renewer, line.last_sign_of_life, client.lines.pop(line))
-            if not client.lines:
+        for client in self._of_connections.pop(connection, {}):
+            self._renewals.connection_broke(
+                client.renewer, connection.last_sign_of_life, client.connections.pop(connection)
+            )
+            if not client.connections:
                 self.leave(client)
 
     async def run(self, budget: BackgroundBudget) -> None:

@@ -72,7 +72,7 @@ class KernelCallParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrpcParts:
-    """What 5.x clients reach beside what dispatch knows.
+    """What calls of 5.x clients use beside dispatch.
 
     Attributes:
         clock: The time of records and handles.
@@ -81,11 +81,11 @@ class GrpcParts:
         keys: The keys of calls.
         kernel: Gives the kernel's way of sends, None if there is none; called with the first connection.
         plain: Gives what else serves plain calls, by path; called likewise.
-        renewals: Renews what clients that are here have popped.
+        renewals: Renews what connected clients have popped.
         send_keys: The keys of sends.
         tasks: Run beside the server.
         topics: The topics.
-        turns: Numbers that say which queue a message without a message group goes to.
+        turns: Numbers that select the queue of a message without a message group.
     """
 
     clock: Clock
@@ -107,10 +107,10 @@ class GrpcServer:
     Args:
         parts: The parts of the broker.
         dispatch: Serves the requests that calls are translated into.
-        peer_closed: Called for calls and clients that are gone.
-        line_closed: Called for connections that are closed.
-        guarded: Whether guards ask who a client is.
-        accounts: Tell who makes a call and which client ids it may use; None: there are no accounts.
+        peer_closed: Called for calls and clients that are closed.
+        connection_closed: Called for connections that are closed.
+        guarded: Whether guards check the client's account.
+        accounts: Decide whose call it is and which client ids it may use; None: there are no accounts.
         kernel_guarded: Whether Python must see every request now.
         note: Called for requests that dispatch does not see, with their code, how many seconds they took, and their
                 number.
@@ -124,7 +124,7 @@ class GrpcServer:
         dispatch: RequestDispatch,
         *,
         peer_closed: Callable[[Any], None],
-        line_closed: Callable[[Any], None],
+        connection_closed: Callable[[Any], None],
         guarded: bool,
         accounts: CallAccounts | None = None,
         kernel_guarded: Callable[[], bool],
@@ -135,7 +135,7 @@ class GrpcServer:
         self._parts = parts
         self._dispatch = dispatch
         self._peer_closed = peer_closed
-        self._line_closed = line_closed
+        self._connection_closed = connection_closed
         self._guarded = guarded
         self._accounts = accounts
         self._kernel_guarded = kernel_guarded
@@ -201,11 +201,11 @@ class GrpcServer:
         pending = transactions.PendingTransactions(trio.current_time)
         held = handles.HeldDeliveries() if parts.held is None else parts.held()
 
-        def gone(client: GrpcClient) -> None:
+        def client_closed(client: GrpcClient) -> None:
             held.forget(client)  # visible again when their time is up
             self._peer_closed(client)
 
-        clients = self._clients = GrpcClients(self._in_flight, gone, parts.renewals, self._accounts)
+        clients = self._clients = GrpcClients(self._in_flight, client_closed, parts.renewals, self._accounts)
         services = methods.Services(
             acknowledging=acknowledging.AcknowledgingServices(clients=clients, clock=parts.clock, held=held),
             receiving=receiving.ReceivingServices(
@@ -232,7 +232,7 @@ class GrpcServer:
 
         def closed(connection: GrpcConnection) -> None:
             clients.connection_closed(connection)
-            self._line_closed(connection)
+            self._connection_closed(connection)
 
         table = methods.methods(services)
         return GrpcContext(

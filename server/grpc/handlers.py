@@ -1,4 +1,4 @@
-"""What the broker serves for gRPC calls only: clients of the remoting protocol ask the name server for routes (105)."""
+"""What the broker serves for gRPC only: clients of the remoting protocol get routes from the name server (105)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ family: Final = RequestRoutes[GrpcRouteServices]("route")
     summary="whether there is a topic",
 )
 def _route(services: GrpcRouteServices, request: Request[CallRouteRequestHeader]) -> Reply:
-    """Say whether there is such a topic, to a client that the guards admit."""
+    """Answer whether there is such a topic, to a client that the guards admit."""
     if services.topics.get(request.fields.topic) is None:
         raise TopicNotFound(request.fields.topic)
     return Reply()

@@ -1,4 +1,4 @@
-"""Health and reflection: what tools ask of any gRPC server."""
+"""Health and reflection: calls that tools make to any gRPC server."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Reflection:
         self._method = METHODS[path]
 
     def received(self, payload: bytes) -> None:
-        """Answer one question."""
+        """Answer one request."""
         try:
             request: Any = self._method.request.FromString(payload)
         except DecodeError as error:
@@ -58,7 +58,7 @@ class Reflection:
         self._stream.connection.flush()
 
     def leaving(self) -> None:
-        """Nothing is to be said."""
+        """Send nothing."""
 
     def closed(self) -> None:
         """Nothing is kept for it."""

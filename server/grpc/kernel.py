@@ -137,17 +137,17 @@ class KernelSendCalls:
         """Make it.
 
         Args:
-            sends: Stores them; nobody else uses it.
+            sends: Stores them; it is not shared.
             topics: The topics.
             keys: The configuration of calls.
             send_keys: That of sends.
             clock: The store time of messages.
             guarded: Whether Python must see every request now.
-            invalidation: Says when decisions are to be made again.
+            invalidation: Drops the plans when an input of theirs changes.
             note: Called with a request code, how many seconds its requests took, and their number.
             monotonic: Measures that.
         """
-        assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
+        assert native.kernel is not None  # noqa: S101 - the caller has checked it
         self._sends = sends
         self._topics = topics
         self._keys = keys
@@ -187,7 +187,7 @@ class KernelSendCalls:
             types = message_type_bits(accepted_types(config))
         return GrpcTopicPlan(queues, next(self._turns) % queues, types)
 
-    def serve(self, events: list[Event], line: GrpcConnection) -> int:
+    def serve(self, events: list[Event], connection: GrpcConnection) -> int:
         """Serve the calls that a read begins with, up to the first that is not plain, and return how many these are.
 
         Raises:
@@ -199,10 +199,12 @@ class KernelSendCalls:
         if not sends.native.enabled:
             return 0
         try:
-            answers: list[tuple[int, bytes]] = self._native.serve(events, line.born_host, line.remote_text, now)
+            answers: list[tuple[int, bytes]] = self._native.serve(
+                events, connection.born_host, connection.remote_text, now
+            )
         finally:
             sends.after_round()
         if answers and self._note is not None:
             self._note(RequestCode.SEND_MESSAGE_V2, self._monotonic() - began, len(answers))
-        line.answer_unary_calls(answers)
+        connection.answer_unary_calls(answers)
         return len(answers)

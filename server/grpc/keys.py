@@ -16,7 +16,7 @@ DEFAULT_ADDRESS: Final = Address(host="127.0.0.1", port=8081)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrpcKeys:
-    """Where 5.x clients are served, and what they may ask for."""
+    """The address for 5.x clients, and the limits of their calls."""
 
     grpc_listen: str = key(
         f"host:port for 5.x clients; `{AUTO}`: {DEFAULT_ADDRESS} if free; `{NOWHERE}`: the broker's port",

@@ -1,4 +1,4 @@
-"""What a 5.x client says about itself with each call: the headers of the HTTP/2 request."""
+"""The metadata of a 5.x client's calls: the headers of the HTTP/2 request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_proof(headers: Mapping[str, str], remote: str) -> CallSignature:
 
 
 def read_timeout(headers: Mapping[str, str]) -> int | None:
-    """How many ms a client waits for the response; None: it does not say.
+    """How many ms a client waits for the response; None: it gives no time.
 
     Raises:
         CallInvalid: it cannot be read.
@@ -46,6 +46,6 @@ def read_timeout(headers: Mapping[str, str]) -> int | None:
 
 def read_language(headers: Mapping[str, str]) -> str:
     """The language of a client's SDK, as headers of the remoting protocol have it."""
-    said = headers.get(LANGUAGE, "").upper()
-    found = _LANGUAGES.get(said, said)
+    language = headers.get(LANGUAGE, "").upper()
+    found = _LANGUAGES.get(language, language)
     return found if found in LANGUAGE_CODES else LANGUAGE_OTHER

@@ -57,7 +57,7 @@ class RoutingServices:
 
 
 def query_route(services: RoutingServices, call: Call, request: QueryRouteRequest) -> Operation[Any]:
-    """All queues of a topic, with what may be done with each; of several brokers, one of each in turn.
+    """All queues of a topic, with what may be done with each; those of several brokers alternate.
 
     Simple consumers receive from one after the other, and wait at each: what other brokers have must not wait for all
     queues of the first.
@@ -153,7 +153,7 @@ def load_shares(
 
 
 def _broker(share: TopicShare, dialled: Endpoints) -> Broker:
-    """A broker of a route; without an address of its own it is where the client dialled."""
+    """A broker of a route; without a separate address it is where the client connected to."""
     address = share.address
     if address is None:
         return Broker(name=share.broker, id=0, endpoints=dialled)

@@ -46,10 +46,10 @@ _TRANSACTION: Final = "TRANSACTION"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendingServices:
-    """What sends are given.
+    """What sends use.
 
     Attributes:
-        turns: Numbers that say which queue a message without a message group goes to.
+        turns: Numbers that select the queue of a message without a message group.
     """
 
     clock: Clock

@@ -1,4 +1,4 @@
-"""The settings that a client gets in answer to its own: what the broker and the group's configuration say."""
+"""The settings that a client gets in answer to those it sends: by the configurations of the broker and the group."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class SettingsServices:
     send_keys: LiveGroup[SendKeys]
 
 
-def merge_settings(services: SettingsServices, asked: Settings) -> Settings:
-    """The settings in force for a client that asks for these; what the broker says nothing about stays."""
+def merge_settings(services: SettingsServices, sent: Settings) -> Settings:
+    """The settings in force for a client that sent these; what the broker does not configure stays."""
     settings = Settings()
-    settings.CopyFrom(asked)
+    settings.CopyFrom(sent)
     settings.metric.on = False
-    if asked.HasField("publishing"):
+    if sent.HasField("publishing"):
         _publish(services.send_keys.current, settings)
-    if asked.HasField("subscription"):
-        _subscribe(group_config(services.groups, asked.subscription.group.name), settings)
+    if sent.HasField("subscription"):
+        _subscribe(group_config(services.groups, sent.subscription.group.name), settings)
     return settings
 
 
@@ -69,7 +69,7 @@ def check_size(settings: Settings, most_bytes: int) -> None:
 
 
 def group_config_request(call: Call, group: str) -> Request[Any]:
-    """The request that asks for a group's configuration."""
+    """The request for a group's configuration."""
     return call.request(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, GetSubscriptionGroupConfigRequestHeader(group=group))
 
 
@@ -104,12 +104,12 @@ def _policy(config: SubscriptionGroupConfig) -> RetryPolicy:
     policy = RetryPolicy(max_attempts=most_attempts(config))
     configured = config.group_retry_policy or {}
     if configured.get("type") == _EXPONENTIAL:
-        said = _part(configured, "exponentialRetryPolicy")
+        backoff = _part(configured, "exponentialRetryPolicy")
         _exponential(
             policy,
-            int(said.get("initial", 5 * _SECOND)),
-            int(said.get("max", 2 * 60 * _MINUTE)),
-            float(said.get("multiplier", 2)),
+            int(backoff.get("initial", 5 * _SECOND)),
+            int(backoff.get("max", 2 * 60 * _MINUTE)),
+            float(backoff.get("multiplier", 2)),
         )
         return policy
     steps: Sequence[int] = _BACK_OFF_MS

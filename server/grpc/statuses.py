@@ -24,7 +24,7 @@ _OF_ERRORS: Final[dict[type[Exception], Code]] = {
     PopHandleInvalid: Code.INVALID_RECEIPT_HANDLE,
     MessageTypeWrong: Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE,
 }
-"""Those that the response code does not tell from others."""
+"""Those that the response code does not distinguish from others."""
 _OF_RESPONSES: Final[dict[int, Code]] = {
     ResponseCode.ILLEGAL_OPERATION: Code.BAD_REQUEST,  # a handle of a recall; at Apache's INTERNAL_SERVER_ERROR
 }
@@ -44,7 +44,7 @@ def status_of_error(error: Exception) -> Status:
 
 
 def code_of_reply(reply: Reply) -> Code:
-    """The code that says what a reply says."""
+    """The code for a reply."""
     return Code.OK if reply.code == ResponseCode.SUCCESS else _code(reply.error, reply.code)
 
 
@@ -54,7 +54,7 @@ def code_of_handle(reply: Reply) -> Code:
 
 
 def status_of_reply(reply: Reply) -> Status:
-    """The status that says what a reply says."""
+    """The status for a reply."""
     code = code_of_reply(reply)
     return OK if code is Code.OK else make_status(code, reply.remark or "")
 

@@ -1,4 +1,4 @@
-"""Telemetry: the stream on which a client says what it is, and on which the broker sends it commands."""
+"""Telemetry: the stream on which a client sends its settings, and on which the broker sends it commands."""
 
 from __future__ import annotations
 
@@ -74,16 +74,17 @@ class TelemetryServices:
 
 
 def registration(
-    services: TelemetryServices, call: Call, client: GrpcClient, said: ClientDeclaration
+    services: TelemetryServices, call: Call, client: GrpcClient, declaration: ClientDeclaration
 ) -> Operation[Any]:
-    """Make a client a member of its groups, as a heartbeat does; returns the reply, None if there is nothing to say.
+    """Make a client a member of its groups, as a heartbeat does; returns the reply, None if nothing is registered.
 
-    It is here and what it says counts from then on: a client that the guards refuse has said nothing.
+    The client counts as connected and its declaration holds from then on: those of a client that the guards refuse
+    do not.
     """
     groups = services.settings.groups
-    if said.group and groups.needs_request(said.group):
-        yield from serve(group_config_request(call, said.group))
-    data = said.heartbeat(client.client_id)
+    if declaration.group and groups.needs_request(declaration.group):
+        yield from serve(group_config_request(call, declaration.group))
+    data = declaration.heartbeat(client.client_id)
     if data is None and call.connection.guarded:
         data = HeartbeatData(client_id=client.client_id)  # the guards are to see it
     reply = None
@@ -100,18 +101,18 @@ def registration(
         )
     admitted = reply is None or reply.code == ResponseCode.SUCCESS
     if admitted and services.clients.note_admitted(client, call.connection):
-        client.declaration = said
+        client.declaration = declaration
     return reply
 
 
 def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest) -> Operation[Any]:
     """Register a client again; of one that has not sent settings, no more is known than what it receives."""
     client = services.clients.find_or_make(call.client_id, call.connection, call.account, speaks=True)
-    said = client.declaration
-    if not said.group and request.HasField("group"):
+    declaration = client.declaration
+    if not declaration.group and request.HasField("group"):
         check_group(request.group.name)
-        said = said._replace(group=request.group.name)
-    reply = yield from registration(services, call, client, said)
+        declaration = declaration._replace(group=request.group.name)
+    reply = yield from registration(services, call, client, declaration)
     return HeartbeatResponse(status=OK if reply is None else status_of_reply(reply))
 
 
@@ -145,7 +146,7 @@ class TelemetrySession:
         self._nonces = count(1)
         self._calls = ClientCalls(stream.connection.nursery, stream.connection.in_flight)
 
-    # --- what the client says
+    # --- from the client
 
     def received(self, payload: bytes) -> None:
         """Take a command of the client."""
@@ -173,11 +174,11 @@ class TelemetrySession:
         """Take a client's settings, make it a member of its groups, and answer with the settings in force."""
         stream, services = self._stream, self._services
         check_client_id(stream.headers.get(CLIENT_ID, ""))
-        line = stream.connection
-        account = named_account(stream.headers, line)
-        client = services.clients.find_or_make(stream.headers[CLIENT_ID], line, account, speaks=True)
-        check_size(settings, line.in_flight.limits.keys.current.max_heartbeat_bytes)
-        said = client.declaration.with_settings(settings, services.clock())
+        connection = stream.connection
+        account = named_account(stream.headers, connection)
+        client = services.clients.find_or_make(stream.headers[CLIENT_ID], connection, account, speaks=True)
+        check_size(settings, connection.in_flight.limits.keys.current.max_heartbeat_bytes)
+        declaration = client.declaration.with_settings(settings, services.clock())
 
         def done(found: Reply | Exception | None) -> None:
             if stream.is_over:
@@ -195,7 +196,7 @@ class TelemetrySession:
             else:
                 self._opened(client, settings)
 
-        line.carry_out(stream, lambda call: registration(services, call, client, said), done)
+        connection.carry_out(stream, lambda call: registration(services, call, client, declaration), done)
 
     def _opened(self, client: GrpcClient, settings: Settings) -> None:
         try:
@@ -230,7 +231,7 @@ class TelemetrySession:
         if self._client is not None:
             self._client.stream_ended(self)
 
-    # --- what the broker says
+    # --- from the broker
 
     @property
     def place(self) -> str:

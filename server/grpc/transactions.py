@@ -80,7 +80,7 @@ def end_transaction(services: TransactionServices, call: Call, request: EndTrans
     check_transaction_id(transaction_id)
     found = services.pending.find(topic, transaction_id)
     if found is None:
-        if call.connection.guarded:  # who may not send to the topic must not learn which transactions there are
+        if call.connection.guarded:  # without permission for the topic a client must not learn which transactions exist
             yield from load_shares(services.topics, call, topic, PUB)
         raise CallInvalid(Code.INVALID_TRANSACTION_ID, f"no such transaction is known: {transaction_id}")
     queue_offset, physical_offset, broker = found

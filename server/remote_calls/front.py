@@ -136,7 +136,7 @@ def remote_grpc_server(
         ),
         dispatch,
         peer_closed=peer_closed,
-        line_closed=lambda _: None,
+        connection_closed=lambda _: None,
         guarded=bool(guards),
         accounts=accounts,
         kernel_guarded=lambda: True,

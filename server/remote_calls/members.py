@@ -98,7 +98,7 @@ class RemoteMembers:
         if client.closed:
             self.client_closed(client)
         done(found)
-        if not client.here:  # it was refused
+        if not client.admitted:  # it was refused
             self.client_closed(client)
 
     async def _dial(

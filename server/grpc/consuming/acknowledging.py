@@ -1,4 +1,4 @@
-"""What becomes of a delivered message: AckMessage, ChangeInvisibleDuration, ForwardMessageToDeadLetterQueue."""
+"""Outcomes of delivered messages: AckMessage, ChangeInvisibleDuration, ForwardMessageToDeadLetterQueue."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class AcknowledgingServices:
 def acknowledge(
     services: AcknowledgingServices, call: Call, request: AckMessageRequest | BatchedAcks
 ) -> Operation[Any]:
-    """Acknowledge messages, each with a status of its own."""
+    """Acknowledge messages, each with its own status."""
     if isinstance(request, BatchedAcks):
         answer = None if services.clock() >= request.until else (yield from acknowledge_all(call, request))
         if answer is not None:
@@ -62,10 +62,10 @@ def acknowledge(
                 services.forget(call, text)
             return answer
         request = AckMessageRequest.FromString(request.request)
-    return (yield from _acknowledge_each(services, call, request))
+    return (yield from _acknowledge_entries(services, call, request))
 
 
-def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckMessageRequest) -> Operation[Any]:
+def _acknowledge_entries(services: AcknowledgingServices, call: Call, request: AckMessageRequest) -> Operation[Any]:
     topic, group = request.topic.name, request.group.name
     check_topic(topic)
     check_group(group)
@@ -110,10 +110,10 @@ def _codes(
 
 def _replies(call: Call, topic: str, group: str, handles: Mapping[int, DeliveryHandle]) -> Operation[Any]:
     """Acknowledge deliveries, those of one check point together; returns the reply for each."""
-    asked = list(ack_requests(call, topic, group, handles))
-    replies = yield from serve(*[request for _, request in asked])
-    found = {place: reply for (places, _), reply in zip(asked, replies, strict=True) for place in places}
-    together = [place for places, _ in asked if len(places) > 1 for place in places]
+    requests = list(ack_requests(call, topic, group, handles))
+    replies = yield from serve(*[request for _, request in requests])
+    found = {place: reply for (places, _), reply in zip(requests, replies, strict=True) for place in places}
+    together = [place for places, _ in requests if len(places) > 1 for place in places]
     apart = [place for place in together if found[place].code == ResponseCode.NO_MESSAGE]
     if apart:  # one of them is not in its queue: which?
         replies = yield from serve(*[handles[place].ack_request(call, topic, group) for place in apart])
@@ -168,7 +168,7 @@ def forward_to_dead_letters(
 
 
 def _check_permission(call: Call, topic: str, group: str) -> Operation[Any]:
-    """Have the guards decide on a call whose handle names no delivery: no request about one would ask them.
+    """Have the guards decide on a call whose handle names no delivery: no request about one would call them.
 
     Raises:
         CallInvalid: the client may not consume.

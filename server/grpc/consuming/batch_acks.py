@@ -1,6 +1,6 @@
-"""AckMessage calls as the kernel reads them: what `acknowledging` does, without looking at each delivery.
+"""AckMessage calls as the kernel reads them: what `acknowledging` does, without reading each delivery.
 
-Calls with a handle that is not good are not among them.
+Calls with an invalid handle are not among them.
 """
 
 from __future__ import annotations
@@ -105,15 +105,15 @@ def acknowledge_all(call: Call, acks: BatchedAcks) -> Operation[Any]:
 
 
 def answer_of_each(acks: BatchedAcks, replies: Sequence[Reply]) -> AckMessageResponse:
-    """The response with what became of each message: what the broker says of its check point."""
+    """The response with the outcome for each message: the broker's reply for its check point."""
     of_points = {_point(point.receipt(acks.broker)): reply for point, reply in zip(acks.points, replies, strict=True)}
     entries = AckMessageRequest.FromString(acks.request).entries
-    told = [
+    of_entries = [
         of_points[_point(parse_receipt_handle(entry.receipt_handle.removesuffix(RENEWED_MARK)))] for entry in entries
     ]
-    codes = [code_of_handle(reply) for reply in told]
+    codes = [code_of_handle(reply) for reply in of_entries]
     response = AckMessageResponse(status=joint_status(codes))
-    for entry, code, reply in zip(entries, codes, told, strict=True):
+    for entry, code, reply in zip(entries, codes, of_entries, strict=True):
         response.entries.add(
             message_id=entry.message_id,
             receipt_handle=entry.receipt_handle,

@@ -106,7 +106,7 @@ def records_of_pop(taken: PopResult, invisible_time: int) -> DirectRecords | Non
 
 
 class FastPathCriteria(NamedTuple):
-    """What a client asks for, as the kernel reads it.
+    """What a client wants, as the kernel reads it.
 
     Attributes:
         topic: The topic.
@@ -126,7 +126,7 @@ class FastPathCriteria(NamedTuple):
 def fast_path_criteria(
     *, topic: str, broker: str, tags: Iterable[str] | None, most_attempts: int, renewed: bool
 ) -> FastPathCriteria:
-    """What a client asks for; with `renewed` the server renews the deliveries."""
+    """What a client wants; with `renewed` the server renews the deliveries."""
     return FastPathCriteria(
         topic.encode(),
         broker.encode(),
@@ -141,7 +141,7 @@ def kernel_payloads(run: DirectRecords | None, wish: FastPathCriteria) -> list[b
 
     Args:
         run: What it gets; None: it is not plain.
-        wish: What the client asks for.
+        wish: What the client wants.
     """
     writer = _writer()
     if writer is None or run is None:

@@ -1,4 +1,4 @@
-"""Receipt handles: what clients name a delivery by, and what the broker's requests say instead.
+"""Receipt handles: the names of deliveries for clients, and the fields for them in the broker's requests.
 
 A handle whose delivery the broker renews (`auto_renew`) ends with a mark. By when it is visible again follows from the
 handle alone (`server.pop.renewals`): no table has to know it, and it survives a restart.
@@ -37,7 +37,7 @@ class DeliveryHandle(NamedTuple):
     """A delivery.
 
     Attributes:
-        receipt: What the handle says.
+        receipt: The contents of the handle.
         renewed: Whether the server renews it.
     """
 
@@ -172,7 +172,7 @@ def dead_letter_request(call: Call, topic: str, group: str, receipt: ReceiptHand
 
 
 class HeldDeliveries:
-    """The deliveries that are renewed, by client: at once visible again when that says that it leaves.
+    """The deliveries that are renewed, by client: visible again at once when the client leaves.
 
     A bounded number: others are visible again when their time is up.
     """
@@ -204,7 +204,7 @@ class HeldDeliveries:
         """Note that a change which began was refused: the handle is still good."""
 
     def add(self, client: GrpcClient, topic: str, group: str, texts: Iterable[str]) -> None:
-        """Note deliveries to a client by their handles, unless it has left."""
+        """Note deliveries to a client by their handles, unless it is closed."""
         if client.closed:
             return
         held = self._of_clients.setdefault(client, {})

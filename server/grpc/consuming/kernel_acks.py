@@ -1,8 +1,8 @@
 """AckMessage calls that come in one read: what `acknowledging` does, for all of them at once.
 
-SDKs acknowledge each message by a call of its own, so these are most of what a consumer asks. Their records are stored
-as one group, without a request to the broker for each. The first call that would be refused ends the group; it goes the
-general way, which says why.
+SDKs acknowledge each message by a separate call, so these are most of a consumer's calls. Their records are stored as
+one group, without a request to the broker for each. The first call that would be refused ends the group; it goes the
+general way, which gives the reason.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class KernelAcks:
     """The plain acknowledgements of 5.x clients.
 
     Attributes:
-        overtakes: See `Plain`: no other call asks about what is acknowledged.
+        overtakes: See `Plain`: no other call depends on what is acknowledged.
         most: As `Plain` has it.
     """
 
@@ -62,7 +62,7 @@ class KernelAcks:
         Args:
             parts: Serve them.
             acks: Makes what is stored of them.
-            clients: The clients that are here.
+            clients: The connected clients.
             held: The deliveries that are renewed.
             clock: Gives the time in ms since 1970.
         """
@@ -72,7 +72,7 @@ class KernelAcks:
         self._held = held
         self._clock = clock
 
-    def serve(self, events: Sequence[Event], line: GrpcConnection) -> int:
+    def serve(self, events: Sequence[Event], connection: GrpcConnection) -> int:
         """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
 
         Raises:
@@ -82,23 +82,23 @@ class KernelAcks:
             return 0
         began = self._parts.monotonic()
         drafts: list[Draft] = []
-        calls = self._calls(events, line.remote_text, drafts)
+        calls = self._calls(events, connection.remote_text, drafts)
         if not calls:
             return 0
         _, refusals = self._parts.storing.append(drafts)
         answers = [(each.stream, self._answer(each, refusals)) for each in calls]
         self._count(calls, began)
-        line.answer_unary_calls(answers)
+        connection.answer_unary_calls(answers)
         return len(answers)
 
     def _calls(self, events: Sequence[Event], remote: str, drafts: list[Draft]) -> list[_Plain]:
         """The calls that are plain; what they store is added to `drafts`."""
         now = self._clock()
         calls: list[_Plain] = []
-        for kind, *said in events[:_AT_ONCE]:
-            if kind != CALL or said[1] != PATH:
+        for kind, *values in events[:_AT_ONCE]:
+            if kind != CALL or values[1] != PATH:
                 break
-            stream, _, headers, payload = said
+            stream, _, headers, payload = values
             client_id = headers.get(CLIENT_ID, "")
             first = len(drafts)
             try:
@@ -107,7 +107,7 @@ class KernelAcks:
                 if not isinstance(acks, BatchedAcks) or now >= acks.until:
                     break
                 drafts += self._drafts(acks, remote, now)
-            except Exception:  # noqa: BLE001 - the general way says what is wrong
+            except Exception:  # noqa: BLE001 - the general way gives the reason
                 break
             calls.append(_Plain(stream, client_id, acks, first, len(drafts)))
         return calls

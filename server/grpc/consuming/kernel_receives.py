@@ -63,14 +63,14 @@ class _Plan(NamedTuple):
     """What is decided once for equal requests, until a topic, a group or the configuration changes.
 
     Attributes:
-        ask: The pop.
+        spec: The pop.
         wanted: Its filter, as the request has it.
         wish: What the messages must be to be plain.
-        polling: For how many ms the client would wait; None: it does not say.
+        polling: For how many ms the client would wait; None: it gives no time.
         renewed: Whether the server renews the deliveries.
     """
 
-    ask: PopSpec
+    spec: PopSpec
     wanted: Filter
     wish: FastPathCriteria
     polling: int | None
@@ -131,10 +131,10 @@ class KernelReceives:
 
         Args:
             parts: Serve them.
-            services: What receives are given.
+            services: What receives use.
             method: ReceiveMessage.
             pops: Takes messages.
-            invalidation: Says when decisions are to be made again.
+            invalidation: Drops the plans when an input of theirs changes.
         """
         self._parts = parts
         self._services = services
@@ -143,7 +143,7 @@ class KernelReceives:
         self._plans: dict[bytes, _Plan] = {}
         invalidation.register(self._plans.clear)
 
-    def serve(self, events: Sequence[Event], line: GrpcConnection) -> int:
+    def serve(self, events: Sequence[Event], connection: GrpcConnection) -> int:
         """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
 
         Raises:
@@ -153,15 +153,15 @@ class KernelReceives:
             return 0
         began = self._parts.monotonic()
         group, served, size = _Group(), 0, 0
-        for kind, *said in events[:_AT_ONCE]:
-            if kind != CALL or said[1] != PATH:
+        for kind, *values in events[:_AT_ONCE]:
+            if kind != CALL or values[1] != PATH:
                 break
-            stream, _, headers, payload = said
-            call = Call(line, stream, self._method, headers)
+            stream, _, headers, payload = values
+            call = Call(connection, stream, self._method, headers)
             try:
                 plain = self._taken(call, payload, group.busy)
             except QueueBusy:  # what was taken of it before has to be stored first
-                self._store(group, line)
+                self._store(group, connection)
                 group = _Group()
                 plain = self._taken(call, payload, group.busy)
             if plain is None:
@@ -171,7 +171,7 @@ class KernelReceives:
             size += plain.taken.size
             if size > _MOST_BYTES:
                 break
-        self._store(group, line)
+        self._store(group, connection)
         self._parts.count(RequestCode.POP_MESSAGE, served, began)
         return served
 
@@ -186,7 +186,7 @@ class KernelReceives:
             return None if plan is None else self._take(call, plan, busy)
         except QueueBusy:
             raise
-        except Exception:  # noqa: BLE001 - the general way says what is wrong
+        except Exception:  # noqa: BLE001 - the general way gives the reason
             return None
 
     def _planned(self, call: Call, payload: bytes) -> _Plan | None:
@@ -202,7 +202,7 @@ class KernelReceives:
         wanted = read_filter(request.filter_expression)
         client = services.clients.find_or_make(call.client_id, call.connection, call.account)
         fields = pop_request(call, client, request, wanted, in_order=False, now=services.clock())
-        ask = self._pops.make_spec(fields, call.remote_text)
+        spec = self._pops.make_spec(fields, call.remote_text)
         polling = wanted_polling(request)
         wish = fast_path_criteria(
             topic=topic,
@@ -211,7 +211,7 @@ class KernelReceives:
             most_attempts=most_attempts(config),
             renewed=request.auto_renew,
         )
-        plan = _Plan(ask, wanted, wish, polling, request.auto_renew)
+        plan = _Plan(spec, wanted, wish, polling, request.auto_renew)
         # Others name the client, or this one call.
         if not request.auto_renew and not request.attempt_id and len(payload) <= _LONGEST_KEPT:
             if len(self._plans) >= _PLANS_KEPT:
@@ -220,7 +220,7 @@ class KernelReceives:
         return plan
 
     def _take(self, call: Call, plan: _Plan, busy: set[PopQueue]) -> _Plain | None:
-        services, pops, fields = self._services, self._pops, plan.ask.fields
+        services, pops, fields = self._services, self._pops, plan.spec.fields
         topic, group = fields.topic, fields.consumer_group
         if pops.refusal(group, topic, account="") is not None:
             return None
@@ -228,12 +228,12 @@ class KernelReceives:
         client = services.clients.find_or_make(call.client_id, call.connection, call.account)
         if not always_allows_polling(read_timeout(call.headers)):
             check_polling(call, client, plan.polling)
-        taken = pops.take(PopSpec(fields, plan.ask.message_filter, busy, counts_remaining=pops.polls.held > 0))
+        taken = pops.take(PopSpec(fields, plan.spec.message_filter, busy, counts_remaining=pops.polls.held > 0))
         run = records_of_pop(taken, fields.invisible_time) if taken.drafts else None
         payloads = kernel_payloads(run, plan.wish)
         return None if run is None or payloads is None else _Plain(call, client, plan, taken, run, payloads)
 
-    def _store(self, group: _Group, line: GrpcConnection) -> None:
+    def _store(self, group: _Group, connection: GrpcConnection) -> None:
         """Store the check points of a group, and answer its calls."""
         if not group.plain:
             return
@@ -246,21 +246,21 @@ class KernelReceives:
             first, end = end, end + len(each.taken.drafts)
             error = refusal_of(refusals, first, end) if refusals else None
             if error is None:
-                self._deliver(each, line)
+                self._deliver(each, connection)
             else:
                 responses = empty_response(PopResult.refused(error), self._services.clock())
-                line.answer_stream(each.call, [response.SerializeToString() for response in responses])
+                connection.answer_stream(each.call, [response.SerializeToString() for response in responses])
 
-    def _deliver(self, plain: _Plain, line: GrpcConnection) -> None:
+    def _deliver(self, plain: _Plain, connection: GrpcConnection) -> None:
         """Answer a call whose check points are stored."""
         call, client, plan, taken, run, payloads = plain
-        topic, group = plan.ask.fields.topic, plan.ask.fields.consumer_group
+        topic, group = plan.spec.fields.topic, plan.spec.fields.consumer_group
         services, broker, renewed = self._services, self._pops.broker_name, plan.renewed
         taken.commit()
-        if services.clients.note_admitted(client, line):
+        if services.clients.note_admitted(client, connection):
             client.declaration = client.declaration.with_subscription(group, topic, plan.wanted, taken.pop_time)
         delivery = Delivery(services, call, client, topic, group)
         call.undo = lambda: delivery.give_back(list(popped_messages(broker, taken.messages_reply(), renewed=renewed)))
         if renewed:
             services.held.add(client, topic, group, renewed_handles(run, broker))
-        line.answer_stream(call, stream_payloads(payloads, taken.pop_time))
+        connection.answer_stream(call, stream_payloads(payloads, taken.pop_time))

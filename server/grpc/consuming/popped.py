@@ -41,9 +41,9 @@ class PoppedMessage(NamedTuple):
 def popped_messages(broker: str, reply: Reply, *, renewed: bool) -> Iterator[PoppedMessage]:
     """The messages of a pop's answer, with the handle of each.
 
-    Handles are made from the answer's lists alone: nothing that a record says of itself is believed, since a producer
-    may have written it. A record that the lists do not name is passed over. Behind one whose size is damaged no other
-    can be found in the answer; these come again without it.
+    Handles are made from the answer's lists alone: the contents of a record are not trusted, since a producer may have
+    written them. A record that the lists do not name is skipped. Behind one whose size is damaged no other can be found
+    in the answer; these are redelivered without it.
 
     Raises:
         PopHandleInvalid: the lists are malformed.
@@ -119,8 +119,8 @@ def _read(data: bytes, physical_offset: int) -> MessageRecord | None:
 def _taken_kind(kinds: list[str] | None, record: MessageRecord | None) -> str | None:
     """The kind of topic that a record was taken of; it is taken off the list.
 
-    Retried messages have the name of their first topic in most answers. Then the order tells which of two records with
-    the same place is which: that of the lists is that of the records.
+    Retried messages have the name of their first topic in most answers. Then the order distinguishes two records with
+    the same place: the lists have the order of the records.
     """
     if not kinds:
         return None
@@ -131,12 +131,12 @@ def _taken_kind(kinds: list[str] | None, record: MessageRecord | None) -> str | 
 
 
 class DeliveryDecision(NamedTuple):
-    """What becomes of the messages of a pop.
+    """The outcomes of the messages of a pop.
 
     Attributes:
         kept: For the client.
         dead: For the dead letter topic.
-        unwanted: For nobody, since the filter does not want them.
+        unwanted: To be acknowledged, since the filter does not match them.
     """
 
     kept: list[PoppedMessage]
@@ -145,7 +145,7 @@ class DeliveryDecision(NamedTuple):
 
 
 def decide_deliveries(popped: Sequence[PoppedMessage], tags: frozenset[str] | None, most: int) -> DeliveryDecision:
-    """Decide what becomes of messages, of which the client wants those with some tags, delivered at most so often."""
+    """Decide the outcome of messages, of which the client wants those with some tags, delivered at most so often."""
     found = DeliveryDecision([], [], [])
     for each in popped:
         if each.record is None:

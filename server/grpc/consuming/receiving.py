@@ -106,11 +106,11 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     kept, dead, consumed = decide_deliveries(popped, tags, most)
     if dead:
         replies = yield from serve(*[delivery.dead_letter(each) for each in dead])
-        # A damaged message that cannot be stored again would come for ever, and hold up an orderly group.
+        # A damaged message that cannot be stored again would be redelivered without end, and block an orderly group.
         consumed += [
             each
-            for each, told in zip(dead, replies, strict=True)
-            if told.code == ResponseCode.SUCCESS or each.record is None
+            for each, stored in zip(dead, replies, strict=True)
+            if stored.code == ResponseCode.SUCCESS or each.record is None
         ]
     if consumed:
         yield from serve(*[each.handle.ack_request(call, topic, group) for each in consumed])
@@ -211,7 +211,7 @@ def _invisible_ms(request: ReceiveMessageRequest) -> int:
 
 
 def wanted_polling(request: ReceiveMessageRequest) -> int | None:
-    """For how many ms a receive wants to wait; None: it does not say."""
+    """For how many ms a receive wants to wait; None: it gives no time."""
     return duration_ms(request.long_polling_timeout) if request.HasField("long_polling_timeout") else None
 
 

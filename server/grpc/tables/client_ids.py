@@ -1,9 +1,9 @@
-"""Who may use a client id: the account that came first; without accounts, the place from which its stream was opened.
+"""The owner of a client id: the account that came first; without accounts, the place from which its stream was opened.
 
-With access control a client id belongs to the account whose call was admitted first, until the client is gone. Other
+With access control a client id belongs to the account whose call was admitted first, until the client is closed. Other
 accounts are refused, and the same account may use any number of connections.
 
-Without accounts nobody can tell a client that comes back from a stranger by anything but its address. So while a
+Without accounts only its address distinguishes a client that reconnects from a stranger. So while a
 client's telemetry stream is open, and the client gives signs of life from there, another address may neither open one
 under its id nor speak for it. A client whose network changes is silent at its former address: it is let in after
 `ALIVE_SECONDS`, and its streams at the former address end. Several connections from one address are one client's: SDKs
@@ -70,7 +70,7 @@ class ClientIdOwner:
     def is_elsewhere(self, place: str, now: Callable[[], float]) -> bool:
         """Whether the id belongs to no account, and the client is alive at another place."""
         if self._place is None or self._account or self._place == place:
-            return False  # of nearly all calls, without a look at the clock
+            return False  # of nearly all calls, without reading the clock
         return now() - self._heard <= ALIVE_SECONDS
 
     def check_place(self, place: str, now: Callable[[], float]) -> None:
@@ -83,5 +83,5 @@ class ClientIdOwner:
             raise self.used_elsewhere()
 
     def used_elsewhere(self) -> ClientIdTaken:
-        """The error for who may not use the id because the client is at another place."""
+        """The error for a caller that may not use the id because the client is at another place."""
         return ClientIdTaken(Code.FORBIDDEN, f"client id {self._client_id} is in use at another address")

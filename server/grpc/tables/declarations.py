@@ -1,4 +1,4 @@
-"""What a client of 5.x says of itself: its settings, its group, and to what it subscribes."""
+"""What a client of 5.x declares about itself: its settings, its group, and its subscriptions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _ACTIVE: Final = frozenset({ClientType.SIMPLE_CONSUMER, ClientType.PULL_CONSUMER
 
 
 class ClientDeclaration(NamedTuple):
-    """What a client says of itself.
+    """What a client declares about itself.
 
     Attributes:
         settings: Its settings; None: none have come.
         group: The consumer group that it receives for; empty: none is known.
-        filters: What it subscribes to by topic, each with a version that grows with each change.
+        filters: Its subscriptions by topic, each with a version that grows with each change.
     """
 
     settings: Settings | None
@@ -35,7 +35,7 @@ class ClientDeclaration(NamedTuple):
     filters: Mapping[str, tuple[Filter, int]]
 
     def with_settings(self, settings: Settings, now: int) -> ClientDeclaration:
-        """What the client says with new settings.
+        """The declaration with new settings.
 
         Args:
             settings: Its settings.
@@ -50,7 +50,7 @@ class ClientDeclaration(NamedTuple):
         return ClientDeclaration(settings, settings.subscription.group.name, versions)
 
     def with_subscription(self, group: str, topic: str, to: Filter, now: int) -> ClientDeclaration:
-        """What the client says with a subscription that follows from what it receives."""
+        """The declaration with a subscription that follows from what the client receives."""
         if self.group != group:
             return ClientDeclaration(self.settings, group, {topic: (to, now)})
         if self.filters.get(topic, (None, 0))[0] == to:
@@ -64,7 +64,7 @@ class ClientDeclaration(NamedTuple):
         return known[1] if known[0] == to else max(now, known[1] + 1)
 
     def heartbeat(self, client_id: str) -> HeartbeatData | None:
-        """What a heartbeat of the remoting protocol would say; None: nothing is known."""
+        """The same as a heartbeat of the remoting protocol; None: nothing is known."""
         # Half messages have their topic for their producer group.
         producers = () if self.settings is None else self.settings.publishing.topics
         names = dict.fromkeys(topic.name for topic in producers)

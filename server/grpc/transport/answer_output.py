@@ -64,15 +64,15 @@ class AnswerOutput:
         """Move what HTTP/2 may send now into the output."""
         waiting = self.http2.waiting
         data = self.http2.output(HIGH_WATER)
-        left = self.http2.waiting
-        if not left:
+        unsent = self.http2.waiting
+        if not unsent:
             self.unread_since = math.inf
-        elif left < waiting or self.unread_since == math.inf:
+        elif unsent < waiting or self.unread_since == math.inf:
             self.unread_since = trio.current_time()
         if data:
             self._moved += len(data)
             self._output.write(data)
-        if self._watched and not left:
+        if self._watched and not unsent:
             self._leaving.extend((self._moved, call) for call in self._watched.values())
             self._watched.clear()
 

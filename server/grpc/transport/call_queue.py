@@ -140,7 +140,7 @@ class CallQueue:
                 self._requests[:0] = requests[served:]
                 return
             if trio.current_time() > until:
-                self.should_yield = True  # calls of many steps ask for more with each answer
+                self.should_yield = True  # calls of many steps cause further requests with each answer
                 return
 
 

@@ -25,7 +25,7 @@ _NO_METHOD: Final = GrpcMethod(bytes, Message, lambda *_: iter(()))  # type: ign
 
 
 class CallSteps:
-    """Begins calls and goes on with them as replies come.
+    """Begins calls and continues them as replies come.
 
     Args:
         connection: The connection of the calls.
@@ -55,7 +55,7 @@ class CallSteps:
     def begin(self, stream: int, path: str, headers: Mapping[str, str], payload: bytes | Exception) -> int:
         """Begin a call, whose request is an error if it is refused; return how many calls it counts as.
 
-        Who calls is asked before the request is read: reading it may cost the most.
+        The account is checked before the request is read: reading it may cost the most.
         """
         method = self._context.methods.get(path)
         call = Call(self._connection, stream, _NO_METHOD if method is None else method, headers)
@@ -92,12 +92,12 @@ class CallSteps:
         method: Callable[[Call], Operation[Any]],
         done: Callable[[Any], None],
     ) -> None:
-        """Carry out what a message of a stream asks for; `done` gets what comes of it, or the error."""
+        """Carry out the request in a message of a stream; `done` gets the result, or the error."""
         call = Call(self._connection, stream, _NO_METHOD, headers, done)
         self._go_on(call, lambda: call.begin(method(call)))
 
     def reply(self, opaque: int, reply: Reply) -> None:
-        """Take the reply to a request; those of requests that nobody waits for are dropped."""
+        """Take the reply to a request; those of requests that no call waits for are dropped."""
         found = self.pending.take_call(opaque, reply)
         if found is not None:
             call, index = found

@@ -1,7 +1,7 @@
-"""Calls that ended before their answers went out: what each of them took is given back, some of them at a time.
+"""Calls that ended before their answers were sent: what each of them took is given back, some of them at a time.
 
-A client that leaves, or cancels hundreds of receives, causes thousands of requests. They are served in steps of 2 ms,
-over all connections together, so that nobody waits for them.
+A client that disconnects, or cancels hundreds of receives, causes thousands of requests. They are served in steps of
+2 ms, over all connections together, so that no other request waits for them.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class GrpcConnection:
         remote: The client's address and port.
         remote_text: The client's ``host:port``.
         born_host: The client's address as records hold it.
-        guarded: Whether guards ask who the client is.
+        guarded: Whether guards check the client's account.
         has_accounts: Whether one of them knows its account.
         in_flight: The bytes in flight of all connections.
         nursery: Runs what waits for its client.
@@ -127,7 +127,7 @@ class GrpcConnection:
         self._context.dispatch.settle()
 
     async def serve_rest(self) -> None:
-        """Serve what is left, one connection after the other with other tasks between them."""
+        """Serve the rest of a read, one connection after the other with other tasks between them."""
         while self.unserved:
             async with self._context.rest:
                 self._serve()
@@ -263,7 +263,7 @@ class GrpcConnection:
     def carry_out(
         self, stream: MessageStream, method: Callable[[Call], Operation[Any]], done: Callable[[Any], None]
     ) -> None:
-        """Carry out what a message of a stream asks for; `done` gets what comes of it, or the error."""
+        """Carry out the request in a message of a stream; `done` gets the result, or the error."""
         self._steps.carry_out(stream.number, stream.headers, method, done)
 
     def carry_on(self, work: Operation[None]) -> None:
@@ -319,7 +319,7 @@ class GrpcConnection:
         if self._queue:
             self._queue.wake()
 
-    # --- what others look at
+    # --- for others
 
     @property
     def congested(self) -> bool:
@@ -335,8 +335,8 @@ class GrpcConnection:
     def place(self) -> str:
         """The client's address; empty: it is on this machine, whichever of its addresses it uses."""
         if self._place is None:
-            here = ip_address(self.host).is_loopback or self._output.sock.getsockname()[0] == self.host
-            self._place = "" if here else self.host
+            is_local = ip_address(self.host).is_loopback or self._output.sock.getsockname()[0] == self.host
+            self._place = "" if is_local else self.host
         return self._place
 
     @property
@@ -356,11 +356,11 @@ class GrpcConnection:
         self.close()
 
     def close(self) -> None:
-        """Say good-bye, as far as the socket takes it, and close; further calls do nothing."""
+        """Send GOAWAY, as far as the socket takes it, and close; further calls do nothing."""
         if self.closed:
             return
         self._reader.close()
-        self._say_goodbye()
+        self._send_goaway()
         self.closed = True
         self._output.close()
         self.in_flight.add(-self._counted)
@@ -373,12 +373,12 @@ class GrpcConnection:
         self._context.closed(self)
         self._on_close(self)
 
-    def _say_goodbye(self) -> None:
-        """Send what is answered and the good-bye, as far as the socket takes them."""
+    def _send_goaway(self) -> None:
+        """Send the answers and GOAWAY, as far as the socket takes them."""
         if not self._ends:
             self._ends = True
             self._streams.leaving()
-            self._sent.move()  # else the good-bye may overtake it
+            self._sent.move()  # else GOAWAY may overtake it
             self.http2.goaway(0)
             self._sent.move()
         with contextlib.suppress(OSError):

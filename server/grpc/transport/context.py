@@ -47,10 +47,10 @@ class FastPath(Protocol):
     def most(self) -> int:
         """The most calls that `serve` takes at once: after fewer, the next one is not plain."""
 
-    def serve(self, events: list[Event], line: GrpcConnection) -> int:
+    def serve(self, events: list[Event], connection: GrpcConnection) -> int:
         """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
 
-        Their answers go to `line.answer_unary_calls`, now or later.
+        Their answers go to `connection.answer_unary_calls`, now or later.
         """
 
 
@@ -65,15 +65,15 @@ class GrpcContext:
         cancelling: Cancels calls that ended before their answers went out.
         peer_closed: Called for each call that ended before its requests were answered.
         closed: Called with a connection that is closed.
-        guarded: Whether guards ask who the client is.
-        accounts: Tell who makes a call; None: there are no accounts.
+        guarded: Whether guards check the client's account.
+        accounts: Decide whose call it is; None: there are no accounts.
         bounds: Refuse requests that are too large.
         http2: Makes the protocol's state of a connection.
         no_http2: That of connections that are closed: it has no calls, so it keeps no answers.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
-        rounds: Reads many connections together; None: each is read by a task of its own.
-        rest: Held by the connection that serves what is left of a read, for one pass of the event loop.
+        rounds: Reads many connections together; None: each is read by a separate task.
+        rest: Held by the connection that serves the rest of a read, for one pass of the event loop.
         fast_paths: By path, what serves plain calls in a shorter way.
     """
 

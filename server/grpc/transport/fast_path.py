@@ -17,23 +17,25 @@ _SECONDS: Final = 0.002
 """How long plain calls are served before the others."""
 
 
-def serve_on_fast_path(events: list[Event], line: GrpcConnection, plain_of: Mapping[str, FastPath]) -> list[Event]:
+def serve_on_fast_path(
+    events: list[Event], connection: GrpcConnection, plain_of: Mapping[str, FastPath]
+) -> list[Event]:
     """Serve the plain calls of a read, for some ms, as long as the client reads; return the other events."""
     until = trio.current_time() + _SECONDS
-    left: list[Event] = []
+    others: list[Event] = []
     tried = ""  # the method whose next call is not plain
     at = 0
-    while at < len(events) and not line.congested:
+    while at < len(events) and not connection.congested:
         event = events[at]
         plain = None if event[0] != CALL or event[2] == tried else plain_of.get(event[2])
-        served = 0 if plain is None or (left and not plain.overtakes) else plain.serve(events[at:], line)
+        served = 0 if plain is None or (others and not plain.overtakes) else plain.serve(events[at:], connection)
         if plain is not None and served:
             at += served
             tried = event[2] if served < plain.most else ""
         else:
-            left.append(event)
+            others.append(event)
             at += 1
             tried = ""
         if at < len(events) and trio.current_time() > until:
             break
-    return left + events[at:]
+    return others + events[at:]

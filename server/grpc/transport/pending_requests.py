@@ -37,11 +37,11 @@ class PendingRequests:
         call.requests = requests
 
     def intercept(self, opaque: int, take: Callable[[Reply], None]) -> None:
-        """Pass the next reply to a request to `take`; the request goes on waiting for another one."""
+        """Pass the next reply to a request to `take`; the request waits for another one."""
         self._intercepts[opaque] = take
 
     def take_call(self, opaque: int, reply: Reply) -> tuple[Call, int] | None:
-        """The request's call and place, which are forgotten; None: it is intercepted, or nobody waits."""
+        """The request's call and place, which are forgotten; None: it is intercepted, or no call waits."""
         found = self._pending.get(opaque)
         if found is None:
             return None
@@ -63,7 +63,7 @@ class PendingRequests:
     def forget_later(self, call: Call) -> None:
         """Forget, in time, the requests of a call that is over.
 
-        Replies may come still, of requests that a flush or long work holds up; to others never.
+        Replies may come still, of requests that a flush or long work delays; to others never.
         """
         requests, call.requests = call.requests, ()  # a cycle, see `Call.take_reply`
         for request in requests:

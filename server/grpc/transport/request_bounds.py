@@ -37,7 +37,7 @@ class RequestBounds:
         self._scan: _Scan = scan(messages, dict(calls))
 
     def check(self, path: str, payload: bytes) -> None:
-        """Look at one message of a method's request.
+        """Check one message of a method's request.
 
         Raises:
             CallTooLarge: it has too many fields or entries.

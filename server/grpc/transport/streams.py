@@ -41,7 +41,7 @@ class MessageStream:
     Attributes:
         connection: Its connection.
         path: The method.
-        headers: What the client said when it opened it.
+        headers: What the client sent when it opened it.
         over: Whether nothing can be sent any more.
     """
 
@@ -56,7 +56,7 @@ class MessageStream:
         self._listening: StreamListener | None = None  # it is refused
 
     def set_listener(self, streaming: StreamFactory) -> None:
-        """Say what is done with its messages."""
+        """Set what is done with its messages."""
         self._listening = streaming(self)
 
     def received(self, payload: bytes) -> None:

@@ -24,8 +24,8 @@ class UnansweredCalls:
 
     Args:
         output: Sends the answers.
-        cancel: Gets calls that ended before their answers went out: what they took is to be given back.
-        count_refusal: Told of each limit that refused a call.
+        cancel: Gets calls that ended before their answers were sent: what they took is to be given back.
+        count_refusal: Called with each limit that refused a call.
     """
 
     __slots__ = ("_calls", "_cancel", "_count_refusal", "_held", "_output")
@@ -69,7 +69,7 @@ class UnansweredCalls:
         return call
 
     def cancel(self, stream: int) -> None:
-        """Cancel the call of a stream, if its answer has not gone out."""
+        """Cancel the call of a stream, if its answer has not been sent."""
         call = self._take_out(stream) or self._output.take_watched(stream)
         if call is not None:
             self._cancel(call)

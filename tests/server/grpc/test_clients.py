@@ -72,14 +72,14 @@ def room() -> Room:
 async def test_a_client_that_a_call_names_is_not_here(room: Room) -> None:
     client = room.claimed(Connection())
     client.keep(100)
-    assert not client.here
+    assert not client.admitted
     assert room.clients.find("a") is None
     assert not room.renews()
     assert room.claimed(Connection()) is client  # a second call meanwhile
     del client
     gc.collect()
     assert room.in_flight.bytes == 0
-    assert not room.claimed(Connection()).here
+    assert not room.claimed(Connection()).admitted
 
 
 async def test_a_client_that_is_admitted_is_here_until_its_connection_closes(room: Room) -> None:
@@ -116,7 +116,7 @@ async def test_clients_that_are_not_admitted_take_no_place_of_their_connection(r
         room.admitted(line, f"c{number}")
     with pytest.raises(LimitExceeded):
         room.claimed(line, "one more")
-    assert room.claimed(line, "c7").here
+    assert room.claimed(line, "c7").admitted
 
 
 async def test_a_late_admission_does_not_bring_a_client_back(room: Room) -> None:
