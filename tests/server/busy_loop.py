@@ -1,4 +1,4 @@
-"""The time of an event loop that requests keep busy, for tests of background work: it passes as the test says."""
+"""An event loop that requests keep busy, for tests of background work: the test decides how its time passes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BusyLoop:
     """
 
     def __init__(self, tick: float = 0.0) -> None:
-        """Begin quiet; each look at the time takes `tick` seconds: a piece of work does one."""
+        """Begin quiet; each reading of the time takes `tick` seconds: a piece of work reads it once."""
         self.busy = False
         self.time = 100.0
         self.requests = 0

@@ -17,7 +17,7 @@ from tests.server.send_setup import Setup
 HERE = Path(__file__).parent
 
 if native.kernel is None:
-    # There is nothing to hold against Python.
+    # A twin in Python does not exist.
     collect_ignore = ["pull/test_kernel.py", "send/test_kernel.py", "net/test_hub.py"]
 elif not hasattr(native.kernel, "Hub"):  # it needs Linux
     collect_ignore = ["net/test_hub.py"]
@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def collector_left_alone() -> Iterator[None]:
-    """The server tunes the garbage collector of its process: not of the tests'."""
+    """The server tunes the garbage collector of its process: in tests it must not."""
     patch = pytest.MonkeyPatch()
     nothing = SimpleNamespace(freeze=lambda: None, set_threshold=lambda *_: None, enable=lambda: None)
     patch.setattr("rocketwire.server.run.gc", nothing)
@@ -42,7 +42,7 @@ def collector_left_alone() -> Iterator[None]:
 
 @pytest.fixture(params=["hub", "task"] if hasattr(native.kernel, "Hub") else ["task"])
 def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What reads connections, each in turn: the kernel's hub, where there is one, and a task for each connection."""
+    """The drivers of connections: the kernel's hub, if there is one, and a task for each connection."""
     driver: str = request.param
     if driver == "task":
         monkeypatch.setattr("rocketwire.server.net.hub.native", SimpleNamespace(kernel=None))
@@ -51,7 +51,7 @@ def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 @pytest.fixture
 def sends_by_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep sends from the kernel, in a test of how Python serves them; ask for it before `server`."""
+    """Have Python serve sends, not the kernel; to be requested before `server`."""
     real = Hub.__init__
 
     def without(self: Hub, *args: Any, **options: Any) -> None:
@@ -81,13 +81,13 @@ async def name_server(server: Server) -> Client:
 
 @pytest.fixture
 def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Session]:
-    """All sessions made in the test, in their order; ask for it before `server`."""
+    """All sessions made in the test, in their order; to be requested before `server`."""
     return instances(monkeypatch, Session)
 
 
 @pytest.fixture
 def setup(tmp_path: Path) -> Iterator[Setup]:
-    """Sends over a store, without a server around it."""
+    """Sends over a store, without a server."""
     made = Setup(tmp_path)
     yield made
     made.store.close()

@@ -1,7 +1,7 @@
-"""Connects and leaves at once, so many times a second.
+"""Connects and disconnects at once, so many times a second.
 
-`python -m tests.server.connection_flood PORT RATE SECONDS KIND` writes how many times.
-A process of its own, so that it takes no time of the server or of the clients that are measured. Only to this machine.
+`python -m tests.server.connection_flood PORT RATE SECONDS KIND` prints how many times.
+It is a process, so that it takes no time of the server or of the measured clients. It connects to this machine only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def client_hello() -> bytes:
 
 
 def flood(port: int, rate: int, seconds: float, first: bytes) -> int:
-    """Connect, send the first bytes, and close; how often that was done."""
+    """Connect, send the first bytes, and close, repeatedly; the number of connections."""
     began, done = time.monotonic(), 0
     while (now := time.monotonic()) < began + seconds:
         for _ in range(min(64, int((now - began) * rate) - done)):

@@ -1,8 +1,8 @@
-"""What the server's tests share: a server in this process on ports of its own, and a client that speaks raw frames.
+"""Shared by the server's tests: a server in this process on free ports, and a client that sends and receives frames.
 
-Time stands still: the clock of records is `Clock`, that of waiting is trio's MockClock, moved with `Server.pass_time`.
-Sockets are real, so nothing may jump by itself; `settle` runs everything that is ready and then returns. A server that
-does not come to rest within `REAL_SECONDS` of real time is cancelled.
+The time stands still: the clock of records is `Clock`, that of waiting is trio's MockClock, moved with
+`Server.pass_time`. Sockets are real, so the mock clock must not jump automatically; `settle` runs every task that is
+ready and then returns. A server that does not come to rest within `REAL_SECONDS` of real time is cancelled.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ BINARY = 1
 
 
 class Clock:
-    """A wall clock that is moved by hand."""
+    """A wall clock that the test moves."""
 
     def __init__(self, now: int = NOW) -> None:
         self.now = now
@@ -100,13 +100,13 @@ def run(function: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
 
 
 async def run_inline(sync_fn: Callable[..., Any], *args: Any) -> Any:
-    """A `RunSync` for the mock clock, which would go on while a thread works: the call runs where it stands."""
+    """A `RunSync` for the mock clock, which would advance while a thread works: the call runs in the event loop."""
     await trio.lowlevel.checkpoint()
     return sync_fn(*args)
 
 
 def done(work: Operation[T]) -> T:
-    """What comes of work that is done at once."""
+    """The result of an operation that never waits."""
     found = LongTaskScheduler().start(work)
     assert not isinstance(found, PausedTask)
     return found
@@ -126,7 +126,7 @@ def instances(monkeypatch: pytest.MonkeyPatch, cls: type[T]) -> list[T]:
 
 
 class WokenForNothing(socket.socket):
-    """A socket that has nothing to read when it is first said to have something.
+    """A socket that has nothing to read when it is first reported readable.
 
     Attributes:
         woken: How often it was read.
@@ -142,7 +142,7 @@ class WokenForNothing(socket.socket):
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What was logged as a warning or an error."""
+    """The logged warnings and errors."""
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
@@ -159,7 +159,7 @@ async def settle() -> None:
 
 
 def tls_gate(in_flight: InFlight) -> TlsGate:
-    """What listeners give TLS clients to, in test mode."""
+    """The TLS context for clients in test mode."""
     return TlsGate(TlsContexts(TlsSettings(), clock=Clock(), run_sync=run_inline), in_flight)
 
 
@@ -176,7 +176,7 @@ def small_config(store: Path, **changes: Any) -> ServerConfig:
         max_hash_slot_num=1000,
         max_index_num=4000,
         broker_cluster_name="C",
-        # How full the machine's disk is, is no concern of a test.
+        # The use of the machine's disk does not concern a test.
         disk_space_warning_level_ratio=100,
         disk_space_clean_forcibly_ratio=100,
     )
@@ -184,13 +184,13 @@ def small_config(store: Path, **changes: Any) -> ServerConfig:
 
 
 def changed(config: ServerConfig, **changes: Any) -> ServerConfig:
-    """A configuration with some keys changed, named as the fields of their groups, and some fields of its own."""
+    """A configuration with some keys changed, named as the fields of their groups, and some other fields."""
     values = {key: changes.pop(key.attribute) for key in KEYS if key.attribute in changes}
     return replace(config.having(values), **changes)
 
 
 def stored_reply(storing: MessageWriter, append: Append) -> Reply:
-    """Store what one request appends; give its answer, as dispatch does."""
+    """Store what one request appends; its answer, as dispatch makes it."""
     appended, refusals = storing.append(append.drafts)
     for error in refusals.values():
         return append.answer.refused(error)
@@ -200,7 +200,7 @@ def stored_reply(storing: MessageWriter, append: Append) -> Reply:
 
 
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have servers that start from now on append each request alone and answer it by itself."""
+    """Make servers that start from now on append and answer each request alone."""
     add = AppendGroup.add
 
     def alone(self: AppendGroup, session: Any, *args: Any) -> bool:
@@ -212,7 +212,7 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 _PORTS: Final = cycle(random.SystemRandom().sample(range(10_240, 20_000), 9760))
-"""In an order of this process's own; the catalogue's endpoints use those from 20,000 on."""
+"""In a random order; the catalogue's endpoints use those from 20,000 on."""
 
 
 def free_port(host: str = "127.0.0.1") -> int:
@@ -245,7 +245,7 @@ def account(**changes: Any) -> InFlight:
 
 
 class Client:
-    """One connection, spoken to in frames."""
+    """A connection that sends and receives frames."""
 
     def __init__(self, address: Address, *, receive_buffer: int | None = None) -> None:
         infos = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
@@ -297,7 +297,7 @@ class Client:
         return encode_frame(header, body, serialize_type)
 
     async def request(self, code: int, ext: dict[str, str] | None = None, body: bytes = b"", **options: Any) -> Frame:
-        """Send a request and wait for its answer; one-way requests of the server are put aside in `pushes`."""
+        """Send a request and wait for its answer; one-way requests of the server are collected in `pushes`."""
         opaque = next(self._opaques)
         await self.write(self.frame(code, ext, body, opaque=opaque, **options))
         answer = await self.receive()
@@ -323,7 +323,7 @@ class Client:
             assert not self._ended, "the server closed the connection"
 
     async def arrived(self) -> list[Frame]:
-        """All answers that are there once the server has come to rest."""
+        """All answers that have come when the server is at rest."""
         await settle()
         while self._read():
             await settle()
@@ -333,7 +333,7 @@ class Client:
         return found
 
     async def ended(self) -> bool:
-        """Wait until the server has closed the connection: TCP brings what was sent before in its own time."""
+        """Wait until the server has closed the connection: TCP delivers earlier bytes when it likes."""
         while not self._ended:
             if not self._read() and not self._ended:
                 await trio.lowlevel.wait_readable(self.sock)
@@ -341,7 +341,7 @@ class Client:
         return True
 
     async def is_open(self) -> bool:
-        """Whether the server has left the connection open, once it has come to rest."""
+        """Whether the connection is open when the server is at rest."""
         await settle()
         while self._read():
             await settle()
@@ -445,7 +445,7 @@ def properties_text(**values: str) -> str:
 
 
 BROKER_PROPERTIES: Final = {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true", "CLUSTER": "C"}
-"""What the broker of `serving` stores with each message that is sent."""
+"""The properties that the broker of `serving` adds to each message that is sent."""
 BROKER_TEXT: Final = properties_text(**BROKER_PROPERTIES)
 
 
@@ -556,7 +556,7 @@ def bodies(answer: Frame) -> list[bytes]:
 
 
 def code_and_remark(frame: Frame) -> tuple[int, str | None]:
-    """What most tests of errors look at."""
+    """The parts of an answer that most tests of errors check."""
     return frame.header.code, frame.header.remark
 
 
@@ -592,7 +592,7 @@ class Server:
         self._ready = trio.Event()
 
     def choose(self, bound: int) -> int:
-        """The last of those there are, and a note of how many."""
+        """The last object of the given ones; logs how many there are."""
         self.chosen.append(bound)
         return bound - 1
 
@@ -609,7 +609,7 @@ class Server:
         return self.adopt(Client(address))
 
     def stop(self) -> None:
-        """Stop as a signal would make it, before its time."""
+        """Stop as after a signal, before the end of the block."""
         self._scope.cancel()
 
     def adopt(self, client: Client) -> Client:
@@ -618,7 +618,7 @@ class Server:
         return client
 
     async def pass_time(self, seconds: float, step: float = 10.0) -> None:
-        """Move both clocks on, in steps, so that recurring work recurs."""
+        """Advance both clocks, in steps, so that recurring work recurs."""
         await settle()
         left = seconds
         while left > 0:
@@ -651,7 +651,7 @@ class Server:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Server]:
-        """Serve while the block runs; then stop as a signal would make it."""
+        """Serve while the block runs; then stop as after a signal."""
         late = threading.Event()
         token = trio.lowlevel.current_trio_token()
 
@@ -710,7 +710,7 @@ class HangingDisk:
         return await run_inline(sync_fn, *args)
 
     def move(self) -> None:
-        """Let the calls that wait go on."""
+        """Let the waiting calls continue."""
         self.hangs = False
         self._moves.set()
         self._moves = trio.Event()
@@ -735,7 +735,7 @@ class FullDisk:
 
 
 class SlowDisk:
-    """Makes the kernel take its time for new pages of a file: both clocks go on by `seconds` when it is asked."""
+    """Makes the kernel slow to provide new pages of a file: both clocks advance by `seconds` with each request."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seconds = 0.0
@@ -750,7 +750,7 @@ class SlowDisk:
 
 
 class Call(NamedTuple):
-    """What a `FakePeer` was asked; the test calls `done`."""
+    """A request to a `FakePeer`; the test calls `done`."""
 
     code: int
     ext: dict[str, str]
@@ -760,7 +760,7 @@ class Call(NamedTuple):
 
 
 class FakePeer:
-    """A connection for services that need no socket: keeps what it is told."""
+    """A connection for services that need no socket: keeps what is sent to it."""
 
     def __init__(self, name: str = "127.0.0.1:1000") -> None:
         self.name = name

@@ -1,8 +1,8 @@
-"""A right request of every code whose header has fields, and the scene on the server that makes it right.
+"""A right request of every code whose header has fields, and the state of the server that makes it right.
 
-`prepared` sets the scene: a topic with messages, a group that is on line and has offsets, a half message, values on the
-name server. It waits for what Apache's brokers do behind the answer (queue entries, the index, registering topics) by
-asking until it is there.
+`prepared` creates that state: a topic with messages, a connected group with offsets, a half message, values on the name
+server. It waits for what Apache's brokers do behind the answer (queue entries, the index, registering topics) by
+repeating queries.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _QUEUES: Final = 4
 _FULL: Final = 1  # the queue with messages in it
 _MESSAGES: Final = 3
 _COMMITTED: Final = 2
-_TRIES: Final = 5000  # that something is asked for until it is there
+_TRIES: Final = 5000  # that a query is repeated
 _UNIQUE_KEY: Final = "7F0000010000000000000000000000%02X"
 _PROPERTIES: Final = "KEYS\x01k\x02UNIQ_KEY\x01" + _UNIQUE_KEY % 255 + "\x02WAIT\x01true"
 _REPLY: Final = f"REPLY_TO_CLIENT\x01{CLIENT}\x02CORRELATION_ID\x01c\x02TTL\x013000"
@@ -93,17 +93,17 @@ def _short(fields: Mapping[str, str]) -> dict[str, str]:
     return {_SHORT[name]: value for name, value in fields.items()}
 
 
-def stored(scene: Scene, ext: Ext, told: ServerAnswer) -> Generator[ServerRequest, ServerAnswer, dict[str, str]]:
-    """What a send left in the store, and what its answer says."""
-    first = told.ext["msgId"].partition(",")[0]
+def stored(scene: Scene, ext: Ext, reply: ServerAnswer) -> Generator[ServerRequest, ServerAnswer, dict[str, str]]:
+    """The message that a send stored, and the fields of its answer."""
+    first = reply.ext["msgId"].partition(",")[0]
     viewed = yield from scene.request(Code.VIEW_MESSAGE_BY_ID, {"offset": str(int(first[-16:], 16))})
     assert viewed.code == 0, viewed
     record = decode_record(viewed.body)
-    asked = text_of(ext, "topic", "b")
+    requested = text_of(ext, "topic", "b")
     queue = "any" if text_of(ext, "queueId", "e") == "-1" else str(record.queue_id)
     properties = decode_properties(record.properties.decode())
     return {
-        "topic": "asked" if record.topic == asked else record.topic,
+        "topic": "asked" if record.topic == requested else record.topic,
         "queue": queue,
         "flag": str(record.flag),
         "sysFlag": str(record.sys_flag),
@@ -112,32 +112,32 @@ def stored(scene: Scene, ext: Ext, told: ServerAnswer) -> Generator[ServerReques
         "properties": ",".join(
             f"{name}:{value}" for name, value in sorted(properties.items()) if name not in _BROKERS_PROPERTIES
         ),
-        "answer": ",".join(sorted(told.ext)),
+        "answer": ",".join(sorted(reply.ext)),
     }
 
 
-def _options(scene: Scene, ext: Ext, told: ServerAnswer) -> Generator[ServerRequest, ServerAnswer, dict[str, str]]:
-    """What a topic was made with."""
+def _options(scene: Scene, ext: Ext, reply: ServerAnswer) -> Generator[ServerRequest, ServerAnswer, dict[str, str]]:
+    """The configuration of a created topic."""
     answer = yield from scene.request(Code.GET_ALL_TOPIC_CONFIG, {})
     config = msgspec.json.decode(answer.body)["topicConfigTable"].get(text_of(ext, "topic"), {})
     return {name: str(value) for name, value in config.items() if name != "topicName"}
 
 
-def _committed(scene: Scene, ext: Ext, told: ServerAnswer) -> Generator[ServerRequest, ServerAnswer, dict[str, str]]:
+def _committed(scene: Scene, ext: Ext, reply: ServerAnswer) -> Generator[ServerRequest, ServerAnswer, dict[str, str]]:
     """The offset that the group has after it committed one."""
-    asked = {"consumerGroup": GROUP, "topic": TOPIC, "queueId": "2"}
-    answer = yield from scene.request(Code.QUERY_CONSUMER_OFFSET, asked)
+    requested = {"consumerGroup": GROUP, "topic": TOPIC, "queueId": "2"}
+    answer = yield from scene.request(Code.QUERY_CONSUMER_OFFSET, requested)
     return {"offset": answer.ext.get("offset", str(answer.code))}
 
 
-def _has_body(scene: Scene, ext: Ext, told: ServerAnswer) -> Generator[ServerRequest, ServerAnswer, dict[str, str]]:
-    """The same, and how long the body is."""
-    fields = yield from answer_fields(scene, ext, told)
-    return {**fields, "body": str(len(told.body))}
+def _has_body(scene: Scene, ext: Ext, reply: ServerAnswer) -> Generator[ServerRequest, ServerAnswer, dict[str, str]]:
+    """The same, and the length of the body."""
+    fields = yield from answer_fields(scene, ext, reply)
+    return {**fields, "body": str(len(reply.body))}
 
 
 def _broker_fields(scene: Scene) -> dict[str, str]:
-    """A broker that tells the name server of itself."""
+    """A broker that registers with the name server."""
     return {"brokerName": "other", "brokerAddr": "127.0.0.1:1", "clusterName": "Others", "brokerId": "0"}
 
 
@@ -173,10 +173,10 @@ _BODY: Final = b"body"
 _ADMIN: Final = "admin-key"
 _SECRET: Final = "secret-of-admin"
 ACCOUNTS: Final = f"accounts:\n- accessKey: {_ADMIN}\n  secretKey: {_SECRET}\n  admin: true\n"
-"""The accounts' file of a broker that `GUARDED` are asked of."""
+"""The accounts' file of the broker that gets `GUARDED`."""
 _BATCH: Final = encode_batch([BatchItem(flag=0, body=_BODY, properties=b"")] * 2)
 
-# What asks comes before what changes things.
+# Queries come before changes.
 BASES: Final = by_label(
     Base(Code.PULL_MESSAGE, _pull, effect=_has_body),
     Base(
@@ -359,11 +359,11 @@ GUARDED: Final = by_label(
     ),
     Base(Code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG, _always(globalWhiteAddrs="10.10.103.*")),
 )
-"""What is asked of a broker that has access control."""
+"""The requests to a broker that has access control."""
 
 
 def with_accounts(scene: Scene) -> Examination:
-    """Set the scene of `GUARDED` on a broker that has the administrator's account alone."""
+    """Create the state for `GUARDED` on a broker that has the administrator's account alone."""
     scene.sign = _signed
     for number in range(1, _ACCOUNTS):
         account = {"accessKey": f"doomed{number}", "secretKey": "secret-of-account"}
@@ -377,7 +377,7 @@ def _signed(ext: Ext, body: bytes) -> Ext:
 
 
 def prepared(scene: Scene) -> Examination:
-    """Set the scene on a server that has none."""
+    """Create the state on an empty server."""
     made = {"topic": TOPIC, "defaultTopic": "TBW102", "perm": "6", "order": "false"}
     made |= {"readQueueNums": str(_QUEUES), "writeQueueNums": str(_QUEUES)}
     made |= {"topicFilterType": "SINGLE_TAG", "topicSysFlag": "0"}
@@ -427,10 +427,10 @@ def _place(sent: ServerAnswer) -> str:
 
 def _until_done(scene: Scene, code: int, ext: Ext | None, body: bytes = b"", **options: Any) -> Any:
     for _ in range(_TRIES):
-        told = yield from scene.request(code, ext, body, **options)
-        if told.code == 0:
-            return told
-    raise AssertionError((code, told))
+        reply = yield from scene.request(code, ext, body, **options)
+        if reply.code == 0:
+            return reply
+    raise AssertionError((code, reply))
 
 
 NOT_SENT: Final[Mapping[int, str]] = {
@@ -458,14 +458,14 @@ NOT_SENT: Final[Mapping[int, str]] = {
 
 
 def examine_all(outcomes: Outcomes) -> Examination:
-    """Ask servers that were never asked before all variants of `BASES`."""
+    """Send all variants of `BASES` to new servers."""
     scene = Scene()
     yield from prepared(scene)
     yield from examined(scene, BASES, outcomes, again=joined)
 
 
 def examine_with_accounts(outcomes: Outcomes) -> Examination:
-    """Ask a broker that has `ACCOUNTS` all variants of `GUARDED`."""
+    """Send all variants of `GUARDED` to a broker that has `ACCOUNTS`."""
     scene = Scene()
     yield from with_accounts(scene)
     yield from examined(scene, GUARDED, outcomes, again=joined)

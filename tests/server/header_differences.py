@@ -1,4 +1,4 @@
-"""Where our servers make something else of a malformed header than Apache's of 4.9.7 do, and why."""
+"""Where our servers treat a malformed header otherwise than Apache's of 4.9.7, and why."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.server.header_variants import NO_NUMBERS
 
 
 class Difference(NamedTuple):
-    """Variants of some fields of some requests whose outcome is another on purpose."""
+    """Variants of some fields of some requests whose outcome differs intentionally."""
 
     requests: tuple[str, ...]
     fields: tuple[str, ...]
@@ -22,7 +22,7 @@ _BLANK: Final = ("empty (json)", "blank")
 
 DIFFERENCES: Final = (
     Difference(("11", "36"), ("consumerGroup", "group"), _BLANK, "Apache makes a group whose name no client accepts"),
-    Difference(("11",), ("maxMsgNums",), ("minus",), "one message is the least that can be asked for"),
+    Difference(("11",), ("maxMsgNums",), ("minus",), "at least one message must be requested"),
     Difference(
         ("11",),
         ("maxMsgBytes",),
@@ -35,7 +35,10 @@ DIFFERENCES: Final = (
         ("12",), ("_UNIQUE_KEY_QUERY",), ("bare (json)",), "the messages found hold MSG_REGION and TRACE_ON, as 5.5.0's"
     ),
     Difference(
-        ("14", "15"), ("consumerGroup",), _ABSENT, "Apache keeps the offset for a group `null`, where nobody finds it"
+        ("14", "15"),
+        ("consumerGroup",),
+        _ABSENT,
+        "Apache keeps the offset for a group `null`, where no client finds it",
     ),
     Difference(("15",), ("topic",), _ABSENT, "the same with a topic `null`"),
     Difference(("308",), ("topic",), ("bare (json)",), "it was deleted, with all groups' offsets; 4.9.7 keeps these"),
@@ -44,7 +47,7 @@ DIFFERENCES: Final = (
     Difference(
         ("222",), ("timestamp",), _NO_NUMBER, "Apache resets the group to the year 1970: to all it has consumed"
     ),
-    Difference(("223",), ("topic",), _ABSENT, "nothing can be asked of the clients without it"),
+    Difference(("223",), ("topic",), _ABSENT, "the clients cannot be queried without it"),
     Difference(
         ("10", "310"), ("batch",), ("upper", "bare"), "the body is no batch: MESSAGE_ILLEGAL says so, 1 does not"
     ),
@@ -54,7 +57,7 @@ DIFFERENCES: Final = (
         ("17",),
         ("order",),
         ("missing", "empty", "blank", "maybe", "one", "zero", "yes", "space before", "null"),
-        "a topic keeps the `order` that is asked for; 4.9.7 drops it",
+        "a topic keeps the requested `order`; 4.9.7 drops it",
     ),
     Difference(("17",), ("attributes",), ("blank", "bare"), "4.9.7 does not know it; 5.5.0 refuses what is no change"),
     Difference(
@@ -75,5 +78,5 @@ DIFFERENCES: Final = (
         "they bear the signature of the other fields; Apache checks one in which the word null stands for this",
     ),
     Difference(("53",), ("globalWhiteAddrs",), ("bare",), "7 is no address"),
-    Difference(("100",), ("value",), _ABSENT, "Apache stores a key without a value, which then cannot be asked for"),
+    Difference(("100",), ("value",), _ABSENT, "Apache stores a key without a value, which then cannot be read"),
 )

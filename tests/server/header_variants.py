@@ -1,15 +1,15 @@
-"""Requests whose header fields are missing, empty or malformed, one at a time, and what a server makes of each.
+"""Requests whose header fields are missing, empty or malformed, one at a time, and their outcomes at a server.
 
 For every request code there is a request that is right (`header_bases`). Of each field that its header declares,
 variants are made; each is sent in JSON and in ROCKETMQ, and its outcome is one short text:
 
 - ``0``: carried out, as the right request is;
-- ``0 offset=0 topic=None``: carried out, but what the answer or the stored message says is another;
+- ``0 offset=0 topic=None``: carried out, but the answer or the stored message differs in these;
 - ``1``: refused with that response code; of Apache's servers, the name of the exception comes after it;
 - ``none``, ``closed``: no answer, or the end of the connection.
 
-`examined` is a generator that does no I/O: it yields frames and is sent answers, so that the same questions are put to
-a server in this process and to a JVM.
+`examined` is a generator that does no I/O: it yields frames and is sent answers, so that a server in this process and a
+JVM get the same requests.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ Ext: TypeAlias = Mapping[str, "str | Raw"]
 
 
 def text_of(ext: Ext, *names: str) -> str | None:
-    """The text of the first of these fields that is there."""
+    """The text of the first of these fields that exists."""
     value = next((ext[name] for name in names if name in ext), None)
     return value.text if isinstance(value, Raw) else value
 
 
 class ServerRequest(NamedTuple):
-    """A request: to which of the servers, under which opaque, and its bytes."""
+    """A request: the kind of server, its opaque, and its bytes."""
 
     to_broker: bool
     opaque: int
@@ -62,7 +62,7 @@ class ServerRequest(NamedTuple):
 
 
 class ServerAnswer(NamedTuple):
-    """What came back; `code` is None when nothing did, and `closed` when the connection ended."""
+    """The answer; `code` is None when there was none, and `closed` when the connection ended."""
 
     code: int | None
     remark: str = ""
@@ -78,7 +78,7 @@ Outcomes: TypeAlias = dict[str, dict[str, dict[str, str]]]
 
 
 def framed(code: int, ext: Ext | Raw | None, body: bytes, *, opaque: int, serialisation: int, flag: int = 0) -> bytes:
-    """A request as an official client writes it, but for what the fields hold; `Raw` fields are for JSON only."""
+    """A request as an official client writes it, except for the fields' values; `Raw` fields are for JSON only."""
     if serialisation == JSON:
         fields = "" if ext is None else f'"extFields":{_json(ext)},'
         text = (
@@ -111,25 +111,25 @@ def _entry(name: str, value: str | Raw) -> bytes:
 
 
 def parse_frame(data: bytes) -> tuple[int, int, ServerAnswer]:
-    """The opaque, the flag and the rest of a frame, which is whole, without its length."""
+    """The opaque, the flag and the rest of a whole frame without its length."""
     (word,) = struct.unpack_from(">I", data)
     end = 4 + (word & 0xFFFFFF)
     header = decode_header(data[4:end], word >> 24)
     return header.opaque, header.flag, ServerAnswer(header.code, header.remark or "", header.ext or {}, data[end:])
 
 
-def answer_of_client(opaque: int, flag: int, asked: ServerAnswer) -> bytes | None:
-    """What a client answers when the server asks it; None: that was one-way."""
+def answer_of_client(opaque: int, flag: int, request: ServerAnswer) -> bytes | None:
+    """A client's answer to a request of the server; None: the request is one-way."""
     assert not flag & FLAG_RESPONSE
     if flag & FLAG_ONEWAY:
         return None
-    body = b'{"messageQueueTable":{}}' if asked.code == 221 else b"{}"
+    body = b'{"messageQueueTable":{}}' if request.code == 221 else b"{}"
     return framed(0, None, body, opaque=opaque, serialisation=JSON, flag=FLAG_RESPONSE)
 
 
 @dataclass(slots=True)
 class Scene:
-    """What is on the server that the requests are about, filled by `header_bases`; `sign` adds a signature."""
+    """The state of the server that the requests use, filled by `header_bases`; `sign` adds a signature."""
 
     facts: dict[str, str] = field(default_factory=dict)
     sign: Callable[[Ext, bytes], Ext] = lambda ext, _body: ext
@@ -137,14 +137,14 @@ class Scene:
     made: int = 0
 
     def fresh(self, name: str) -> str:
-        """A name that nobody has used on this server."""
+        """A name that was not used on this server."""
         self.made += 1
         return f"{name}{self.made}"
 
     def request(
         self, code: int, ext: Ext | Raw | None, body: bytes = b"", *, to_broker: bool = True, serialisation: int = JSON
     ) -> Exchange:
-        """Put one question."""
+        """Send a request."""
         self.opaque += 1
         if isinstance(ext, Mapping):
             ext = self.sign(ext, body)
@@ -156,11 +156,11 @@ Effect: TypeAlias = "Callable[[Scene, Ext, ServerAnswer], Generator[ServerReques
 
 
 def answer_fields(
-    _scene: Scene, _ext: Ext, told: ServerAnswer
+    _scene: Scene, _ext: Ext, reply: ServerAnswer
 ) -> Generator[ServerRequest, ServerAnswer, dict[str, str]]:
-    """What an answer of success says."""
-    yield from ()  # there is nothing to ask
-    return {name: value for name, value in told.ext.items() if name not in VOLATILE}
+    """The fields of a successful answer."""
+    yield from ()  # no request is needed
+    return {name: value for name, value in reply.ext.items() if name not in VOLATILE}
 
 
 _ROUTES: Final = {int(route.code): route for routes in FAMILIES.values() for route in routes if not route.grpc_only}
@@ -171,9 +171,9 @@ _OF_BROKERS: Final = {int(route.code) for routes in BROKER_FAMILIES.values() for
 class Base:
     """A right request of one code, from which variants are made.
 
-    `ext` makes its fields: what must be new in each request is. `only` are the fields to vary, by their long names; all
-    of the header's without it. `effect` says what became of a request that was carried out, `about` tells the request
-    from others of its code.
+    `ext` makes its fields: those that must be new in each request are. `only` are the fields to vary, by their long
+    names; all of the header's without it. `effect` gives the outcome of a request that was carried out, `about`
+    distinguishes the request from others of its code.
     """
 
     code: int
@@ -202,7 +202,7 @@ class Base:
 
 
 def by_label(*bases: Base) -> dict[str, Base]:
-    """Requests by their codes, and what they are about."""
+    """Requests by their codes and subjects."""
     return {f"{int(base.code)} {base.about}".rstrip(): base for base in bases}
 
 
@@ -265,7 +265,7 @@ _TEXTS: Final[Mapping[str, str | Raw]] = {
 
 
 MISSING: Final = None
-"""The value of a field that is left out."""
+"""The value of an omitted field."""
 
 
 class Variant(NamedTuple):
@@ -288,7 +288,7 @@ class Variant(NamedTuple):
 
 WHOLE: Final = "*"
 
-# Bits of a sysFlag say that hosts are IPv6's. Apache's brokers believe a client that sets them, and damage their log.
+# Bits of a sysFlag say that hosts are IPv6's. Apache's brokers trust a client that sets them, and damage their log.
 _HARMLESS: Final = {("sysFlag", "minus"): str(-(1 << 31))}
 
 
@@ -320,7 +320,7 @@ def _values(hint: Any, right: str | None) -> Mapping[str, str | Raw]:
 def examined(
     scene: Scene, bases: Mapping[str, Base], outcomes: Outcomes, *, again: Callable[[Scene], Examination]
 ) -> Examination:
-    """Ask a server all variants of the requests and note the outcomes under their labels.
+    """Send a server all variants of the requests and store the outcomes under their labels.
 
     `again` is what a new connection begins with, after one that ended or fell silent.
     """
@@ -354,15 +354,15 @@ def _merged(found: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 def _effect_of(
     scene: Scene, base: Base, ext: Ext | Raw | None, serialisation: int
 ) -> Generator[ServerRequest, ServerAnswer, dict[str, str] | str]:
-    told = yield from scene.request(base.code, ext, base.body, to_broker=base.to_broker, serialisation=serialisation)
-    if told.closed:
+    reply = yield from scene.request(base.code, ext, base.body, to_broker=base.to_broker, serialisation=serialisation)
+    if reply.closed:
         return "closed"
-    if told.code is None:
+    if reply.code is None:
         return "none"
-    if told.code:
-        exception = _EXCEPTION.search(told.remark)
-        return f"{told.code} {exception[1] or exception[2]}" if exception else str(told.code)
-    return (yield from base.effect(scene, ext if isinstance(ext, dict) else {}, told))
+    if reply.code:
+        exception = _EXCEPTION.search(reply.remark)
+        return f"{reply.code} {exception[1] or exception[2]}" if exception else str(reply.code)
+    return (yield from base.effect(scene, ext if isinstance(ext, dict) else {}, reply))
 
 
 def _against(right: Mapping[str, str], found: Mapping[str, str]) -> str:
@@ -374,7 +374,7 @@ def _against(right: Mapping[str, str], found: Mapping[str, str]) -> str:
 
 
 def packed(outcomes: Outcomes) -> str:
-    """Outcomes as text: a line for each field, its variants by their outcome, and those that are no number as one."""
+    """Outcomes as text: a line for each field, its variants by their outcome, and malformed numbers as one."""
     lines = []
     for label, fields in outcomes.items():
         rows = []
@@ -389,7 +389,7 @@ def packed(outcomes: Outcomes) -> str:
 
 
 def unpacked(text: str) -> Outcomes:
-    """What `packed` wrote."""
+    """Read the text of `packed`."""
     found: dict[str, dict[str, dict[str, list[str]]]] = json.loads(text)
     return {
         label: {
@@ -423,7 +423,7 @@ NO_NUMBERS: Final = (
     "long",
     "bare fraction (json)",
 )
-"""The variants of a number that Java reads as none, less the empty one."""
+"""The variants of a number that Java does not parse, without the empty one."""
 _GROUP: Final = "no number"
 
 

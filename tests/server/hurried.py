@@ -1,6 +1,6 @@
-"""`rocketwire` in a hurry, for a process that a test cannot reach into: `python -m tests.server.hurried FILE serve …`.
+"""`rocketwire` with short times, for a process that tests cannot change: `python -m tests.server.hurried FILE serve …`.
 
-Who is silent is forgotten after `EXPIRY_SECONDS`, and the wall clock is as many ms ahead of the machine's as the file
+Silent peers are forgotten after `EXPIRY_SECONDS`, and the wall clock is as many ms ahead of the machine's as the file
 says.
 """
 
@@ -19,7 +19,7 @@ EXPIRY_SECONDS = 6.0
 
 
 def hurry(file: Path) -> None:
-    """Set what the server is in a hurry by."""
+    """Set the short times."""
     for module, name, value in (
         (groups, "CLIENT_EXPIRY_SECONDS", EXPIRY_SECONDS),
         (groups, "_SCAN_SECONDS", 0.2),

@@ -1,4 +1,4 @@
-"""A broker without sockets, served by the general way or with the kernel's sends before it, to compare what both do."""
+"""A broker without sockets, served by the general path or with the kernel's sends before it, to compare both."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Run:
 
     Attributes:
         kernel: Whether the kernel's sends come first.
-        by_kernel: How many bytes it took.
+        by_kernel: How many bytes it served.
     """
 
     def __init__(self, store: Path, clock: Clock, *, kernel: bool, **changes: Any) -> None:
@@ -107,7 +107,7 @@ class Run:
         )
 
     def read(self, data: bytes) -> dict[int, Frame]:
-        """Serve what one read brought; give the answers by opaque."""
+        """Serve the frames of one read; the answers by opaque."""
         sends = self.broker.sends.kernel
         if not self.kernel:
             self._serve(data)
@@ -148,7 +148,7 @@ def running(store: Path, clock: Clock | None = None, *, kernel: bool, **changes:
 
 
 def files_of(store: Path) -> dict[str, bytes]:
-    """What stands in the files of the log, the queues and the index."""
+    """The content of the files of the log, the queues and the index."""
     folders = ("commitlog", "consumequeue", "index")
     return {
         str(path.relative_to(store)): path.read_bytes()

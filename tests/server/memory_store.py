@@ -1,4 +1,4 @@
-"""A store in memory: the second implementation of `store.protocol`, as plain as can be."""
+"""A store in memory: the second implementation of `store.protocol`, as plain as it can be."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SIZE = 1 << 20
 
 
 class MemoryStore:
-    """One log of a megabyte that never goes to a disk; `stopped_cleanly`, as nothing was there before."""
+    """A log of a megabyte that is never on a disk; `stopped_cleanly`, since nothing existed before."""
 
     stopped_cleanly = True
     min_physical_offset = 0

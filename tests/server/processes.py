@@ -1,4 +1,4 @@
-"""Servers as processes of their own, for what only a process can show: signals, limits, exit codes."""
+"""Servers as processes, for behaviour that only a process has: signals, limits, exit codes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.server.harness import free_port, pull_ext, records, send_ext, topic_e
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 120.0
-"""A start is one of work, and takes long on a machine that does much else."""
+"""A start takes one second of work, and more on a busy machine."""
 
 
 class Process:
-    """`rocketwire serve` on ports of its own; `module`: what is run in place of `rocketwire`, with its arguments."""
+    """`rocketwire serve` on free ports; `module`: what runs instead of `rocketwire`, with its arguments."""
 
     def __init__(
         self,
@@ -47,16 +47,16 @@ class Process:
             "grpcListen": "none",
             "maxHashSlotNum": "1000",
             "maxIndexNum": "4000",
-            # How full the machine's disk is, is no concern of a test.
+            # The use of the machine's disk does not concern a test.
             "diskSpaceWarningLevelRatio": "100",
             "diskSpaceCleanForciblyRatio": "100",
-            # Nor is it how long a busy machine takes for a write, or for its disk.
+            # Nor does the time that a busy machine takes for a write, or for its disk.
             "brokerFastFailureEnable": "false",
             "syncFlushTimeout": "60000",
         }
         for name, value in settings.items():
             command += ["--set", f"{name}={value}"]
-        # A file: nobody reads while the server runs, and a pipe that is full would stop it.
+        # A file: it is not read while the server runs, and a full pipe would stop the server.
         self._errors = os.memfd_create("stderr")
         weakref.finalize(self, os.close, self._errors)
         self.popen = subprocess.Popen(
@@ -73,7 +73,7 @@ class Process:
         return self.popen.pid
 
     def wait_ready(self) -> str:
-        """The line that says where it listens."""
+        """The line with the addresses at which it listens."""
         assert self.popen.stdout is not None
         ready, _, _ = select.select([self.popen.stdout], [], [], START_SECONDS)
         line: str = self.popen.stdout.readline() if ready else ""
@@ -87,7 +87,7 @@ class Process:
         return self.result()
 
     def result(self) -> tuple[int, str]:
-        """Exit code and stderr of a process that ends by itself."""
+        """Exit code and stderr of a process that ends without a signal."""
         self.popen.communicate(timeout=START_SECONDS)
         return self.popen.returncode, os.pread(self._errors, os.fstat(self._errors).st_size, 0).decode()
 
@@ -184,17 +184,17 @@ class Caller:
 
 
 def work_of(pid: int) -> float:
-    """Seconds of processor time that a process has had, to the microsecond."""
+    """Seconds of processor time that a process has used, to the microsecond."""
     return time.clock_gettime((~pid << 3) | 2)  # its clock's number, as clock_getcpuclockid gives it
 
 
 @contextlib.contextmanager
 def work_for_others(
-    pid: int, address: str, ask: Callable[[Caller], object], *, pause: float = 0.005
+    pid: int, address: str, call: Callable[[Caller], object], *, pause: float = 0.005
 ) -> Iterator[list[float]]:
-    """Have a client of a process ask on and on; give the seconds of work that the process does until each answer.
+    """Send requests of a client without pause; the seconds of work that the process does until each answer.
 
-    The processor time of a process, which the other processes of a busy machine do not add to.
+    The processor time of a process, which the other processes of a busy machine do not increase.
     """
     took: list[float] = []
     stops = threading.Event()
@@ -203,21 +203,21 @@ def work_for_others(
         with Caller(address) as caller:
             while not stops.is_set():
                 began = work_of(pid)
-                ask(caller)
+                call(caller)
                 took.append(work_of(pid) - began)
                 time.sleep(pause)
 
-    asking = threading.Thread(target=run)
-    asking.start()
+    thread = threading.Thread(target=run)
+    thread.start()
     try:
         yield took
     finally:
         stops.set()
-        asking.join()
+        thread.join()
 
 
 def eventually(condition: Callable[[], bool], seconds: float = START_SECONDS) -> bool:
-    """Whether a condition comes true in time."""
+    """Whether a condition becomes true in time."""
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > until:

@@ -1,4 +1,4 @@
-"""What the tests of sends ask: the parts of a broker that decide about them, on a store of their own."""
+"""Shared by the tests of sends: the parts of a broker that serve them, over a store."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HOST = encode_host("10.0.0.1", 5)
 
 
 class FakeFlush:
-    """A group commit whose disk answers when told."""
+    """A group commit whose disk answers when the test says so."""
 
     is_full = False
 

@@ -1,4 +1,4 @@
-"""An open store of a broker, and what stores sends in it, without a server around them."""
+"""An open store of a broker, and the services that store sends in it, without a server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SIZES: dict[str, Any] = {"index_slots": 200, "index_entries": 1000}
 
 
 class StoreRoom:
-    """The store of a folder, with small files, and what sends are stored with."""
+    """The store of a folder, with small files, and the services that store sends."""
 
     def open_store(self, folder: Path, clock: Clock, files: FileSystem | None, **settings: Any) -> None:
         """Open the store, as a new process does."""

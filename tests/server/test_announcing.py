@@ -1,4 +1,4 @@
-"""How programs learn that a server is ready, and where."""
+"""How programs learn that a server is ready, and its addresses."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def test_without_http_its_address_is_null_and_the_store_is_absolute(
     monkeypatch.chdir(tmp_path)
     with ready_reporter(ServerConfig(json_ready=True)) as report:
         report(ServerAddresses(config=ServerConfig(), name_server=NAME_SERVER, broker=BROKER))
-    told = json.loads(capsys.readouterr().out)
-    assert (told["http"], told["store"]) == (None, str(tmp_path / "data"))
+    line = json.loads(capsys.readouterr().out)
+    assert (line["http"], line["store"]) == (None, str(tmp_path / "data"))
 
 
-def test_the_file_is_there_as_long_as_the_server_is_ready(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_file_exists_while_the_server_is_ready(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "ports.json"
     file.write_text("of a server that was killed")
     with ready_reporter(config(tmp_path, port_file=str(file))) as report:
@@ -73,7 +73,7 @@ def test_the_file_is_there_as_long_as_the_server_is_ready(tmp_path: Path, capsys
     assert capsys.readouterr().out.startswith("rocketwire ready: ")
 
 
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "missing" / "ports.json"
     with (
         pytest.raises(NotAnnounced, match=f"^--port-file {file} cannot be written: No such file or directory$"),

@@ -1,4 +1,4 @@
-"""Bytes that are no frames, or not quite: they cost their sender the connection and nobody else anything."""
+"""Bytes that are no frames: they end their sender's connection and affect no other."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BAD = {
 
 @pytest.mark.parametrize("data", BAD.values(), ids=BAD.keys())
 @pytest.mark.parametrize("which", ["broker", "name_server"])
-async def test_what_is_no_frame_closes_its_connection_and_no_other(
+async def test_a_malformed_frame_closes_its_connection_and_no_other(
     server: Server, broker: Client, data: bytes, which: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     bad = server.broker() if which == "broker" else server.name_server()
@@ -62,7 +62,7 @@ async def test_what_is_no_frame_closes_its_connection_and_no_other(
 
 @pytest.mark.parametrize("bad_frame", ["not JSON", "unknown serialise type", "negative length"])
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY])
-async def test_what_came_before_a_bad_frame_is_answered_and_what_comes_after_is_not_read(
+async def test_requests_before_a_bad_frame_are_answered_and_those_after_it_are_not_read(
     server: Server, broker: Client, bad_frame: str, serialize_type: int
 ) -> None:
     bad = server.broker()
@@ -83,7 +83,7 @@ async def test_a_large_answer_before_a_bad_frame_arrives_whole(server: Server, b
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_frames_with_changed_bytes_harm_nobody(server: Server, broker: Client, seed: int) -> None:
+async def test_frames_with_changed_bytes_affect_no_other_connection(server: Server, broker: Client, seed: int) -> None:
     chosen = random.Random(seed)
     good = [
         broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T", tags="x", keys="k"), b"body"),

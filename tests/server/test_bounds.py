@@ -1,4 +1,4 @@
-"""What a request may hold: one entry more is refused with the limit's name, and what is behind it goes on as before."""
+"""Bounds of requests: one entry more is refused with the limit's name, and the requests behind it are served."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from rocketwire.server.admin import handlers as admin
-from rocketwire.server.clients import client_requests as client_questions
-from rocketwire.server.clients import heartbeats
+from rocketwire.server.clients import client_requests, heartbeats
 from rocketwire.server.core.guard_errors import MOST_ITEMS
 from rocketwire.server.name_server import routes
 from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode, ResponseCode
@@ -84,7 +83,7 @@ async def test_a_body_that_is_nested_too_deep_is_refused(broker: Client) -> None
 async def test_a_header_with_too_many_fields_is_refused(server: Server, kind: int, which: str, code: int) -> None:
     client = server.broker() if which == "broker" else server.name_server()
     ext = {f"f{number}": "" for number in range(MAX_HEADER_FIELDS + 8)}
-    for _ in range(2):  # the connection stays
+    for _ in range(2):  # the connection stays open
         answer = await client.request(code, ext, serialize_type=kind)
         assert code_and_remark(answer) == busy("headerFields", MAX_HEADER_FIELDS)
     answer = await client.request(code, {"a": "x" * MAX_HEADER_BYTES}, serialize_type=kind)
@@ -94,17 +93,17 @@ async def test_a_header_with_too_many_fields_is_refused(server: Server, kind: in
     assert await client.arrived() == []
 
 
-async def test_a_send_with_too_many_fields_is_stored_by_nobody(broker: Client) -> None:
+async def test_a_send_with_too_many_fields_is_not_stored(broker: Client) -> None:
     ext = {**send_ext("T"), **{f"f{number}": "" for number in range(MAX_HEADER_FIELDS)}}
     frames = [broker.frame(RequestCode.SEND_MESSAGE_V2, each, b"x") for each in (send_ext("T"), ext, send_ext("T"))]
     await broker.write(b"".join(frames))
-    # What is refused is answered at once, before what is stored.
+    # The refused one is answered at once, before the stored one.
     assert [answer.header.code for answer in await broker.arrived()] == [ResponseCode.SYSTEM_BUSY, 0, 0]
     answer = await broker.request(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
     assert answer.header.ext == {"offset": "2"}
 
 
-async def test_what_is_asked_behind_a_long_request_is_answered_behind_it(server: Server, broker: Client) -> None:
+async def test_requests_behind_a_long_request_are_answered_behind_it(server: Server, broker: Client) -> None:
     many = [f'{{"queueId":{number}}}' for number in range(5000)]
     frames = [
         broker.frame(LOCK, body=locks(*many)),
@@ -130,7 +129,7 @@ async def test_a_long_request_is_carried_out_though_its_connection_closes(server
     assert len(locked(await broker.request(LOCK, body=locks(*many, client="other")))) == 5000
 
 
-async def test_a_heartbeat_has_so_many_groups(broker: Client) -> None:
+async def test_the_groups_of_a_heartbeat_are_bounded(broker: Client) -> None:
     def producers(count: int) -> bytes:
         return heartbeat("c", producers=[f"P{number}" for number in range(count)])
 
@@ -139,7 +138,7 @@ async def test_a_heartbeat_has_so_many_groups(broker: Client) -> None:
     assert code_and_remark(answer) == busy("heartbeatGroups", heartbeats.MOST_GROUPS)
 
 
-async def test_a_heartbeat_of_a_connection_that_is_gone_leaves_no_member(server: Server, broker: Client) -> None:
+async def test_a_heartbeat_of_a_closed_connection_adds_no_member(server: Server, broker: Client) -> None:
     consumers = [consumer(f"G{number}", subscription("T")) for number in range(200)]
     leaving = server.broker()
     await leaving.send_oneway(RequestCode.HEART_BEAT, body=heartbeat("c", *consumers))
@@ -150,7 +149,7 @@ async def test_a_heartbeat_of_a_connection_that_is_gone_leaves_no_member(server:
 
 
 @pytest.mark.parametrize("code", [RequestCode.HEART_BEAT, RequestCode.CHECK_CLIENT_CONFIG])
-async def test_a_heartbeat_has_an_entry_for_each_16_bytes_that_it_may_have(broker: Client, code: int) -> None:
+async def test_the_entries_of_a_heartbeat_are_bounded_by_its_permitted_length(broker: Client, code: int) -> None:
     def body(entries: int) -> bytes:
         return json.dumps({"x": [0] * (entries - 1)}).encode()
 
@@ -161,7 +160,7 @@ async def test_a_heartbeat_has_an_entry_for_each_16_bytes_that_it_may_have(broke
     assert code_and_remark(answer) == busy("maxHeartbeatBytes", 256 << 10)
 
 
-async def test_a_pull_brings_so_many_tags(broker: Client) -> None:
+async def test_the_tags_of_a_pull_are_bounded(broker: Client) -> None:
     def tags(count: int) -> dict[str, str]:
         return pull_ext("T", subscription="||".join(map(str, range(count))))
 
@@ -172,26 +171,26 @@ async def test_a_pull_brings_so_many_tags(broker: Client) -> None:
     assert code_and_remark(answer) == busy("headerItems", MOST_ITEMS)
 
 
-async def test_a_change_of_the_configuration_is_short(broker: Client) -> None:
+async def test_the_length_of_a_change_of_the_configuration_is_bounded(broker: Client) -> None:
     answer = await broker.request(RequestCode.UPDATE_BROKER_CONFIG, body=b"#" * (admin.MOST_CONFIG + 1))
     assert code_and_remark(answer) == busy("configBytes", admin.MOST_CONFIG)
 
 
-async def test_a_remark_does_not_repeat_all_that_was_asked(broker: Client) -> None:
+async def test_a_remark_does_not_repeat_the_whole_request(broker: Client) -> None:
     answer = await broker.request(RequestCode.GET_TOPIC_STATS_INFO, {"topic": "x" * 500_000})
     assert answer.header.code == ResponseCode.TOPIC_NOT_EXIST
     assert len(str(answer.header.remark)) == 16 * 1024
 
 
 @pytest.mark.parametrize("code", [RequestCode.SEND_BATCH_MESSAGE, RequestCode.SEND_MESSAGE_V2])
-async def test_a_batch_has_so_many_messages(broker: Client, code: int) -> None:
+async def test_the_messages_of_a_batch_are_bounded(broker: Client, code: int) -> None:
     answer = await broker.request(code, send_ext("T", batch=True), batch_body([b"x"] * MOST_MESSAGES))
     assert answer.header.code == 0, answer.header.remark
     answer = await broker.request(code, send_ext("T", batch=True), batch_body([b"x"] * (MOST_MESSAGES + 1)))
     assert code_and_remark(answer) == busy("batchMessages", MOST_MESSAGES)
 
 
-async def test_a_batch_has_so_many_properties(broker: Client) -> None:
+async def test_the_properties_of_a_batch_are_bounded(broker: Client) -> None:
     def batch(properties: int) -> bytes:
         each = ["\x02" * 32_000] * (properties // 32_000) + ["\x02" * (properties % 32_000)]
         return b"".join(batch_body([b"x"], text) for text in each)
@@ -204,7 +203,7 @@ async def test_a_batch_has_so_many_properties(broker: Client) -> None:
 
 
 @pytest.mark.parametrize("long", ["key", "topic"])
-async def test_what_no_message_can_have_is_not_looked_for(broker: Client, long: str) -> None:
+async def test_impossible_keys_are_not_searched(broker: Client, long: str) -> None:
     ext = {"topic": "T", "key": "k", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": "1", long: "x" * 500_000}
     answer = await broker.request(RequestCode.QUERY_MESSAGE, ext)
     assert answer.header.code == ResponseCode.QUERY_NOT_FOUND
@@ -241,12 +240,12 @@ async def test_a_broker_of_many_topics_is_registered(name_server: Client) -> Non
 @pytest.mark.parametrize(
     "table", [topics(20_000) + ',"x":7', topics(20_000) + ',"x":{"perm":[]}', topics(20_000) + ',"x":{,}']
 )
-async def test_a_registration_of_many_topics_that_no_broker_writes(name_server: Client, table: str) -> None:
+async def test_a_registration_of_many_topics_in_an_unusual_form_is_refused(name_server: Client, table: str) -> None:
     answer = await name_server.request(RequestCode.REGISTER_BROKER, REGISTRATION, registration(table))
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
 
 
-async def test_what_a_broker_of_many_topics_tells_besides_is_not_read(name_server: Client) -> None:
+async def test_superfluous_parts_of_a_large_registration_are_not_read(name_server: Client) -> None:
     members = ",".join(f'"m{number}":1' for number in range(200_000))
     body = registration(f'"T":{{"perm":6,"topicName":"T","writeQueueNums":3,{members}}}')
     assert (await name_server.request(RequestCode.REGISTER_BROKER, REGISTRATION, body)).header.code == 0
@@ -264,7 +263,7 @@ async def test_a_registration_that_is_too_long_is_refused_unread(name_server: Cl
     assert code_and_remark(answer) == busy("bodyEntries", MAX_JSON_ENTRIES)
 
 
-async def test_a_broker_tells_little_of_itself(name_server: Client) -> None:
+async def test_the_other_parts_of_a_registration_are_bounded(name_server: Client) -> None:
     server = ",".join(['"' + "x" * 100 + '"'] * 200)
     answer = await name_server.request(RequestCode.REGISTER_BROKER, REGISTRATION, registration("", server))
     assert code_and_remark(answer) == busy("brokerText", routes.MOST_TEXT)
@@ -273,7 +272,7 @@ async def test_a_broker_tells_little_of_itself(name_server: Client) -> None:
     assert code_and_remark(answer) == busy("topicName", routes.MOST_TOPIC_NAME)
 
 
-async def test_a_registration_whose_connection_is_gone_leaves_nothing(server: Server, name_server: Client) -> None:
+async def test_a_registration_whose_connection_is_closed_has_no_effect(server: Server, name_server: Client) -> None:
     leaving = server.name_server()
     await leaving.send_oneway(RequestCode.REGISTER_BROKER, REGISTRATION, registration(topics(20_000)))
     leaving.close()
@@ -289,7 +288,7 @@ WHERE = {"group": "G", "topic": "T"}
 
 
 async def status(server: Server, broker: Client, *bodies: bytes) -> Frame:
-    """What the broker tells of members that answer so."""
+    """The broker's answer to members that answer so."""
     members = [server.broker() for _ in bodies]
     for number, member in enumerate(members):
         await member.heartbeat(f"m{number}", consumer("G", subscription("T")))
@@ -297,8 +296,8 @@ async def status(server: Server, broker: Client, *bodies: bytes) -> Frame:
     for member, body in zip(members, bodies, strict=True):
         await settle()
         await member.arrived()
-        question = next(each for each in member.pushes if each.header.code == 221)
-        header = Header(code=0, opaque=question.header.opaque, flag=FLAG_RESPONSE)
+        push = next(each for each in member.pushes if each.header.code == 221)
+        header = Header(code=0, opaque=push.header.opaque, flag=FLAG_RESPONSE)
         await member.write(encode_frame(header, body))
     return await broker.receive()
 
@@ -308,7 +307,7 @@ def status_body(count: int) -> bytes:
     return f'{{"messageQueueTable":{{{rows}}}}}'.encode()
 
 
-async def test_a_long_answer_of_a_client_is_taken(server: Server, broker: Client) -> None:
+async def test_a_long_answer_of_a_client_is_accepted(server: Server, broker: Client) -> None:
     answer = await status(server, broker, status_body(3000), status_body(2))
     assert answer.header.code == 0
     assert bytes(answer.body).count(b'"topic"') == 3002
@@ -317,16 +316,18 @@ async def test_a_long_answer_of_a_client_is_taken(server: Server, broker: Client
 @pytest.mark.parametrize(
     "body", [status_body(30_000), b'{"messageQueueTable":{' + b'"a":1,' * 200_000 + b'"a":1}}', b"[" * 99_999]
 )
-async def test_an_answer_of_a_client_with_too_many_entries_is_none(server: Server, broker: Client, body: bytes) -> None:
+async def test_an_answer_of_a_client_with_too_many_entries_is_ignored(
+    server: Server, broker: Client, body: bytes
+) -> None:
     answer = await status(server, broker, body, status_body(2))
     assert answer.header.code == 0
     assert bytes(answer.body).count(b'"topic"') == 2
 
 
-async def test_more_than_an_answer_holds_is_not_told(
+async def test_more_than_an_answer_can_hold_is_refused(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_questions, "MAX_ANSWER_BYTES", 100)
+    monkeypatch.setattr(client_requests, "MAX_ANSWER_BYTES", 100)
     monkeypatch.setattr("rocketwire.server.core.long_tasks.MAX_ANSWER_BYTES", 100)
     answer = await status(server, broker, status_body(5), status_body(5))
     assert code_and_remark(answer) == busy("answerBytes", 100)

@@ -46,7 +46,7 @@ def made(store: Path, routes: RouteTable | None = None, host: str = "127.0.0.1",
     )
 
 
-async def test_a_name_is_advertised_by_its_address_in_ids(tmp_path: Path) -> None:
+async def test_a_host_name_becomes_its_address_in_message_ids(tmp_path: Path) -> None:
     broker = made(tmp_path, host="localhost")
     assert broker.base.store_host in {
         bytes([127, 0, 0, 1]) + (10911).to_bytes(4, "big"),
@@ -55,16 +55,14 @@ async def test_a_name_is_advertised_by_its_address_in_ids(tmp_path: Path) -> Non
     broker.close()
 
 
-def test_a_name_without_an_address_is_refused_before_the_store_is_touched(tmp_path: Path) -> None:
+def test_a_name_without_an_address_is_refused_before_the_store_is_opened(tmp_path: Path) -> None:
     with pytest.raises(HostUnknown, match=r"^host nosuchhost\.invalid \(--advertise, brokerIP1\): "):
         made(tmp_path / "store", host="nosuchhost.invalid")
     assert not (tmp_path / "store").exists()
 
 
 @pytest.mark.parametrize("clean", [True, False])
-async def test_what_the_start_recovered_is_logged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, clean: bool
-) -> None:
+async def test_the_result_of_recovery_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture, clean: bool) -> None:
     caplog.set_level(logging.INFO, "rocketwire")
     broker = made(tmp_path)
     fields = decode_ext(SendMessageRequestHeader, send_ext("BenchmarkTest"), short=True)
@@ -82,13 +80,13 @@ async def test_what_the_start_recovered_is_logged(
 
 
 @pytest.mark.parametrize(("kind", "waits"), [("ASYNC_FLUSH", False), ("SYNC_FLUSH", True)])
-async def test_only_under_sync_flush_is_there_a_group_commit(tmp_path: Path, kind: str, waits: bool) -> None:
+async def test_there_is_a_group_commit_only_under_sync_flush(tmp_path: Path, kind: str, waits: bool) -> None:
     broker = made(tmp_path, flush_disk_type=kind)
     assert (broker.sends.flush is not None) is waits
     broker.close()
 
 
-async def test_a_closed_connection_is_forgotten_by_all_services(tmp_path: Path) -> None:
+async def test_all_services_forget_a_closed_connection(tmp_path: Path) -> None:
     broker = made(tmp_path)
     peer = FakePeer()
     clients = broker.clients
@@ -98,7 +96,7 @@ async def test_a_closed_connection_is_forgotten_by_all_services(tmp_path: Path) 
     broker.close()
 
 
-async def test_closing_writes_the_offsets_and_leaves_a_clean_store(tmp_path: Path) -> None:
+async def test_closing_saves_the_offsets_and_leaves_a_clean_store(tmp_path: Path) -> None:
     broker = made(tmp_path)
     broker.tables.offsets.commit("G", "T", 0, 7)
     assert (tmp_path / "abort").exists()
@@ -107,7 +105,7 @@ async def test_closing_writes_the_offsets_and_leaves_a_clean_store(tmp_path: Pat
     assert "T@G" in (tmp_path / "config" / "consumerOffset.json").read_text()
 
 
-async def test_tables_that_change_are_written_at_their_intervals_and_at_the_stop(tmp_path: Path) -> None:
+async def test_changed_tables_are_saved_at_their_intervals_and_at_the_stop(tmp_path: Path) -> None:
     broker = made(tmp_path, flush_delay_offset_interval=2000)
     folder = tmp_path / "config"
     async with trio.open_nursery() as nursery:
@@ -132,7 +130,7 @@ async def test_tables_that_change_are_written_at_their_intervals_and_at_the_stop
 
 
 @pytest.mark.parametrize("name", ["delayOffset.json", "consumerFilter.json", "consumerOrderInfo.json", "timermetrics"])
-async def test_files_of_apache_that_nothing_here_changes_are_left_alone(tmp_path: Path, name: str) -> None:
+async def test_files_of_apache_that_we_do_not_use_are_unchanged(tmp_path: Path, name: str) -> None:
     path = tmp_path / "config" / name
     path.parent.mkdir()
     path.write_bytes(b'{\n\t"offsetTable":{1:2\n\t},"filterDataByTopic":{},"more":1}')
@@ -143,7 +141,7 @@ async def test_files_of_apache_that_nothing_here_changes_are_left_alone(tmp_path
     assert not path.with_name(name + ".bak").exists()
 
 
-async def test_the_store_is_closed_even_when_the_offsets_cannot_be_written(
+async def test_the_store_is_closed_even_if_the_offsets_cannot_be_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: OffsetTable) -> None:
@@ -159,7 +157,7 @@ async def test_the_store_is_closed_even_when_the_offsets_cannot_be_written(
     assert (tmp_path / "config" / "consumerFilter.json").exists()
 
 
-async def test_clients_that_wait_for_the_disk_are_a_reason_to_let_other_tasks_run(tmp_path: Path) -> None:
+async def test_the_loop_yields_while_clients_wait_for_the_disk(tmp_path: Path) -> None:
     for kind in ("SYNC_FLUSH", "ASYNC_FLUSH"):
         broker = made(tmp_path / kind, flush_disk_type=kind)
         assert not broker.sends.others_are_due
@@ -189,7 +187,7 @@ async def test_timer_messages_are_delivered_by_a_broker(tmp_path: Path) -> None:
     assert (tmp_path / "config" / "timercheck").exists()
 
 
-async def test_a_broker_without_a_timer_leaves_its_files_alone(tmp_path: Path) -> None:
+async def test_a_broker_without_a_timer_does_not_change_its_files(tmp_path: Path) -> None:
     broker = made(tmp_path, timer_wheel_enable=False)
     assert broker.delays.timer is None
     async with trio.open_nursery() as nursery:

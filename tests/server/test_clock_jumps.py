@@ -1,7 +1,7 @@
-"""A wall clock that is set while the server runs: nothing that lasts so long takes another time for it.
+"""A wall clock that is set while the server runs: no duration changes by that.
 
-What means a date goes by it: when delayed and timer messages are due (`delay`, `timer`), how old files are
-(`test_lifetime`), which half messages are old enough (`transactions`). All else goes by the event loop's clock.
+Dates follow it: when delayed and timer messages are due (`delay`, `timer`), how old files are (`test_lifetime`), which
+half messages are old enough (`transactions`). All else follows the event loop's clock.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ async def test_a_broker_stays_registered(server: Server, name_server: Client, ju
     await server.pass_time(30)
     answer = await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "A"})
     assert answer.header.code == ResponseCode.TOPIC_NOT_EXIST
-    # The broker of this process goes on registering.
+    # The broker of this process continues to register.
     assert (await name_server.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "TBW102"})).header.code == 0
 
 
 @pytest.mark.usefixtures("driver")
-async def test_a_pull_waits_as_long_as_it_said(server: Server, broker: Client, jump: int) -> None:
+async def test_a_pull_is_held_for_its_time(server: Server, broker: Client, jump: int) -> None:
     await broker.hold("T", seconds=15)
     server.clock.now += jump
     await server.pass_time(14, step=1)
@@ -133,20 +133,20 @@ async def test_a_quota_is_neither_filled_nor_emptied(tmp_path: Path, jump: int) 
         assert await taken() in (9, 10, 11)
 
 
-async def test_a_question_for_a_client_waits_as_long_as_ever(server: Server, broker: Client, jump: int) -> None:
+async def test_a_request_to_a_client_waits_for_its_time(server: Server, broker: Client, jump: int) -> None:
     await broker.heartbeat("one", consumer("G", subscription("T")))
-    asking = server.broker()
+    requester = server.broker()
     ext = {"consumerGroup": "G", "clientId": "one", "jstackEnable": "false"}
-    await asking.write(asking.frame(RequestCode.GET_CONSUMER_RUNNING_INFO, ext))
+    await requester.write(requester.frame(RequestCode.GET_CONSUMER_RUNNING_INFO, ext))
     await server.pass_time(1, step=1)
     server.clock.now += jump
     await server.pass_time(8, step=1)
-    assert await asking.arrived() == []
+    assert await requester.arrived() == []
     await server.pass_time(2, step=1)
-    assert len(await asking.arrived()) == 1
+    assert len(await requester.arrived()) == 1
 
 
-async def test_the_messages_a_group_gets_in_a_second_are_counted_right(
+async def test_the_messages_a_second_of_a_group_are_counted_correctly(
     server: Server, broker: Client, jump: int
 ) -> None:
     await broker.send("T")

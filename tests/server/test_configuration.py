@@ -20,7 +20,7 @@ def read(**settings: str) -> ServerConfig:
     return config
 
 
-def test_nothing_set_is_the_defaults() -> None:
+def test_without_settings_the_defaults_apply() -> None:
     config, warnings = read_settings({})
     assert config == ServerConfig()
     assert warnings == ()
@@ -31,7 +31,7 @@ def test_nothing_set_is_the_defaults() -> None:
     assert not config.flush.sync_flush
 
 
-def test_the_settings_of_apaches_sample_file_are_understood() -> None:
+def test_the_settings_of_apaches_sample_file_are_read() -> None:
     sample = """
 brokerClusterName = DefaultCluster
 brokerName = broker-a
@@ -62,7 +62,7 @@ def test_each_type_is_read() -> None:
 
 
 @pytest.mark.parametrize("name", ["mapedFileSizeCommitLog", "mappedFileSizeCommitLog"])
-def test_both_spellings_of_the_commit_logs_file_size_mean_the_same(name: str) -> None:
+def test_both_spellings_of_the_commit_logs_file_size_are_equal(name: str) -> None:
     assert read(**{name: "65536"}).store.mapped_file_size_commit_log == 65536
 
 
@@ -77,13 +77,13 @@ def test_of_two_spellings_the_later_one_counts() -> None:
     assert config.store.mapped_file_size_commit_log == 8192
 
 
-def test_a_key_nobody_knows_is_warned_of_by_name() -> None:
+def test_an_unknown_key_is_warned_of_by_name() -> None:
     config, warnings = read_settings({"brokrName": "b"})
     assert config == ServerConfig()
     assert warnings == ("brokrName: unknown key; did you mean brokerName?",)
 
 
-def test_a_name_server_to_register_with_is_answered_with_what_happens_instead() -> None:
+def test_a_name_server_to_register_with_is_answered_with_an_explanation() -> None:
     _, warnings = read_settings({"namesrvAddr": "10.0.0.1:9876"})
     assert len(warnings) == 1
     assert warnings[0].startswith("namesrvAddr: known to Apache, has no effect here: the broker registers with")
@@ -106,31 +106,31 @@ def test_a_name_server_to_register_with_is_answered_with_what_happens_instead() 
         ("brokerName", "", "any text but an empty one"),
     ],
 )
-def test_a_bad_value_names_key_value_and_what_is_allowed(key: str, value: str, allowed: str) -> None:
+def test_a_bad_value_is_reported_with_key_value_and_allowed_values(key: str, value: str, allowed: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read_settings({key: value})
     assert str(caught.value) == f"{key}={value}: expected {allowed}"
 
 
-def test_empty_text_is_allowed_where_it_means_the_usual() -> None:
+def test_an_empty_text_is_allowed_if_it_means_the_default() -> None:
     assert read(brokerIP1="", storePathCommitLog="").broker.advertised_host == "127.0.0.1"
 
 
-def test_the_broker_may_be_told_what_clients_shall_connect_to() -> None:
+def test_the_address_that_clients_connect_to_is_configurable() -> None:
     assert read(brokerIP1="10.0.0.7").broker.advertised_host == "10.0.0.7"
 
 
-def test_the_commit_log_may_live_elsewhere() -> None:
+def test_the_commit_log_may_be_in_another_folder() -> None:
     config = read(storePathRootDir="s", storePathCommitLog="log")
     assert (config.store.folder, config.store.commit_log_dir) == (Path("s"), Path("log"))
 
 
-def test_the_delay_levels_in_milliseconds() -> None:
+def test_delay_levels_are_parsed_in_milliseconds() -> None:
     assert ServerConfig().delay.levels == DELAY_LEVELS
     assert read(messageDelayLevel="2s 1d").delay.levels == (2_000, 86_400_000)
 
 
-def test_the_properties_name_every_key_and_read_back_as_the_same_configuration() -> None:
+def test_the_properties_have_every_key_and_are_read_as_the_same_configuration() -> None:
     config = read(brokerIP1="10.0.0.7", traceOn="false", mapedFileSizeCommitLog="65536")
     text = format_java_properties(config.properties())
     properties = parse_java_properties(text)
@@ -138,7 +138,7 @@ def test_the_properties_name_every_key_and_read_back_as_the_same_configuration()
     assert read(**properties) == config
 
 
-def test_a_running_broker_takes_new_values() -> None:
+def test_a_running_broker_accepts_new_values() -> None:
     config = ServerConfig().updated({"autoCreateTopicEnable": "false", "brokerPermission": "4"})
     assert (config.topics.auto_create_topic_enable, config.broker.broker_permission) == (False, 4)
 
@@ -185,7 +185,7 @@ def test_every_field_but_those_of_the_command_line_is_a_key() -> None:
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
-def test_each_default_is_allowed_and_each_meaning_one_line(key: Key) -> None:
+def test_each_default_is_allowed_and_each_description_is_one_line(key: Key) -> None:
     assert key.read(format_value(key.default)) == key.default
     assert key.meaning
     assert "\n" not in key.meaning
@@ -193,7 +193,7 @@ def test_each_default_is_allowed_and_each_meaning_one_line(key: Key) -> None:
 
 
 @given(st.sampled_from(KEYS), st.text())
-def test_any_text_is_a_value_that_reads_back_or_one_line_of_error(key: Key, text: str) -> None:
+def test_any_text_is_a_value_or_one_line_of_error(key: Key, text: str) -> None:
     try:
         value = key.read(text)
     except ConfigError as error:
@@ -205,18 +205,18 @@ def test_any_text_is_a_value_that_reads_back_or_one_line_of_error(key: Key, text
     assert len(line.splitlines()) == 1
 
 
-def test_names_in_camel_case() -> None:
+def test_names_are_converted_to_camel_case() -> None:
     assert camel("flush_disk_type") == "flushDiskType"
 
 
 @pytest.mark.parametrize("name", ["maxTransferBytesOnMessageInMemory", "maxTransferBytesOnMessageInDisk"])
-def test_an_answer_that_no_frame_holds_cannot_be_asked_for(name: str) -> None:
+def test_an_answer_that_no_frame_can_hold_cannot_be_configured(name: str) -> None:
     read_settings({name: str((16 << 20) - 65536)})
     with pytest.raises(ConfigError, match="1 to 16711680"):
         read_settings({name: str(16 << 20)})
 
 
-def test_keys_that_apaches_4_9_7_does_not_know_say_who_does() -> None:
+def test_keys_that_apaches_4_9_7_lacks_name_their_origin() -> None:
     guards = {"limits", "throttle", "acl", "tls", "upstream", "faults", "clock", "http_port", "grpc"}
     ours = {key.name for key in KEYS if key.known == OURS and key.group not in guards}
     assert ours == {"fastRemoting", "storeRegion", "enableTopicMessageTypeCheck"}

@@ -17,9 +17,9 @@ from tests.server.proxy.process import ProxyProcess
 RATE = 6000
 SECONDS = 1.0
 WORK = 0.05
-"""Seconds of work that the server does at most before it answers a client that is connected, 97 of 100 times."""
+"""The most seconds of work of the server before it answers a connected client, 97 of 100 times."""
 UNKNOWN = 9999
-"""A code that no server knows: Python answers it, in the event loop."""
+"""An unknown code: Python answers it, in the event loop."""
 MIB = 1 << 20
 
 
@@ -37,11 +37,13 @@ def proxy(server: Process) -> Iterator[ProxyProcess]:
 
 
 def check_others_wait_shortly(pid: int, address: str, flooded: str, kind: str) -> None:
-    """A client that is connected to an address does not wait while others come to another one and leave at once."""
+    """A client connected to one address does not wait while others connect to another one and leave at once."""
     memory, most_descriptors, work = anonymous(pid), 0, list[float]()
     with Caller(address) as caller, Caller(address) as first:
         first.write(PREFACE)
-        assert first.sock.recv(1)  # what such clients need is imported with the first of them, which takes 0.2 s
+        assert first.sock.recv(
+            1
+        )  # the modules that such clients need are imported with the first of them, which takes 0.2 s
         caller.request(UNKNOWN)
         port = flooded.rpartition(":")[2]
         flood = [sys.executable, "-m", "tests.server.connection_flood", port, str(RATE), str(SECONDS), kind]
@@ -58,21 +60,21 @@ def check_others_wait_shortly(pid: int, address: str, flooded: str, kind: str) -
     assert sorted(work)[int(len(work) * 0.97)] <= WORK
     assert most_descriptors < 2500
     assert anonymous(pid) - memory < 30 * MIB
-    with Caller(flooded) as later:  # and who comes afterwards is served
+    with Caller(flooded) as later:  # and later clients are served
         assert later.request(UNKNOWN).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["silent", "http2", "tls", "frame"])
-def test_who_is_connected_does_not_wait_for_those_who_come_and_leave(server: Process, kind: str) -> None:
+def test_connected_clients_do_not_wait_for_those_who_connect_and_leave(server: Process, kind: str) -> None:
     check_others_wait_shortly(server.pid, server.broker, server.broker, kind)
 
 
 @pytest.mark.slow
-def test_nor_do_clients_of_a_proxy(proxy: ProxyProcess) -> None:
+def test_clients_of_a_proxy_do_not_wait_for_them_either(proxy: ProxyProcess) -> None:
     check_others_wait_shortly(proxy.pid, proxy.names, proxy.names, "http2")
 
 
 @pytest.mark.slow
-def test_nor_do_they_wait_for_connections_to_a_brokers_port_of_a_proxy(proxy: ProxyProcess) -> None:
+def test_clients_of_a_proxys_broker_port_do_not_wait_for_them_either(proxy: ProxyProcess) -> None:
     check_others_wait_shortly(proxy.pid, proxy.names, proxy.broker, "frame")

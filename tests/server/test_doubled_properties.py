@@ -1,6 +1,6 @@
-"""Properties whose names stand twice, in a message or behind a batch's: the last one with a value counts everywhere.
+"""Properties that occur twice, in a message or behind a batch's: the last one with a value counts everywhere.
 
-What Apache's brokers made of such sends is golden data; what ours makes of any is held against a rebuild from the log.
+Apache's outcomes of such sends are golden data; ours are compared with a rebuild from the log.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ both_ways = pytest.mark.parametrize("kernel", [False] if native.kernel is None e
 
 
 class Stored(NamedTuple):
-    """A record, the tags code in its queue entry, and the hashes that its entries in the index have."""
+    """A record, the tags code of its queue entry, and the hashes of its index entries."""
 
     message: MessageRecord
     tags_code: int
@@ -80,7 +80,7 @@ def stored_in(store: Path) -> list[Stored]:
 
 
 def declared(properties: bytes) -> tuple[int, list[int]]:
-    """What the rule makes of a text: the tags code, and the hashes of the keys."""
+    """The results of the rule for a text: the tags code, and the hashes of the keys."""
     found = decode_properties(properties.decode("utf-8", "replace"))
     keys = [found["UNIQ_KEY"]] if "UNIQ_KEY" in found else []
     keys += [word for word in found.get("KEYS", "").split(" ") if word]
@@ -88,7 +88,7 @@ def declared(properties: bytes) -> tuple[int, list[int]]:
 
 
 def send_all(served: Run, frames: Sequence[bytes]) -> None:
-    """Send a plain message, with which Python makes the queue, and these, which the kernel takes if it is there."""
+    """Send a plain message, for which Python creates the queue, and these, which the kernel serves if there is one."""
     make_topic(served)
     for each in (PLAIN, *frames):
         before = served.by_kernel
@@ -128,23 +128,23 @@ def test_apache_reads_its_texts_by_the_rule(version: str) -> None:
 
 
 @both_ways
-async def test_a_5x_clients_batch_is_found_by_the_keys_that_apache_finds_it_by(tmp_path: Path, kernel: bool) -> None:
-    asked = golden.batches("4.9.7")
+async def test_a_5x_clients_batch_is_found_by_the_keys_by_which_apache_finds_it(tmp_path: Path, kernel: bool) -> None:
+    recorded = golden.batches("4.9.7")
     with running(tmp_path, kernel=kernel, **CHANGES) as served:
-        send_all(served, requests(asked["cases"]))
+        send_all(served, requests(recorded["cases"]))
         while served.broker.base.store.dispatch_index():
             pass
-        for opaque, (key, offsets) in enumerate(asked["found"].items()):
+        for opaque, (key, offsets) in enumerate(recorded["found"].items()):
             fields = QueryMessageRequestHeader(
                 topic=TOPIC, key=key, max_num=32, begin_timestamp=0, end_timestamp=1 << 62, unique_key_query=True
             )
             header = Header(code=RequestCode.QUERY_MESSAGE, opaque=opaque, flag=0, version=513, ext=encode_ext(fields))
             answer = served.read(encode_frame(header, b"", 0))[opaque]
             assert sorted(each.queue_offset - 1 for each in records(answer.body)) == offsets, key
-    (batch, *_) = asked["cases"]
-    # 4.9.7 shows consumers the batch's id for each of its messages, and finds none by those that the producer was told.
-    assert asked["found"][batch["consumer"][0]] == [0, 1, 2]
-    assert [asked["found"][each] for each in batch["producer"]] == [[], [], []]
+    (batch, *_) = recorded["cases"]
+    # 4.9.7 shows consumers the batch's id for each message, and finds none by the ids that the producer got.
+    assert recorded["found"][batch["consumer"][0]] == [0, 1, 2]
+    assert [recorded["found"][each] for each in batch["producer"]] == [[], [], []]
 
 
 names = st.sampled_from(["KEYS", "TAGS", "UNIQ_KEY", "KEYS", "TAGS", "UNIQ_KEY", "WAIT", "CLUSTER", "a", ""])
@@ -183,7 +183,7 @@ async def live_and_rebuilt(store: Path, frames: Sequence[bytes], kernel: bool) -
 @both_ways
 @given(st.lists(sends(), min_size=1, max_size=6))
 @settings(max_examples=20, deadline=None)
-def test_what_is_indexed_at_once_is_what_a_rebuild_makes_and_the_rule_says(
+def test_the_index_equals_that_of_a_rebuild_and_of_the_rule(
     tmp_path_factory: pytest.TempPathFactory, kernel: bool, frames: list[bytes]
 ) -> None:
     live, rebuilt = run(live_and_rebuilt, tmp_path_factory.mktemp("store"), frames, kernel)

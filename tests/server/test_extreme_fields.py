@@ -1,6 +1,6 @@
-"""Every field of every request, as long and as odd as a client can write it: it is answered, and nothing fails inside.
+"""Every field of every request, with the longest and oddest values: it is answered, and nothing fails inside.
 
-What fails inside is told from a refusal by the log, where it is an error with a traceback.
+The log distinguishes an internal failure from a refusal: it has an error with a traceback.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def fields_of(route: Route) -> Iterator[tuple[str, bool]]:
 
 
 def usual(route: Route) -> dict[str, str]:
-    """A request that is right as far as a table of names knows."""
+    """A request that is right according to a table of names."""
     found = {}
     for name, is_number in fields_of(route):
         found[name] = USUAL.get(name, "0" if is_number else "x")

@@ -44,13 +44,13 @@ async def test_it_returns_when_the_process_has_ended(monkeypatch: pytest.MonkeyP
             assert not returned.is_set()
             other.kill()
             if polls:
-                other.wait()  # until it is waited for, its number is taken
+                other.wait()  # until its parent has waited for it, its number is in use
                 mock_clock().jump(1)
             await returned.wait()
 
 
 @pytest.mark.parametrize("polls", [False, True])
-async def test_it_returns_at_once_if_there_is_no_such_process(monkeypatch: pytest.MonkeyPatch, polls: bool) -> None:
+async def test_it_returns_at_once_if_the_process_does_not_exist(monkeypatch: pytest.MonkeyPatch, polls: bool) -> None:
     if polls:
         monkeypatch.setattr(os, "pidfd_open", without_pidfd)
     with sleeper() as other:
@@ -58,7 +58,7 @@ async def test_it_returns_at_once_if_there_is_no_such_process(monkeypatch: pytes
     await following.wait_for_end(other.pid)
 
 
-def test_a_process_of_another_user_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_of_another_user_counts_as_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(process_id: int, number: int) -> None:
         raise PermissionError
 

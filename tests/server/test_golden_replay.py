@@ -1,7 +1,7 @@
-"""Requests that official 4.9.7 clients made of Apache's servers, made of ours: the answers must be of the same kind.
+"""Requests of official 4.9.7 clients to Apache's servers, sent to ours: the answers must be of the same kind.
 
-Compared are code, remark, the names of the extFields and the serialisation. What depends on the store's former content
-(offsets, ids) or on a race between Apache's threads is left out by name.
+The test compares code, remark, the names of the extFields and the serialisation. It omits by name what depends on the
+store's former content (offsets, ids) or on a race between Apache's threads.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ SERVED = {
 PORT = re.compile(r"127\.0\.0\.1:\d+")
 
 LEFT_OUT = {
-    ("adminapi", 6): "asks a client of another scenario: test_online does",
-    ("adminapi", 26): "asks for a topic made by an earlier scenario",
-    ("adminapi", 28): "asks a client of another scenario: test_online does",
-    ("adminapi", 34): "asks for the statistics of an earlier scenario: statistics/test_handlers does",
+    ("adminapi", 6): "queries a client of another scenario: test_online does",
+    ("adminapi", 26): "queries a topic made by an earlier scenario",
+    ("adminapi", 28): "queries a client of another scenario: test_online does",
+    ("adminapi", 34): "queries the statistics of an earlier scenario: statistics/test_handlers does",
     ("binary_pull_consumer", 42): "goes on where an earlier scenario had ended",
     ("binary_pull_consumer", 62): "goes on where an earlier scenario had ended",
-    ("binary_send_errors", 10): "asks for a topic made by an earlier scenario",
-    ("binary_send_sync", 16): "asks for a topic made by an earlier scenario",
-    ("mqadmin_consumerConnection_offline", 0): "asks for a topic made by an earlier scenario",
-    ("mqadmin_consumerProgress", 0): "asks for a topic made by an earlier scenario",
-    ("mqadmin_consumerProgress_offline", 0): "asks for a topic made by an earlier scenario",
-    ("mqadmin_updateOrderConf_get", 0): "asks for a value set by an earlier command",
+    ("binary_send_errors", 10): "queries a topic made by an earlier scenario",
+    ("binary_send_sync", 16): "queries a topic made by an earlier scenario",
+    ("mqadmin_consumerConnection_offline", 0): "queries a topic made by an earlier scenario",
+    ("mqadmin_consumerProgress", 0): "queries a topic made by an earlier scenario",
+    ("mqadmin_consumerProgress_offline", 0): "queries a topic made by an earlier scenario",
+    ("mqadmin_updateOrderConf_get", 0): "reads a value set by an earlier command",
     ("pull_suspend", 6): "was held: test_pull has the time",
     ("pull_suspend", 15): "was held: test_pull has the arrival",
-    ("query", 14): "asks for a physical offset of the former store",
+    ("query", 14): "reads a physical offset of the former store",
 }
 PULLS_LEFT_OUT = {
     "broadcasting",
@@ -165,5 +165,5 @@ def difference(request: GoldenFrame, expected: GoldenFrame, answers: list[Frame]
         "binary_pull_consumer",
     ],
 )
-async def test_answers_are_of_the_kind_that_apache_gave(golden_server: Server, capture: str) -> None:
+async def test_answers_are_of_the_kind_of_apaches(golden_server: Server, capture: str) -> None:
     assert await replay(golden_server, capture) == []

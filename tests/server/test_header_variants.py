@@ -1,7 +1,7 @@
-"""Missing, empty and malformed header fields: our servers make of them what Apache's of 4.9.7 do.
+"""Missing, empty and malformed header fields: our servers treat them as Apache's of 4.9.7.
 
-The exceptions stand in `header_differences`. What Apache's do is recorded; `compat_tests/test_header_variants.py` asks
-them again.
+The exceptions stand in `header_differences`. Apache's outcomes are recorded; `compat_tests/test_header_variants.py`
+repeats them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Place = tuple[str, str, str]
 
 
 def by_place(outcomes: Outcomes) -> dict[Place, str]:
-    """Outcomes one by one, by what they are compared by: refused is refused, whatever the words."""
+    """Outcomes one by one, in the form that is compared: refused is refused, whatever the remark."""
     return {
         (label, field, variant if variant.endswith(")") else f"{variant} ({short})"): outcome
         if outcome.startswith("0")
@@ -45,7 +45,7 @@ def by_place(outcomes: Outcomes) -> dict[Place, str]:
 
 
 def listed(places: set[Place]) -> set[Place]:
-    """Where differences are expected."""
+    """The places of expected differences."""
     return {
         place
         for difference in DIFFERENCES
@@ -57,31 +57,31 @@ def listed(places: set[Place]) -> set[Place]:
 
 
 async def put(server: Server, script: Examination) -> None:
-    """Put a script's questions to a server."""
+    """Send a script's requests to a server."""
     connections: dict[bool, Client] = {}
-    question = next(script)
+    request = next(script)
     while True:
-        client = connections.get(question.to_broker)
+        client = connections.get(request.to_broker)
         if client is None:
-            client = server.broker() if question.to_broker else server.name_server()
-            connections[question.to_broker] = client
-        told = await exchange(client, question)
-        if told.code is None:
-            del connections[question.to_broker]
+            client = server.broker() if request.to_broker else server.name_server()
+            connections[request.to_broker] = client
+        reply = await exchange(client, request)
+        if reply.code is None:
+            del connections[request.to_broker]
         try:
-            question = script.send(told)
+            request = script.send(reply)
         except StopIteration:
             return
 
 
-async def exchange(client: Client, question: ServerRequest) -> ServerAnswer:
-    """What came back once the server has come to rest; its own questions are answered meanwhile."""
-    await client.write(question.frame)
+async def exchange(client: Client, request: ServerRequest) -> ServerAnswer:
+    """The answer when the server is at rest; requests of the server are answered meanwhile."""
+    await client.write(request.frame)
     while True:
         answers = await client.arrived()
         if answers:
             (answer,) = answers
-            assert answer.header.opaque == question.opaque
+            assert answer.header.opaque == request.opaque
             return answer_of(answer)
         pushes, client.pushes = client.pushes, []
         if not pushes:
@@ -97,9 +97,9 @@ def answer_of(frame: Frame) -> ServerAnswer:
 
 
 @pytest.mark.usefixtures("driver")
-async def test_malformed_headers_are_taken_as_apaches_servers_take_them(tmp_path: Path) -> None:
+async def test_malformed_headers_are_treated_as_by_apaches_servers(tmp_path: Path) -> None:
     found = Outcomes()
-    # As Apache's defaults are.
+    # With Apache's defaults.
     async with serving(tmp_path / "store", broker_cluster_name=CLUSTER, enable_property_filter=False) as server:
         await put(server, examine_all(found))
     file = tmp_path / "accounts.yml"
@@ -114,13 +114,13 @@ async def test_malformed_headers_are_taken_as_apaches_servers_take_them(tmp_path
     assert expected - different == set()
 
 
-def test_every_header_is_asked_about() -> None:
+def test_every_header_has_a_request() -> None:
     with_fields = {int(route.code) for routes in FAMILIES.values() for route in routes if route.header is not None}
-    asked = {int(base.code) for base in (*BASES.values(), *GUARDED.values())}
-    assert with_fields == asked | set(NOT_SENT)
-    assert asked.isdisjoint(NOT_SENT)
+    sent = {int(base.code) for base in (*BASES.values(), *GUARDED.values())}
+    assert with_fields == sent | set(NOT_SENT)
+    assert sent.isdisjoint(NOT_SENT)
 
 
-def test_outcomes_are_kept_whole() -> None:
+def test_packed_outcomes_are_unpacked_unchanged() -> None:
     text = HEADER_VARIANTS.read_text("utf-8")
     assert packed(unpacked(text)) == text

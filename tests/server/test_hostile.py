@@ -1,4 +1,4 @@
-"""Clients that mean no good, against a real process: its memory stays bounded, and others are answered meanwhile."""
+"""Hostile clients, against a real process: its memory stays bounded, and others are answered meanwhile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATIENCE = 1.0
 busy machine, which is not its fault."""
 ANSWERS = 5
 LONGEST = 180.0
-"""Seconds that anything is waited for: a server that gets a thirtieth of a processor needs so long for its work."""
+"""Seconds that a test waits for anything: a server with a thirtieth of a processor needs so long for its work."""
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def send(caller: Caller) -> None:
 
 @contextlib.contextmanager
 def answered_meanwhile(server: Process, *, growth: int) -> Iterator[None]:
-    """An honest client is answered while the block runs, and the process takes so many bytes more at most."""
+    """An honest client is answered while the block runs, and the process uses so many bytes more at most."""
     before = most = server.anonymous()
     with work_for_others(server.pid, server.broker, send, pause=0.01) as took:
         yield
@@ -66,7 +66,7 @@ def answered_meanwhile(server: Process, *, growth: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def connections(server: Process, count: int) -> Iterator[list[socket.socket]]:
-    """So many, which do not block."""
+    """So many non-blocking connections."""
     host, _, port = server.broker.rpartition(":")
     made: list[socket.socket] = []
     try:
@@ -80,7 +80,7 @@ def connections(server: Process, count: int) -> Iterator[list[socket.socket]]:
 
 
 def push(socks: list[socket.socket], data: bytes, *, seconds: float, enough: Callable[[], bool] = lambda: True) -> None:
-    """Send the same on each, as far as it is taken, for some seconds and until it is `enough`; leave out the closed."""
+    """Send the same on each, as far as it is accepted, for some seconds and until it is `enough`; skip closed ones."""
     rest = {sock: memoryview(data) for sock in socks}
     began = time.monotonic()
     while rest and (time.monotonic() < began + seconds or not (enough() or time.monotonic() > began + LONGEST)):
@@ -100,33 +100,33 @@ def request(code: int, ext: dict[str, str] | None = None, body: bytes = b"") -> 
     return encode_frame(Header(code=code, opaque=1, version=407, ext=ext), body)
 
 
-def test_frames_that_never_end(server: Process) -> None:
+def test_frames_that_never_end_use_bounded_memory(server: Process) -> None:
     """2,000 connections hold 256 KiB of a frame each, 512 MiB together.
 
-    A part of a frame is counted with its bytes; memory that grows takes up to twice as much.
+    A part of a frame counts with its bytes; growing memory takes up to twice as much.
     """
     part = request(RequestCode.SEND_MESSAGE_V2, send_ext("T"), bytes(2 * MIB))[: 256 * KIB]
     with answered_meanwhile(server, growth=3 * IN_FLIGHT), connections(server, 2000) as socks:
         push(socks, part, seconds=4.0, enough=lambda: _many_answered(socks))
-        assert eventually(lambda: _many_answered(socks), LONGEST)  # and were told why
+        assert eventually(lambda: _many_answered(socks), LONGEST)  # and got the reason
     assert eventually(lambda: open_files(server.pid) < 50, LONGEST)
 
 
-def test_answers_that_are_never_read(server: Process) -> None:
-    """100 connections ask for 100 MiB of topic configurations each, and read nothing."""
-    asked = request(RequestCode.GET_ALL_TOPIC_CONFIG) * 5000
+def test_answers_that_are_never_read_use_bounded_memory(server: Process) -> None:
+    """100 connections request 100 MiB of topic configurations each, and read nothing."""
+    requests = request(RequestCode.GET_ALL_TOPIC_CONFIG) * 5000
     with answered_meanwhile(server, growth=3 * IN_FLIGHT), connections(server, 100) as socks:
-        push(socks, asked, seconds=1.0)
+        push(socks, requests, seconds=1.0)
 
 
-def test_pulls_that_wait_without_end(server: Process) -> None:
+def test_pulls_held_without_end_use_bounded_memory(server: Process) -> None:
     """20 connections have 5,000 pulls each."""
     held = request(RequestCode.PULL_MESSAGE, pull_ext(f"{7:0>100}", sys_flag=6, suspend_timeout_millis=30_000))
     with answered_meanwhile(server, growth=IN_FLIGHT), connections(server, 20) as socks:
         push(socks, held * 5000, seconds=2.0)
 
 
-def test_heartbeats_of_16_mib(server: Process) -> None:
+def test_heartbeats_of_16_mib_use_bounded_memory(server: Process) -> None:
     name = b'{"groupName":"%07d"},'
     body = b'{"clientID":"x","producerDataSet":[' + b"".join(name % number for number in range(600_000))[:-1] + b"]}"
     with answered_meanwhile(server, growth=IN_FLIGHT + 60 * MIB), connections(server, 3) as socks:

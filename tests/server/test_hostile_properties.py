@@ -1,7 +1,7 @@
-"""Properties that only the broker writes, in what producers send and in stored records: no message is held up by them.
+"""Properties that only the broker writes, in sends and in stored records: they block no message.
 
 An Apache broker of 4.9 stores every property that a producer sends, so the log is written with them before the start.
-Each message is then received by every way there is: by pulls, by POP, by gRPC, in order and not, after a delay, by a
+Each message is then received in every way: by pulls, by POP, by gRPC, in order and not, after a delay, by a
 transaction, sent back, as a dead letter, and by queries.
 """
 
@@ -46,7 +46,7 @@ ALL_NAMES: Final = sorted(
     {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str) and len(value) > 1}
     | names.RESERVED_NAMES
 )
-#: These say what is to become of a message, so that it is refused, waits, or is filtered out, as its producer wants.
+#: These decide about a message, so that it is refused, waits, or is filtered out, as its producer wants.
 OF_PRODUCERS: Final = frozenset(
     {
         names.DELAY,
@@ -112,7 +112,7 @@ async def receive(server: Server, sdk: Sdk, group: str) -> list[d.Message]:
 
 
 async def receive_all(server: Server, sdk: Sdk, group: str) -> list[bytes]:
-    """Receive and acknowledge until nothing comes any more, also after everything came again."""
+    """Receive and acknowledge until no message comes any more, also after all were redelivered."""
     found: list[bytes] = []
     for _ in range(2):
         while got := await receive(server, sdk, group):
@@ -139,7 +139,7 @@ async def pop_all(server: Server, group: str, **changes: Any) -> list[bytes]:
 
 @pytest.mark.parametrize("stored", ["x", HANDLE_OF_ANOTHER])
 @pytest.mark.parametrize("orderly", [False, True])
-async def test_a_handle_in_a_stored_record_is_not_believed(tmp_path: Path, stored: str, *, orderly: bool) -> None:
+async def test_a_handle_in_a_stored_record_is_ignored(tmp_path: Path, stored: str, *, orderly: bool) -> None:
     clock = Clock()
     write_log(tmp_path, [text_of({POP_CK: stored}).encode()], clock)
     everything = [b"plain0", b"plain1", b"stored0"]
@@ -195,8 +195,8 @@ async def test_a_handle_that_a_producer_sends_is_not_stored(
             assert properties.get("POP_CKX", "2") == "2"
 
 
-async def test_a_message_that_says_that_it_is_a_batch_is_refused(broker: Client) -> None:
-    """As by Apache 5.5.0, whose broker would take its record for a batch."""
+async def test_a_message_that_claims_to_be_a_batch_is_refused(broker: Client) -> None:
+    """As by Apache 5.5.0, whose broker would treat its record as a batch."""
     text = text_of({names.INNER_NUM: "3", names.INNER_MULTI_DISPATCH: "x"})
     assert (await broker.send("T", properties=text)).header.code == 13
     for inner, outer in (("", text), (text, "")):
@@ -206,7 +206,7 @@ async def test_a_message_that_says_that_it_is_a_batch_is_refused(broker: Client)
 
 
 async def story(root: Path, stored: Sequence[bytes], sent: Sequence[Mapping[str, str]]) -> None:
-    """Have all of it received by every way."""
+    """Receive all of it in every way."""
     clock = Clock()
     write_log(root, stored, clock)
     plain = {b"plain%d" % number for number in range(len(stored) + 1)}
@@ -224,14 +224,14 @@ async def story(root: Path, stored: Sequence[bytes], sent: Sequence[Mapping[str,
                 got = await receive_all(server, sdk, group)
                 assert sorted(got) == sorted(expected), group
         assert sorted(await pop_all(server, "P")) == sorted(expected)
-        # Nobody acknowledges what comes first: it comes again, out of the retry topic.
+        # The first deliveries are not acknowledged, so that they are redelivered from the retry topic.
         assert {each.body for each in (await requests.pop(server.broker(), consumer_group="R")).messages} <= expected
         await server.pass_time(15, step=1)
         assert set(await pop_all(server, "R")) == expected
 
 
 async def send(server: Server, broker: Client, name: bytes, properties: Mapping[str, str]) -> set[bytes]:
-    """Send a message in each way; the bodies of those that are taken."""
+    """Send a message by each path; the bodies of the accepted ones."""
     taken: set[bytes] = set()
     text = text_of(properties, KEYS=f"key{name.decode()}", UNIQ_KEY=f"U{name.decode()}")
     bodies = {
@@ -274,7 +274,7 @@ async def commit(broker: Client, body: bytes, text: str) -> set[bytes]:
 
 
 async def send_all_back(server: Server, broker: Client, expected: set[bytes]) -> None:
-    """Pull all, give each back, and find it in the retry topic and, given back again, among the dead letters."""
+    """Pull all, send each back, and find it in the retry topic and, sent back again, among the dead letters."""
     found = await pulled(broker, "T")
     assert {each.body for each in found} == expected
     await create_group(broker, "S")
@@ -303,8 +303,8 @@ class OwnTopic(NamedTuple):
 
     Attributes:
         name: Its name.
-        properties: Of a record there that is right.
-        checked: Whether producers are asked about them; else they are delivered to T.
+        properties: Of a right record there.
+        checked: Whether producers get back-checks for them; otherwise they are delivered to T.
     """
 
     name: str
@@ -327,7 +327,7 @@ OWN_TOPICS: Final = (
 
 
 async def waiting(root: Path, own: OwnTopic, odd: Sequence[bytes]) -> None:
-    """Have right records of one of the broker's topics delivered, or asked about, that odd ones stand between."""
+    """Have right records of a system topic, between odd ones, delivered or checked."""
     clock = Clock()
     texts: list[tuple[bytes, bytes]] = [(b"right0", text_of(own.properties, UNIQ_KEY="R0").encode())]
     for number, text in enumerate(odd):
@@ -360,7 +360,7 @@ every_name = st.lists(
 @pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(own=st.sampled_from(OWN_TOPICS), odd=st.lists(every_name, min_size=1, max_size=4))
-def test_an_odd_record_in_a_topic_of_the_brokers_holds_up_no_other(own: OwnTopic, odd: list[dict[str, str]]) -> None:
+def test_an_odd_record_in_a_system_topic_blocks_no_other(own: OwnTopic, odd: list[dict[str, str]]) -> None:
     shared = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as root:
         texts = [text_of({**own.properties, **each}).encode(errors="surrogateescape") for each in odd]

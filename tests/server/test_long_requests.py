@@ -1,7 +1,7 @@
-"""The largest request of each code, in its worst forms, against a real process: how long do others wait for it?
+"""The largest request of each code, in its worst forms, against a real process, and the time that others wait.
 
-What a server does until it answers an honest client is measured as its processor time, which another process does not
-add to. Its tables are as full as the limits let them become.
+The work of a server before it answers an honest client is measured as its processor time, which other processes do not
+increase. Its tables are as full as the limits allow.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from tests.server.processes import Caller, Process, process, work_for_others, wo
 from tests.slowness import within
 
 WAIT = 0.05
-"""Seconds of work that the server does at most before it answers somebody else."""
+"""Seconds of work that the server does at most before it answers another client."""
 MANY_WAIT = 0.25
-"""The same where many act at once, so that it cannot be tried again; all of that in one piece would be a second."""
+"""The same if many act at once, so that it cannot be repeated; all of that in one piece would be a second."""
 TRIES = 4
-"""Of which one has to do: a busy machine takes its caches from the server now and then, which slows its work."""
+"""One of these must suffice: a busy machine sometimes evicts the server's caches, which slows its work."""
 REFUSED = 0.2
-"""Seconds of work for what is refused: most of them receive it, which are some 10 MB."""
+"""Seconds of work for refused requests: most of them for receiving some 10 MB."""
 WIDE = 16_384
 TOPICS = 20_000
 GROUPS = 9_990
 OFFSETS = 500_000
-LAST = 9999  # code and opaque of what is asked behind a request
+LAST = 9999  # code and opaque of the request behind another
 READERS: Final = frozenset(
     {
         RequestCode.SEND_MESSAGE,
@@ -66,11 +66,11 @@ READERS: Final = frozenset(
         RequestCode.UPDATE_AND_CREATE_TOPIC_LIST,
     }
 )
-"""Who reads a request's body; to others all bodies are one."""
+"""The class that a request's body is read as; other bodies are equal."""
 
 
 def fill(store: Path) -> None:
-    """Tables as full as they become."""
+    """Tables as full as they can be."""
     folder = store / "config"
     folder.mkdir(parents=True)
     topics = TopicTable.open(folder / "topics.json", clock=lambda: NOW)
@@ -103,7 +103,7 @@ def join(member: Caller, client_id: str, group: str) -> None:
     """Have a client in a group."""
     body = heartbeat(client_id, consumer(group, subscription("Wide")))
     answer = member.request(RequestCode.HEART_BEAT, body=body)
-    while not answer.header.is_response:  # it is told that it joined
+    while not answer.header.is_response:  # the notification that it joined
         answer = member.receive()
     assert answer.header.code == 0
 
@@ -111,17 +111,17 @@ def join(member: Caller, client_id: str, group: str) -> None:
 def others_wait(
     server: Process, address: str, *, pause: float = 0.0005
 ) -> contextlib.AbstractContextManager[list[float]]:
-    """Ask on and on while the block runs: how much work the server does until each answer."""
-    asked: tuple[int, dict[str, str]] = (RequestCode.GET_KV_CONFIG, {"namespace": "N", "key": "k"})
+    """Send requests without pause while the block runs: the work of the server until each answer."""
+    query: tuple[int, dict[str, str]] = (RequestCode.GET_KV_CONFIG, {"namespace": "N", "key": "k"})
     if address == server.broker:
-        asked = (RequestCode.GET_MAX_OFFSET, {"topic": "Wide", "queueId": "0"})
-    return work_for_others(server.pid, address, lambda caller: caller.request(*asked), pause=pause)
+        query = (RequestCode.GET_MAX_OFFSET, {"topic": "Wide", "queueId": "0"})
+    return work_for_others(server.pid, address, lambda caller: caller.request(*query), pause=pause)
 
 
 def wait_for(server: Process, address: str, request: bytes) -> float:
-    """How much work the server does before it answers others while it carries out a request.
+    """The work of the server before it answers others while it carries out a request.
 
-    What is asked behind it is answered when it is done, or the connection is closed.
+    The request behind it is answered when it is done, or the connection is closed.
     """
     opaque = 0
     with Caller(address) as caller, others_wait(server, address) as took, contextlib.suppress(OSError):
@@ -139,7 +139,7 @@ def many(each: str, count: int) -> str:
 
 @cache
 def bodies() -> Mapping[str, bytes]:
-    """The largest ones that are taken, in their worst forms."""
+    """The largest accepted ones, in their worst forms."""
     room = MAX_FRAME_LENGTH - (64 << 10)
     start = '{"clientID":"c","clientId":"c","consumerGroup":"g",'
     topic = (
@@ -196,7 +196,7 @@ def _counted_topic(number: int) -> bytes:
 
 
 def headers(route: Route) -> dict[str, dict[str, str]]:
-    """Extension fields: those of the code as they should be, and the largest in their worst forms."""
+    """Extension fields: the right ones of the code, and the largest in their worst forms."""
     names: list[str] = []
     if route.header is not None:
         wire = zip(route.header.__struct_fields__, route.header.__struct_encode_fields__, strict=True)
@@ -230,7 +230,7 @@ OF_NAME_SERVER = {route.code for routes in NAME_SERVER_FAMILIES.values() for rou
 
 @pytest.mark.slow
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.code.name)
-def test_nobody_waits_for_the_largest_request_of_another(server: Process, route: Route) -> None:
+def test_others_do_not_wait_for_the_largest_requests(server: Process, route: Route) -> None:
     address = server.name_server if route.code in OF_NAME_SERVER else server.broker
     for name, request in requests(route):
         least = least_wait(partial(wait_for, server, address, request))
@@ -238,7 +238,7 @@ def test_nobody_waits_for_the_largest_request_of_another(server: Process, route:
 
 
 def least_wait(measured: Callable[[], float]) -> float:
-    """The shortest of a few measurements, or one that is short enough."""
+    """The shortest of a few measurements, or the first that is short enough."""
     least = measured()
     for _ in range(TRIES - 1):
         if within(least, WAIT):
@@ -248,28 +248,30 @@ def least_wait(measured: Callable[[], float]) -> float:
 
 
 @pytest.mark.slow
-def test_nobody_waits_for_what_clients_answer(server: Process) -> None:
-    """Offsets of a client, not as plain JSON; so many entries as a body may have."""
+def test_others_do_not_wait_for_large_answers_of_clients(server: Process) -> None:
+    """Offsets of a client, not as plain JSON; as many entries as a body may have."""
     rows = many('{{"brokerName":"b","queueId":{0},"topic":"T"}}:{0}', MAX_JSON_ENTRIES // 4 - 10)
-    told = f'{{"messageQueueTable":{{{rows}}}}}'.encode()
+    offsets = f'{{"messageQueueTable":{{{rows}}}}}'.encode()
 
     def measured() -> float:
-        with Caller(server.broker) as member, Caller(server.broker) as asking:
+        with Caller(server.broker) as member, Caller(server.broker) as requester:
             join(member, "m", "G1")
-            asking.write(asking.frame(RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, {"group": "G1", "topic": "T"}))
-            question = member.receive()
-            while question.header.code != RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT:
-                question = member.receive()
+            requester.write(
+                requester.frame(RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, {"group": "G1", "topic": "T"})
+            )
+            push = member.receive()
+            while push.header.code != RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT:
+                push = member.receive()
             with others_wait(server, server.broker) as took:
-                member.write(encode_frame(Header(code=0, opaque=question.header.opaque, flag=FLAG_RESPONSE), told))
-                assert bytes(asking.receive().body).count(b"queueId") == MAX_JSON_ENTRIES // 4 - 10
+                member.write(encode_frame(Header(code=0, opaque=push.header.opaque, flag=FLAG_RESPONSE), offsets))
+                assert bytes(requester.receive().body).count(b"queueId") == MAX_JSON_ENTRIES // 4 - 10
         return max(took, default=0.0)
 
     assert within(least_wait(measured), WAIT)
 
 
 def waited_while(server: Process, address: str, act: Callable[[], object]) -> float:
-    """How much work the server does before it answers others, meanwhile and in the second behind it."""
+    """The work of the server before it answers others, meanwhile and in the following second."""
     with others_wait(server, address) as took:
         act()
         time.sleep(1)
@@ -277,8 +279,8 @@ def waited_while(server: Process, address: str, act: Callable[[], object]) -> fl
 
 
 @pytest.mark.slow
-def test_nobody_waits_for_many_who_ask_at_once(server: Process) -> None:
-    """Each asks for little less than what goes to a thread; together they would hold others up for a second."""
+def test_others_do_not_wait_for_many_simultaneous_requests(server: Process) -> None:
+    """Each is little smaller than one that runs in a thread; together they would block others for a second."""
     lock = '{"clientId":"c","consumerGroup":"g","mqSet":[' + many("{{}}", 1300) + "]}"
     lenient = "{" + many("{}:1", 1000) + "}"
     value = {"namespace": "N", "key": "k" * 8000, "value": "v" * 100_000}
@@ -290,21 +292,21 @@ def test_nobody_waits_for_many_who_ask_at_once(server: Process) -> None:
     ):
 
         def measured(address: str = address, request: bytes = request) -> float:
-            def ask() -> None:
-                for each in asking:
+            def send_all() -> None:
+                for each in requesters:
                     each.write(request)
-                for each in asking:
+                for each in requesters:
                     each.receive()
 
             with contextlib.ExitStack() as stack:
-                asking = [stack.enter_context(Caller(address)) for _ in range(50)]
-                return waited_while(server, address, ask)
+                requesters = [stack.enter_context(Caller(address)) for _ in range(50)]
+                return waited_while(server, address, send_all)
 
         assert within(least_wait(measured), WAIT)
 
 
 @pytest.mark.slow
-def test_nobody_waits_while_the_members_of_many_groups_are_told_of_others(server: Process) -> None:
+def test_others_do_not_wait_while_the_members_of_many_groups_are_notified(server: Process) -> None:
     body = ('{"clientID":"c","consumerDataSet":[' + many('{{"groupName":"G{}"}}', MOST_GROUPS) + "]}").encode()
     request = encode_frame(Header(code=RequestCode.HEART_BEAT, opaque=1, version=407), body)
     with contextlib.ExitStack() as stack:
@@ -317,7 +319,7 @@ def test_nobody_waits_while_the_members_of_many_groups_are_told_of_others(server
                 while not each.receive().header.is_response:
                     pass
 
-        join_all(members[:1])  # makes the retry topics
+        join_all(members[:1])  # creates the retry topics
 
         assert within(waited_while(server, server.broker, partial(join_all, members[1:])), MANY_WAIT)
         leaving = stack.pop_all()
@@ -325,8 +327,8 @@ def test_nobody_waits_while_the_members_of_many_groups_are_told_of_others(server
 
 
 @pytest.mark.slow
-def test_nobody_waits_for_filters_that_are_made_or_looked_through(server: Process) -> None:
-    """Pulls with an expression of their own each wait at one queue; a message with many properties wakes them."""
+def test_others_do_not_wait_while_filters_are_compiled_or_searched(server: Process) -> None:
+    """Pulls with different expressions are held at one queue; a message with many properties wakes them."""
     with contextlib.ExitStack() as stack:
         sending, pulling = (stack.enter_context(Caller(server.broker)) for _ in range(2))
         sending.create_topic("Filtered")
@@ -348,8 +350,8 @@ def test_nobody_waits_for_filters_that_are_made_or_looked_through(server: Proces
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", sorted(READERS - {RequestCode.UPDATE_BROKER_CONFIG}))
-def test_what_is_too_large_costs_little(server: Process, code: int) -> None:
-    """What is refused, and what is sent for nothing."""
+def test_refused_requests_that_are_too_large_cost_little(server: Process, code: int) -> None:
+    """Requests that are refused, and that are sent for nothing."""
     address = server.name_server if code in OF_NAME_SERVER else server.broker
     route = next(each for each in ROUTES if each.code == code)
     sends = code in {

@@ -1,4 +1,4 @@
-"""Topics and groups by the ten thousand: what making one more costs, and that a kill loses none that was answered."""
+"""Topics and groups by the ten thousand: the cost of one more, and that a kill loses none of the answered ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MS = 0.001
 
 
 def answer(client: Caller, code: int, ext: dict[str, str] | None = None, body: bytes = b"") -> Frame:
-    """An answer that says success; what the server asks meanwhile is passed over."""
+    """A successful answer; requests of the server are ignored meanwhile."""
     client.write(client.frame(code, ext, body))
     while True:
         frame = client.receive()
@@ -73,7 +73,7 @@ def with_topics(store: Path, count: int) -> Path:
 
 
 def cost(server: Process, client: Caller, way: Callable[[Caller, str], None], rounds: int) -> float:
-    """Processor time in seconds that one more takes; the least of some tries."""
+    """Processor time in seconds for one more; the least of some tries."""
     took = []
     for part in range(3):
         before = cpu_seconds(server.pid)
@@ -84,7 +84,7 @@ def cost(server: Process, client: Caller, way: Callable[[Caller, str], None], ro
 
 
 @pytest.mark.slow
-def test_to_make_a_topic_or_a_group_costs_the_same_however_many_there_are(tmp_path: Path) -> None:
+def test_a_new_topic_or_group_costs_the_same_however_many_exist(tmp_path: Path) -> None:
     took: dict[tuple[int, str], float] = {}
     for count in (100, 10_000, 40_000):
         store = with_topics(tmp_path / str(count), count)
@@ -95,14 +95,14 @@ def test_to_make_a_topic_or_a_group_costs_the_same_however_many_there_are(tmp_pa
                 took[count, way.__name__] = cost(server, client, way, 100)
     ms = MS * slowness()
     for (count, name), seconds in took.items():
-        # A first message makes the files of its queue, which costs more than the topic.
-        # A heartbeat of a new group makes the group and its retry topic.
+        # A first message creates the files of its queue, which costs more than the topic.
+        # A heartbeat of a new group creates the group and its retry topic.
         assert seconds < {"by_send": 2.5, "by_heartbeat": 2}.get(name, 1) * ms, (count, name, took)
         assert seconds < 2.5 * took[100, name] + 0.3 * ms, (count, name, took)
 
 
 @pytest.mark.parametrize("saved", [False, True])
-def test_what_was_answered_before_a_kill_is_there_after_it(tmp_path: Path, saved: bool) -> None:
+def test_topics_and_groups_answered_before_a_kill_exist_after_it(tmp_path: Path, saved: bool) -> None:
     store = with_topics(tmp_path, 50)
     made: dict[str, list[str]] = {}
     bak = store / "config" / "topics.json.bak"
@@ -116,7 +116,7 @@ def test_what_was_answered_before_a_kill_is_there_after_it(tmp_path: Path, saved
         server.end(signal.SIGKILL)
     topics = [*made["by_command"], *made["by_send"], *(f"%RETRY%{name}" for name in made["by_heartbeat"])]
     groups = [*made["by_heartbeat"], *made["group_by_command"]]
-    # What any reader of the files finds, Apache's broker among them.
+    # As any reader of the files finds them, such as Apache's broker.
     for file, table, names in (
         ("topics", "topicConfigTable", topics),
         ("subscriptionGroup", "subscriptionGroupTable", groups),

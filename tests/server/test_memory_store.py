@@ -1,4 +1,4 @@
-"""Handlers and services over a store that is no `MessageStore`: they ask nothing but what `store.protocol` declares."""
+"""Handlers and services over a store that is no `MessageStore`: they use only what `store.protocol` declares."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ HOST = encode_host("127.0.0.1", 10911)
 
 
 class Rig:
-    """Families of a broker, put together over a store in memory."""
+    """Families of a broker over a store in memory."""
 
     def __init__(self, folder: Path) -> None:
         self.clock = clock = Clock()
@@ -194,7 +194,7 @@ class Rig:
         self._routes = {route.code: (route, family.services) for family in families for route in family.routes}
 
     def request(self, code: RequestCode, ext: dict[str, str], body: bytes = b"") -> Reply:
-        """What a handler answers at once."""
+        """The immediate answer of a handler."""
         route, services = self._routes[code]
         assert route.header is not None
         request: Request[Any] = Request(
@@ -225,7 +225,7 @@ def rig(tmp_path: Path) -> Rig:
     return Rig(tmp_path)
 
 
-async def test_sends_are_pulled_looked_up_and_counted(rig: Rig) -> None:
+async def test_sends_are_pulled_queried_and_counted(rig: Rig) -> None:
     places = [rig.send(b"%d" % number, keys=f"k{number}", tags="ab"[number % 2]) for number in range(4)]
     assert [place["queueOffset"] for place in places] == ["0", "1", "2", "3"]
     assert rig.pull() == [b"0", b"1", b"2", b"3"]
@@ -235,12 +235,12 @@ async def test_sends_are_pulled_looked_up_and_counted(rig: Rig) -> None:
     assert rig.request(RequestCode.GET_MIN_OFFSET, queue).fields == GetMinOffsetResponseHeader(offset=0)
     viewed = rig.request(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(int(places[2]["msgId"][16:], 16))})
     assert [message.body for message in records(b"".join(viewed.body))] == [b"2"]
-    asked = {"topic": "T", "key": "k3", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(rig.clock() + 1)}
-    found = rig.request(RequestCode.QUERY_MESSAGE, asked)
+    query = {"topic": "T", "key": "k3", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(rig.clock() + 1)}
+    found = rig.request(RequestCode.QUERY_MESSAGE, query)
     assert [message.body for message in records(b"".join(found.body))] == [b"3"]
 
 
-async def test_a_message_given_back_comes_again_when_its_delay_is_over(rig: Rig) -> None:
+async def test_a_message_sent_back_is_redelivered_after_its_delay(rig: Rig) -> None:
     place = rig.send(b"again")
     given = {"offset": str(int(place["msgId"][16:], 16)), "group": "G", "delayLevel": "2", "maxReconsumeTimes": "16"}
     assert rig.request(RequestCode.CONSUMER_SEND_MSG_BACK, given).code == ResponseCode.SUCCESS
@@ -254,7 +254,7 @@ async def test_a_message_given_back_comes_again_when_its_delay_is_over(rig: Rig)
 
 
 @pytest.mark.parametrize("decision", [SysFlag.TRANSACTION_COMMIT, SysFlag.TRANSACTION_ROLLBACK])
-async def test_a_transaction_is_seen_once_it_is_committed(rig: Rig, decision: int) -> None:
+async def test_a_transaction_is_visible_after_its_commit(rig: Rig, decision: int) -> None:
     text = properties_text(TRAN_MSG="true", PGROUP="P", UNIQ_KEY="K")
     sent = rig.send(b"half", properties=text, sys_flag=int(SysFlag.TRANSACTION_PREPARED))
     assert rig.pull() == []

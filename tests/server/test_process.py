@@ -1,4 +1,4 @@
-"""The server as a process: how it starts and stops, and what faults of its surroundings do to it."""
+"""The server as a process: start, stop, and faults of its environment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MIB = 1 << 20
 DAY = 24 * 3_600_000
 IDLE_CONNECTIONS = 10_000
 LONG = 50.0
-"""Seconds that no stop takes, even on a machine that does little but other things; the work of one is 0.2 s."""
+"""Seconds that no stop takes, even on a machine that is busy otherwise; the work of one is 0.2 s."""
 _PR_CAPBSET_DROP = 24
 _CAP_DAC_OVERRIDE = 1
 
@@ -51,7 +51,7 @@ def test_a_signal_stops_it_quickly_and_it_starts_again(tmp_path: Path, number: s
         started = time.monotonic()
         code, errors = server.end(number)
         assert code == 0
-        assert time.monotonic() - started < LONG  # it does not wait with the pull
+        assert time.monotonic() - started < LONG  # it does not wait for the pull
         assert f"stopping: {number.name}" in errors
         assert "Traceback" not in errors
     assert not (store / "abort").exists()
@@ -89,12 +89,12 @@ def test_a_store_that_is_a_file_is_refused(tmp_path: Path) -> None:
     assert f"{file} cannot be used as a RocketMQ store: " in refused(Process(file))
 
 
-def test_a_store_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     store = tmp_path / "store"
     store.mkdir(mode=0o555)
 
     def without_roots_privilege() -> None:
-        if os.getuid() == 0:  # nothing is read-only for root, unless this capability is taken from its children
+        if os.getuid() == 0:  # nothing is read-only for root, unless this capability is removed from its children
             ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0, 0, 0)
 
     line = refused(Process(store, before=without_roots_privilege))
@@ -104,7 +104,7 @@ def test_a_store_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
 # --- the clock ---
 
 
-def test_neither_a_clock_that_is_set_nor_a_standstill_makes_it_forget_anybody(tmp_path: Path) -> None:
+def test_no_peer_is_forgotten_after_a_clock_change_or_a_standstill(tmp_path: Path) -> None:
     ahead = tmp_path / "ahead"
     ahead.write_text("0")
     with (
@@ -115,7 +115,7 @@ def test_neither_a_clock_that_is_set_nor_a_standstill_makes_it_forget_anybody(tm
     ):
 
         def remembered() -> tuple[int, int]:
-            """The answers' codes to who asks for the group's members, and for a route to the broker."""
+            """The codes of the answers to a query of the group's members, and of a route to the broker."""
             members = client.request(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G"})
             return members.header.code, name_server.request(
                 RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"}
@@ -128,7 +128,7 @@ def test_neither_a_clock_that_is_set_nor_a_standstill_makes_it_forget_anybody(tm
         stored: list[int] = []
         for jump in (0, DAY, -DAY, 0):
             (tmp_path / "new").write_text(str(jump))
-            (tmp_path / "new").replace(ahead)  # it is read all the time
+            (tmp_path / "new").replace(ahead)  # it is read throughout
             assert client.send("T").header.code == 0
             (message,) = records(client.request(RequestCode.PULL_MESSAGE, pull_ext("T", len(stored))).body)
             stored.append(message.store_timestamp)
@@ -145,7 +145,7 @@ def test_neither_a_clock_that_is_set_nor_a_standstill_makes_it_forget_anybody(tm
         while time.monotonic() < until:
             assert remembered() == (0, 0)
             time.sleep(0.1)
-        assert eventually(lambda: remembered() == (1, 0))  # it has said nothing since
+        assert eventually(lambda: remembered() == (1, 0))  # it has sent nothing since
         code, errors = server.end()
         assert code == 0
         assert "Traceback" not in errors
@@ -202,8 +202,8 @@ def _send_until_killed(server: Process, queue_id: int, acknowledged: dict[int, l
 # --- a full disk ---
 
 
-def test_a_disk_that_is_full_refuses_keeps_and_recovers(tmp_path: Path) -> None:
-    """The limit on the size of files, set from outside, is a disk that gets full and empty again."""
+def test_a_disk_that_is_full_refuses_sends_keeps_messages_and_recovers(tmp_path: Path) -> None:
+    """The limit on the size of files, set from outside, is a disk that becomes full and empty again."""
     store = tmp_path / "store"
     options = ("--set", "mappedFileSizeCommitLog=1048576", "--set", "mappedFileSizeConsumeQueue=20000")
     with process(store, *options) as server, Caller(server.broker) as client:
@@ -224,7 +224,7 @@ def test_a_disk_that_is_full_refuses_keeps_and_recovers(tmp_path: Path) -> None:
         assert answer.header.remark is not None
         assert answer.header.remark.startswith("service not available now. It may be caused by")
         assert client.send("T", bytes(1000)).header.code == ResponseCode.SERVICE_NOT_AVAILABLE
-        assert len(client.bodies("T")) == number  # reading goes on
+        assert len(client.bodies("T")) == number  # reading continues
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, unlimited)
         for _ in range(2000):
             assert client.send("T", b"%08d" % number + bytes(1000)).header.code == 0

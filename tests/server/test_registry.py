@@ -1,4 +1,4 @@
-"""What the two servers serve: each family is given what its handlers touch, and nobody's table has a code twice."""
+"""The tables of the two servers: each family gets the services of its handlers, and no table has a code twice."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from rocketwire.wire.headers import WireHeader
 ROUTES = [route for routes in FAMILIES.values() for route in routes]
 SERVED = {route.code for route in ROUTES}
 
-#: The codes that the issue of the endpoint asks for.
+#: The codes that the issue of the endpoint requires.
 PROMISED = {
     *(105, 103, 104, 322, 106, 206, 100, 101, 102, 219),
     *(10, 310, 320, 11, 34, 35, 46, 38, 14, 15, 29, 30, 31, 32, 33, 12, 17, 21, 25, 41, 42),
 }
 
 
-def test_what_nobody_serves_is_known() -> None:
+def test_codes_that_are_not_served_are_listed() -> None:
     assert RequestCode.POP_ROLLBACK in UNSUPPORTED
     assert set(RequestCode) == SERVED | UNSUPPORTED
 
 
-def test_what_was_promised_is_served() -> None:
+def test_promised_codes_are_served() -> None:
     assert {int(code) for code in SERVED} >= PROMISED
 
 
@@ -42,7 +42,7 @@ def test_the_families_are_those_of_the_two_servers() -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.code.name)
-def test_each_row_is_whole(route: Route) -> None:
+def test_each_row_is_complete(route: Route) -> None:
     assert route.summary
     assert route.summary == route.summary.strip().rstrip(".")
     for header in (route.header, route.response):

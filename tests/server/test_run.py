@@ -1,4 +1,4 @@
-"""The server as one piece: addresses, starting, stopping, starting again."""
+"""The whole server: addresses, starting, stopping, starting again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
 
 
 async def refused(store: Path, **changes: Any) -> BaseException:
-    """Why a server does not start."""
+    """The error with which a server does not start."""
     try:
         async with serving(store, **changes):
             raise AssertionError("it started")
@@ -39,7 +39,7 @@ async def refused(store: Path, **changes: Any) -> BaseException:
         return error
 
 
-async def test_messages_are_there_after_a_restart(tmp_path: Path) -> None:
+async def test_messages_survive_a_restart(tmp_path: Path) -> None:
     for each in range(3):
         async with serving(tmp_path) as server:
             client = server.broker()
@@ -66,7 +66,7 @@ async def test_a_foreign_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["--namesrv", "--broker", "--http"])
-async def test_a_port_in_use_is_refused_before_the_store_is_touched(tmp_path: Path, which: str) -> None:
+async def test_a_port_in_use_is_refused_before_the_store_is_opened(tmp_path: Path, which: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -93,7 +93,7 @@ async def test_ports_are_free_again_after_a_refusal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["topics.json", "subscriptionGroup.json", "consumerOffset.json", "kvConfig.json"])
-async def test_a_configuration_file_that_is_unreadable_is_refused_by_name(tmp_path: Path, name: str) -> None:
+async def test_an_unreadable_configuration_file_is_reported_by_name(tmp_path: Path, name: str) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / name).write_text("no JSON")
     error = await refused(tmp_path)
@@ -112,7 +112,7 @@ async def test_old_clients_find_the_broker_two_ports_below(tmp_path: Path) -> No
         assert len(records((await server.broker().pull("T")).body)) == 1
 
 
-async def test_a_vip_port_in_use_is_refused_by_name(tmp_path: Path) -> None:
+async def test_a_vip_port_in_use_is_reported_by_name(tmp_path: Path) -> None:
     port = free_port_with_vip() - 2
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -142,7 +142,7 @@ async def test_a_free_port_is_one_whose_vip_port_is_free_too(
         assert (await vip.send("T")).header.code == 0
 
 
-async def test_ipv6(tmp_path: Path) -> None:
+async def test_it_serves_ipv6(tmp_path: Path) -> None:
     async with serving(tmp_path, name_server=Address(host="::1", port=0), bind_address="::1", broker_ip1="") as server:
         client = server.broker()
         await client.create_topic("T")
@@ -164,7 +164,7 @@ async def test_ipv6(tmp_path: Path) -> None:
         assert refused_send.header.remark.endswith(f"Producer: {client.local}")
 
 
-async def test_an_ipv4_client_of_an_ipv6_listener_is_stored_as_ipv4(tmp_path: Path) -> None:
+async def test_the_address_of_an_ipv4_client_of_an_ipv6_listener_is_stored_as_ipv4(tmp_path: Path) -> None:
     async with serving(tmp_path, bind_address="::", broker_ip1="127.0.0.1") as server:
         client = server.to(Address(host="127.0.0.1", port=server.broker_address.port))
         await client.create_topic("T")
@@ -178,7 +178,7 @@ async def test_an_ipv4_client_of_an_ipv6_listener_is_stored_as_ipv4(tmp_path: Pa
     ("host", "shown", "start"),
     [("192.0.2.7", "192.0.2.7", "C0000207"), ("2001:db8::7", "[2001:db8::7]", "20010DB8" + "0" * 23 + "7")],
 )
-async def test_clients_are_told_the_advertised_address(tmp_path: Path, host: str, shown: str, start: str) -> None:
+async def test_clients_get_the_advertised_address(tmp_path: Path, host: str, shown: str, start: str) -> None:
     async with serving(tmp_path, listen_port=free_port(), broker_ip1=host, advertised_port=443) as server:
         client = server.broker()
         await client.create_topic("T")
@@ -194,11 +194,11 @@ async def test_clients_are_told_the_advertised_address(tmp_path: Path, host: str
 
 
 def run_and(config: ServerConfig, number: signal.Signals) -> int:
-    """Run until it serves, then send this process a signal; a server that ends by itself gets none."""
+    """Run until it serves, then send this process a signal; no signal if the server ends before."""
     ended = threading.Event()
 
     def stop() -> None:
-        def answers() -> bool:  # be it that it lets nobody in
+        def answers() -> bool:  # even if it admits no client
             try:
                 with Caller(str(config.broker.address)) as client:
                     client.request(RequestCode.GET_ALL_TOPIC_CONFIG)
@@ -257,7 +257,7 @@ def test_a_second_signal_while_it_stops_changes_nothing(
     assert not (tmp_path / "store" / "abort").exists()
 
 
-def test_a_server_on_every_address_shows_one_that_works(
+def test_a_server_on_every_address_shows_a_usable_one(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -302,7 +302,7 @@ def test_the_address_of_metrics_is_shown(
         ("0.0.0.0", True, "  ACL:   accounts of "),
     ],
 )
-def test_the_start_says_who_is_let_in(
+def test_the_start_shows_whether_accounts_are_needed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], host: str, acl: bool, line: str
 ) -> None:
     config = small_config(tmp_path / "store", listen_port=free_port(), acl_enable=acl)
@@ -320,14 +320,14 @@ def test_a_bad_file_of_accounts_is_one_line_and_code_2(tmp_path: Path, capsys: p
     assert not (tmp_path / "store").exists()
 
 
-def test_a_host_nobody_knows_is_one_line_and_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_host_is_one_line_and_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run.run(small_config(tmp_path / "store", broker_ip1="nosuchhost.invalid")) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("rocketwire: host nosuchhost.invalid (--advertise, brokerIP1): ")
     assert not (tmp_path / "store").exists()
 
 
-def test_what_prevents_the_start_is_one_line_and_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failing_start_is_one_line_and_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "holiday.txt").touch()
     assert run.run(small_config(tmp_path)) == 2
     captured = capsys.readouterr()
@@ -336,7 +336,7 @@ def test_what_prevents_the_start_is_one_line_and_code_2(tmp_path: Path, capsys: 
     assert line.startswith(f"rocketwire: {tmp_path} cannot be used as a RocketMQ store: ")
 
 
-def test_a_bug_is_not_taken_for_a_mistake_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_not_reported_as_a_mistake_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
@@ -347,7 +347,7 @@ def test_a_bug_is_not_taken_for_a_mistake_of_the_users(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("limits", [(100, 200), (200, 200)])
-def test_the_limit_of_descriptors_is_raised_to_what_is_allowed(
+def test_the_limit_of_descriptors_is_raised_to_the_allowed_one(
     monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int]
 ) -> None:
     raised: list[object] = []
@@ -371,7 +371,7 @@ def test_a_certificate_that_cannot_be_used_is_one_line_and_code_2(
 
 
 @pytest.mark.parametrize("http", [False, True])
-def test_the_start_says_that_the_clock_may_be_moved(tmp_path: Path, http: bool) -> None:
+def test_the_start_shows_that_the_clock_may_be_moved(tmp_path: Path, http: bool) -> None:
     config = small_config(tmp_path / "store", movable_clock=True)
     address = Address(host="127.0.0.1", port=1)
     config = replace(config, http=address if http else None)

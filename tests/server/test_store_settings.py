@@ -1,4 +1,4 @@
-"""What of the configuration reaches the store."""
+"""The keys of the configuration that reach the store."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_each_key_of_the_store_reaches_it(key: str, field: str, value: object) -
     assert getattr(settings, field) == value
 
 
-def test_the_stores_other_settings(tmp_path: Path) -> None:
+def test_the_stores_other_settings_are_derived(tmp_path: Path) -> None:
     settings = store_settings(
         small_config(
             tmp_path,

@@ -1,4 +1,4 @@
-"""5.x clients that read nothing, at a server and a proxy: others are answered, and the memory comes back."""
+"""5.x clients that read nothing, at a server and a proxy: others are answered, and the memory is released."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MIB = 1 << 20
 CLIENTS = 12
 RECEIVES = 100
 MESSAGES, BODY = 250, 100_000
-"""25 MB for each client, which has a group of its own."""
+"""25 MB for each client, which has a separate group."""
 EACH = 12 * MIB
-"""More than a client is given: 4 MiB of answers and those of one step, and the records of them."""
+"""More than a client gets: 4 MiB of answers and those of one step, and their records."""
 WORK = 0.05
 """Seconds of work before another client is answered, 95 of 100 times."""
 
@@ -78,7 +78,7 @@ def send(caller: Caller) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["server", "proxy"])
-def test_receives_whose_answers_are_not_read(server: Process, proxy: ProxyProcess, way: str) -> None:
+def test_unread_answers_to_receives_are_bounded(server: Process, proxy: ProxyProcess, way: str) -> None:
     pid, broker, names = (
         (server.pid, server.broker, server.broker) if way == "server" else (proxy.pid, proxy.broker, proxy.names)
     )

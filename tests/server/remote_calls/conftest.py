@@ -11,7 +11,7 @@ from tests.server.remote_calls.proxied import Proxy, proxying
 
 @pytest.fixture
 async def proxy(server: Server, broker: Client) -> AsyncIterator[Proxy]:
-    """A front of one broker that has the topic T with two queues."""
+    """A proxy before one broker that has the topic T with two queues."""
     assert broker is not None
     async with proxying(server.name_server_address, clock=server.clock) as running:
         yield running

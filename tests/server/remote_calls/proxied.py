@@ -1,4 +1,4 @@
-"""The front of a cluster in this process, and clusters for it."""
+"""A proxy's gRPC endpoint in this process, and clusters for it."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ LATER_CODES = frozenset(
 
 
 class Proxy(NamedTuple):
-    """A front that listens."""
+    """A gRPC endpoint that listens."""
 
     address: Address
 
 
 class LinesWithoutPop(ConnectionPool):
-    """Connections to brokers of which each request of 5.x gets the answer of one of 4.9."""
+    """Connections to brokers on which each request of 5.x gets the answer of a 4.9 broker."""
 
     def send(
         self, address: Address, request: ClientRequest, *, seconds: float, done: OnAnswer
@@ -61,7 +61,7 @@ class LinesWithoutPop(ConnectionPool):
         return super().send(address, request, seconds=seconds, done=done)
 
     async def send_request(self, address: Address, request: ClientRequest, **how: Any) -> Response:
-        """Likewise."""
+        """As `send`."""
         if request.code in LATER_CODES:
             return Response(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported", {}, b"")
         return await super().send_request(address, request, **how)

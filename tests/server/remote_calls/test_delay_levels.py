@@ -1,4 +1,4 @@
-"""Delay levels of brokers of 4.9 in the place of delivery times."""
+"""Delay levels of 4.9 brokers instead of delivery times."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fields(deliver_ms: object) -> SendMessageRequestHeader:
         (30_000, None),
     ],
 )
-def test_the_nearest_level_counts_if_it_is_near(delay: int, level: int | None) -> None:
+def test_the_nearest_level_is_used_if_it_is_near(delay: int, level: int | None) -> None:
     found = with_level(fields(NOW + delay), LEVELS, NOW)
     if level is None:
         assert found is None
@@ -49,13 +49,13 @@ def test_the_nearest_level_counts_if_it_is_near(delay: int, level: int | None) -
 
 @pytest.mark.parametrize("levels", [LEVELS, ()], ids=["known", "unknown"])
 @pytest.mark.parametrize("delay", [0, -1, -3_600_000])
-def test_what_is_due_has_neither_a_time_nor_a_level(delay: int, levels: tuple[int, ...]) -> None:
+def test_a_due_message_has_neither_a_time_nor_a_level(delay: int, levels: tuple[int, ...]) -> None:
     found = with_level(fields(NOW + delay), levels, NOW)
     assert found is not None
     assert decode_properties(found.properties or "") == {"KEYS": "k"}
 
 
-def test_what_has_no_level() -> None:
+def test_times_without_a_near_level_are_refused() -> None:
     assert with_level(fields(NOW + 1_000), (), NOW) is None
     assert with_level(fields("soon"), LEVELS, NOW) is None
     assert with_level(replace(fields(NOW), properties=None), LEVELS, NOW) is None
@@ -72,5 +72,5 @@ def test_what_has_no_level() -> None:
         (b"messageDelayLevel=\\u12\n", ()),
     ],
 )
-def test_the_levels_of_a_broker(text: bytes, levels: tuple[int, ...]) -> None:
+def test_the_levels_of_a_broker_are_read(text: bytes, levels: tuple[int, ...]) -> None:
     assert levels_of(text) == levels

@@ -1,4 +1,4 @@
-"""Sends that the kernel forwards to brokers: what becomes of them when a broker refuses, is silent, or leaves."""
+"""Sends that the kernel forwards to brokers: their answers when a broker refuses, is silent, or leaves."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class Topics:
 
 
 class Dispatch:
-    """What is told of answers."""
+    """Counts the answers."""
 
     def __init__(self) -> None:
         self.plain = True
-        self.told: list[Any] = []
+        self.answered: list[Any] = []
 
     def note_answered(self, caller: Any) -> None:
-        self.told.append(caller)
+        self.answered.append(caller)
 
 
 class Client:
@@ -90,7 +90,7 @@ class Client:
 
 
 class Front(NamedTuple):
-    """Calls that are forwarded, and the broker's end of the connection."""
+    """Forwarded calls, and the broker's end of the connection."""
 
     calls: ForwardedCalls
     topics: Topics
@@ -111,7 +111,7 @@ class Front(NamedTuple):
         return self.calls.serve(events, client)
 
     def received(self) -> list[Header]:
-        """The headers of what has come to the broker."""
+        """The headers of the requests that the broker received."""
         frames, broken = FrameReader().receive(memoryview(self.far.recv(1 << 20)))
         assert broken is None
         return [decode_header(head, kind) for kind, head, _ in frames]
@@ -155,7 +155,7 @@ async def front(nursery: trio.Nursery) -> AsyncIterator[Front]:
             yield Front(made[SEND], topics, dispatch, metrics, pool, client, far, took)
 
 
-async def test_calls_of_a_read_are_one_write_and_answered_by_their_streams(front: Front) -> None:
+async def test_calls_of_a_read_are_one_write_and_are_answered_by_their_streams(front: Front) -> None:
     assert front.serve(message(b"1", "id1"), message(b"2", "id2")) == 2
     assert front.in_flight == 2 * 513
     assert front.metrics.requests[RequestCode.SEND_MESSAGE_V2] == 2
@@ -167,7 +167,7 @@ async def test_calls_of_a_read_are_one_write_and_answered_by_their_streams(front
     assert [code_of(front.client.answers[stream]) for stream in (1, 3)] == [Code.OK, Code.OK]
     assert front.client.answers[1].entries[0].message_id == "id1"
     assert front.in_flight == 0
-    assert front.dispatch.told == [front.client, front.client]
+    assert front.dispatch.answered == [front.client, front.client]
 
 
 async def test_answered_sends_are_timed(front: Front) -> None:
@@ -182,7 +182,7 @@ async def test_answered_sends_are_timed(front: Front) -> None:
     assert front.took == [(0.75, 1), (0.25, 1), (0.75, 1)]
 
 
-async def test_what_a_broker_refuses_is_told_as_ever(front: Front) -> None:
+async def test_refusals_of_a_broker_are_answered_as_usual(front: Front) -> None:
     assert front.serve(message(), message(), message()) == 3
     first, second, third = front.received()
     await front.say(first.opaque, code=2, remark="[TIMEOUT_CLEAN_QUEUE]broker busy")
@@ -197,7 +197,7 @@ async def test_what_a_broker_refuses_is_told_as_ever(front: Front) -> None:
     assert front.in_flight == 0
 
 
-async def test_a_silent_broker_is_given_up(front: Front) -> None:
+async def test_a_silent_brokers_call_ends(front: Front) -> None:
     assert front.serve(message()) == 1
     mock_clock().jump(1)
     assert front.serve(message(), message()) == 2
@@ -217,7 +217,7 @@ async def test_a_silent_broker_is_given_up(front: Front) -> None:
     assert front.in_flight == 0
 
 
-async def test_a_broker_that_closes_leaves_no_call_without_an_answer(front: Front) -> None:
+async def test_a_broker_that_closes_leaves_no_call_unanswered(front: Front) -> None:
     assert front.serve(message(), message()) == 2
     front.far.close()
     await settle()
@@ -226,15 +226,15 @@ async def test_a_broker_that_closes_leaves_no_call_without_an_answer(front: Fron
     assert front.serve(message()) == 0
 
 
-async def test_other_requests_of_the_connection_are_answered_beside(front: Front) -> None:
+async def test_other_requests_of_the_connection_are_answered_too(front: Front) -> None:
     answers: list[Any] = []
     line = front.pool.send(front.topics.where, ClientRequest(105), seconds=3, done=answers.append)
     assert line is not None
     line.flush()
     assert front.serve(message()) == 1
-    (asked,) = front.received()[:1]
+    (sent,) = front.received()[:1]
     await settle()
-    await front.say(asked.opaque, {"a": "b"})
+    await front.say(sent.opaque, {"a": "b"})
     assert [type(each) for each in answers] == [Response]
     assert front.in_flight == 517
     mock_clock().jump(3.5)
@@ -245,14 +245,14 @@ async def test_other_requests_of_the_connection_are_answered_beside(front: Front
     assert front.in_flight == 0
 
 
-async def test_what_is_not_plain_is_left(front: Front) -> None:
+async def test_calls_that_are_not_plain_are_not_forwarded(front: Front) -> None:
     assert front.serve(message(b"")) == 0
     assert front.serve(message(to="unknown")) == 0
     front.dispatch.plain = False
     assert front.serve(message()) == 0
 
 
-async def test_decisions_hold_for_a_quarter_of_a_second(front: Front) -> None:
+async def test_plans_hold_for_a_quarter_of_a_second(front: Front) -> None:
     timed: Any = {"delivery_timestamp": {"seconds": NOW // 1000 + 60}}
     assert front.serve(message(**timed)) == 1
     front.topics.has_timer = False
@@ -265,7 +265,7 @@ async def test_decisions_hold_for_a_quarter_of_a_second(front: Front) -> None:
         assert front.serve(message()) == 0
 
 
-async def test_without_a_connection_the_first_send_is_left(front: Front) -> None:
+async def test_without_a_connection_the_first_send_is_not_forwarded(front: Front) -> None:
     known, front.topics.where = front.topics.where, Address(host="127.0.0.1", port=1)
     assert front.serve(message()) == 0
     front.topics.where = known
@@ -274,7 +274,7 @@ async def test_without_a_connection_the_first_send_is_left(front: Front) -> None
     assert front.serve(message()) == 1
 
 
-def test_without_a_kernel_nothing_is_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_kernel_no_call_is_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "kernel", None)
     nothing: Any = None
     assert plain_calls(nothing) == {}

@@ -1,4 +1,4 @@
-"""The groups of a cluster, as a proxy asks for them."""
+"""The groups of a cluster, as a proxy queries them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Tasks:
 
 
 class NoBrokers:
-    """Topics of a cluster without a broker that could be asked."""
+    """Topics of a cluster without a broker to query."""
 
     def masters(self) -> tuple[()]:
         return ()
 
 
-async def test_thousands_who_wait_for_a_group_go_on_in_steps(nursery: trio.Nursery) -> None:
+async def test_thousands_of_calls_that_wait_for_a_group_continue_in_steps(nursery: trio.Nursery) -> None:
     tasks: Any = Tasks(nursery)
     topics: Any = NoBrokers()
     groups = RemoteGroups(topics, tasks)

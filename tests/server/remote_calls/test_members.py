@@ -1,4 +1,4 @@
-"""5.x clients as members of their groups at the brokers: what brokers ask reaches those only who may know it."""
+"""5.x clients as members of their groups at the brokers: requests of brokers reach only clients with the permission."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.server.remote_calls.proxied import proxying
 
 
 def owners_only(peer: Peer, topic: str) -> bool:
-    """Let the client `owner` know the messages of the topic."""
+    """Give the account `owner` permission for the topic."""
     assert topic == "trans"
     return isinstance(peer, Client5) and peer.client_id == "owner"
 
 
-async def test_a_check_of_a_transaction_goes_to_no_client_that_may_not_know_the_message(
+async def test_a_back_check_reaches_no_client_without_permission_for_the_message(
     server: Server, broker: Client
 ) -> None:
     """A broker behind a proxy knows the proxy's account only."""
@@ -34,13 +34,13 @@ async def test_a_check_of_a_transaction_goes_to_no_client_that_may_not_know_the_
             for sdk, stream in ((owner, owners), (other, strangers)):
                 await sdk.command(stream)
             await broker.set_config(transactionTimeOut="1000", transactionCheckInterval="1000")
-            for _ in range(8):  # the broker asks one of its producers after the other
+            for _ in range(8):  # the broker queries one of its producers after the other
                 await server.pass_time(10)
             command = (await owner.command(owners)).recover_orphaned_transaction_command
             assert command.transaction_id == "idt"
             await other.rest()
-            asked = await broker.request(RequestCode.GET_PRODUCER_CONNECTION_LIST, {"producerGroup": "trans"})
-            found = decode_body(ProducerConnection, asked.body).connection_set
-            assert [each.client_id for each in found] == ["owner"]  # or the broker would ask the other in its turn
+            answer = await broker.request(RequestCode.GET_PRODUCER_CONNECTION_LIST, {"producerGroup": "trans"})
+            found = decode_body(ProducerConnection, answer.body).connection_set
+            assert [each.client_id for each in found] == ["owner"]  # or the broker would query the other one next
             assert other.incoming[strangers].messages(TelemetryCommand) == []
             assert code_of(await other.call("QueryRoute", route("trans"))) is Code.OK

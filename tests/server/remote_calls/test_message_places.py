@@ -1,4 +1,4 @@
-"""Which topic a message named by its physical offset has, as brokers of all kinds tell it."""
+"""The topic of a message that is named by its physical offset, queried from brokers of all kinds."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def entry(place: int) -> Response:
 
 
 class FakeLines:
-    """Answers to requests by their codes; of several the next one each time, and the last one for ever."""
+    """Answers requests by their codes; of several answers the next one each time, and the last one without end."""
 
     def __init__(self, *, signs: bool = True, **answers: list[Response | UpstreamConnectionError]) -> None:
         self.signs = signs
-        self.asked: list[int] = []
+        self.codes: list[int] = []
         self._answers = {VIEW: answers["view"], ENTRIES: answers.get("entries", [entry(PLACE)])}
 
     async def send_request(self, address: Address, request: ClientRequest) -> Response:
@@ -70,7 +70,7 @@ class FakeLines:
             if code == VIEW
             else {"topic": ext["topic"], "queueId": "2", "index": "5", "count": "1"}
         )
-        self.asked.append(code)
+        self.codes.append(code)
         found = self._answers[code]
         answer = found.pop(0) if len(found) > 1 else found[0]
         if isinstance(answer, UpstreamConnectionError):
@@ -80,7 +80,7 @@ class FakeLines:
 
 @pytest.fixture
 def decide(tmp_path: Path) -> Callable[..., Any]:
-    """Decides about looking at the message, as an account."""
+    """Decides whether an account may read the message."""
     file = tmp_path / "plain_acl.yml"
     file.write_text(ACCOUNTS)
     access = AccessControl(
@@ -113,9 +113,9 @@ async def test_the_topic_of_the_message_decides(decide: Callable[..., Any]) -> N
     await decide(FakeLines(view=shown("Own")))
     await decide(FakeLines(view=shown("Hidden")), OWNER)
     await decide(FakeLines(view=shown("RMQ_SYS_TRANS_HALF_TOPIC", properties="REAL_TOPIC\x01Own")))
-    for told in (shown("Hidden"), shown("RMQ_SYS_TRANS_HALF_TOPIC", properties="REAL_TOPIC\x01Hidden")):
+    for view in (shown("Hidden"), shown("RMQ_SYS_TRANS_HALF_TOPIC", properties="REAL_TOPIC\x01Hidden")):
         with pytest.raises(AccessRefused, match="No default permission for topic:Hidden"):
-            await decide(FakeLines(view=told))
+            await decide(FakeLines(view=view))
 
 
 @pytest.mark.parametrize(
@@ -128,12 +128,12 @@ async def test_the_topic_of_the_message_decides(decide: Callable[..., Any]) -> N
         FakeLines(view=shown("Own"), entries=[entry(PLACE + 1)]),  # a record in the body of another message
     ],
 )
-async def test_where_no_message_begins_nobody_looks(decide: Callable[..., Any], pool: FakeLines) -> None:
+async def test_an_offset_without_a_message_is_refused(decide: Callable[..., Any], pool: FakeLines) -> None:
     with pytest.raises(NoMessageThere):
         await decide(pool)
 
 
-async def test_an_entry_that_the_broker_is_yet_to_write_is_waited_for(decide: Callable[..., Any]) -> None:
+async def test_an_entry_that_the_broker_has_not_written_yet_is_waited_for(decide: Callable[..., Any]) -> None:
     none = Response(0, "Index 5 of 2@Own is not exist!", {}, b"")
     pool = FakeLines(view=shown("Own"), entries=[none, Response(1, "2@Own is not exist!", {}, b""), entry(PLACE)])
     never = FakeLines(view=shown("Own"), entries=[none])
@@ -142,16 +142,16 @@ async def test_an_entry_that_the_broker_is_yet_to_write_is_waited_for(decide: Ca
         for _ in range(2):
             await settle()
             mock_clock().jump(0.02)
-    assert pool.asked == [VIEW, ENTRIES, ENTRIES, ENTRIES]
+    assert pool.codes == [VIEW, ENTRIES, ENTRIES, ENTRIES]
     refused = trio.Event()
 
-    async def ask() -> None:
+    async def decide_once() -> None:
         with pytest.raises(NoMessageThere):
             await decide(never)
         refused.set()
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(ask)
+        nursery.start_soon(decide_once)
         for _ in range(10):
             await settle()
             mock_clock().jump(0.5)
@@ -167,7 +167,7 @@ async def test_an_entry_that_the_broker_is_yet_to_write_is_waited_for(decide: Ca
         FakeLines(view=shown("Own"), entries=[Response(0, None, {}, b"no JSON")]),
     ],
 )
-async def test_what_the_broker_does_not_show_is_refused(
+async def test_a_message_that_the_broker_does_not_return_is_refused(
     decide: Callable[..., Any], pool: FakeLines, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(MessageNotShown):

@@ -1,4 +1,4 @@
-"""What 5.x clients see in front of one broker is what they see of the broker itself: the same tests tell."""
+"""Before one broker, 5.x clients see what they see of the broker: the same tests run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ OTHERWISE: Final = {
     "test_a_cancelled_call_takes_nothing": "its pop takes a message, which is given back: see test_two_brokers",
     "test_an_orphaned_transaction_is_recovered_by_any_producer_of_its_topic": "it has connections to the broker",
 }
-"""Tests of the broker that are not for the front of a cluster, and why."""
+"""Tests of the broker that do not apply to a proxy, and why."""
 
 
 def same_tests(*modules: ModuleType) -> dict[str, object]:
-    """The tests of these modules that have one client, which is connected to the front here."""
+    """The tests of these modules that have one client, which is connected to the proxy here."""
     return {
         name: test
         for module in modules

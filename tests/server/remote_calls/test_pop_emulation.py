@@ -1,4 +1,4 @@
-"""5.x clients in front of brokers that have no POP, as those of 4.9."""
+"""5.x clients of a proxy before brokers without POP, such as those of 4.9."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from tests.server.remote_calls.test_two_brokers import Front, from_broker
 from tests.server.test_hostile_properties import write_log
 
 OTHERWISE: Final = {
-    "test_what_is_received_is_acknowledged_at_its_broker": "a receive takes what has been pulled so far",
+    "test_a_received_message_is_acknowledged_at_its_broker": "a receive takes what has been pulled so far",
 }
-"""Tests of the front of brokers with POP that are not for this one, and why."""
+"""Tests of a proxy before brokers with POP that do not apply here, and why."""
 
 globals().update(
     {name: test for name, test in vars(test_two_brokers).items() if name.startswith("test_") and name not in OTHERWISE}
@@ -47,7 +47,7 @@ async def front(tmp_path: Path) -> AsyncIterator[Front]:
 
 
 async def take(front: Front, name: str, sdk: Sdk | None = None, seconds: float = 8, **changes: Any) -> list[d.Message]:
-    """Receive from a broker; what has come within some seconds."""
+    """Receive from a broker; the messages of some seconds."""
     sdk = sdk or front.sdk
     stream = await sdk.begin("ReceiveMessage", from_broker(name, polling=5, **changes), SOON)
     await sdk.rest()
@@ -75,7 +75,7 @@ async def test_messages_are_received_and_acknowledged(front: Front) -> None:
     assert [await take(front, name) for name in BROKERS] == [[], []]
 
 
-async def test_what_is_not_acknowledged_comes_again(front: Front) -> None:
+async def test_an_unacknowledged_message_is_redelivered(front: Front) -> None:
     await front.send(b"late")
     (first,) = await take(front, "a", invisible=10)
     assert await take(front, "a") == []
@@ -88,7 +88,7 @@ async def test_what_is_not_acknowledged_comes_again(front: Front) -> None:
     assert code_of(await front.sdk.call("AckMessage", ack(second))) is Code.OK
 
 
-async def test_a_message_is_visible_at_the_time_that_was_changed(front: Front) -> None:
+async def test_a_message_is_visible_at_the_changed_time(front: Front) -> None:
     await front.send(b"later")
     (first,) = await take(front, "a")
     response = await front.sdk.call("ChangeInvisibleDuration", change(first, 2))
@@ -103,7 +103,7 @@ async def test_a_message_is_visible_at_the_time_that_was_changed(front: Front) -
     assert code_of(acknowledged) is Code.OK
 
 
-async def test_the_next_proxy_goes_on_below_what_is_not_acknowledged(front: Front) -> None:
+async def test_the_next_proxy_continues_below_unacknowledged_messages(front: Front) -> None:
     sdk, clock = front.sdk, front.brokers["a"].clock
     async with proxying(front.name_server, clock=clock, pop=False) as first:
         with Sdk(first.address) as one:
@@ -124,7 +124,7 @@ async def test_the_next_proxy_goes_on_below_what_is_not_acknowledged(front: Fron
     assert bodies(again) == bodies(left)
 
 
-async def test_what_a_killed_proxy_had_comes_again_when_its_locks_are_over(
+async def test_messages_of_a_killed_proxy_are_redelivered_when_its_locks_expire(
     front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def nothing(_: PopEmulation) -> None: ...
@@ -170,8 +170,8 @@ async def test_a_group_in_order_gets_the_next_message_when_the_first_is_acknowle
 
 
 async def test_order_is_kept_for_groups_that_brokers_do_not_know_as_ordered(front: Front) -> None:
-    """One that is not acknowledged in time comes again before the next, another client gets nothing of its queue
-    meanwhile, and another proxy goes on with it."""
+    """A message that is not acknowledged in time is redelivered before the next, another client gets none of its queue
+    meanwhile, and another proxy continues with it."""
     for broker in front.brokers.values():
         await broker.broker().create_topic("F", 2, attributes="+message.type=FIFO")
 
@@ -207,7 +207,7 @@ async def test_order_is_kept_for_groups_that_brokers_do_not_know_as_ordered(fron
             await settle_one(sdk, third)
 
 
-async def test_what_was_delivered_too_often_is_a_dead_letter(front: Front) -> None:
+async def test_a_message_that_was_delivered_too_often_becomes_a_dead_letter(front: Front) -> None:
     for broker in front.brokers.values():
         await create_group(broker.broker(), "G", retry_max_times=1)
     await front.send(b"dead")
@@ -219,7 +219,7 @@ async def test_what_was_delivered_too_often_is_a_dead_letter(front: Front) -> No
     assert await front.stored("a", "%DLQ%G", 1) == [b"dead"]
 
 
-async def test_a_client_gives_up_a_message(front: Front) -> None:
+async def test_a_client_makes_a_message_a_dead_letter(front: Front) -> None:
     await front.send(b"back")
     (first,) = await take(front, "a")
     request = s.ForwardMessageToDeadLetterQueueRequest(
@@ -253,7 +253,7 @@ async def test_a_delivery_time_that_a_level_fits_becomes_that_level(front: Front
     assert sorted([await front.stored(name, "D", 1) for name in BROKERS]) == [[], [b"later"]]
 
 
-async def test_what_a_client_of_4_has_sent_back_is_received(front: Front) -> None:
+async def test_messages_sent_back_by_a_4x_client_are_received(front: Front) -> None:
     await front.send(b"back")
     (first,) = await take(front, "a")
     record = records((await front.brokers["a"].broker().pull("T", queue_id=first.system_properties.queue_id)).body)[0]
@@ -270,7 +270,7 @@ async def test_what_a_client_of_4_has_sent_back_is_received(front: Front) -> Non
     assert await take(front, "a") == []
 
 
-async def test_a_group_that_nobody_receives_for_is_left_and_taken_up_again(front: Front) -> None:
+async def test_a_group_without_receives_is_released_and_resumed(front: Front) -> None:
     await front.send(b"1")
     (received,) = await take(front, "a")
     broker = front.brokers["a"].broker()
@@ -284,13 +284,13 @@ async def test_a_group_that_nobody_receives_for_is_left_and_taken_up_again(front
     assert len(await take(front, "a")) == 1
 
 
-async def test_a_receive_from_a_topic_that_the_broker_has_not(front: Front) -> None:
+async def test_a_receive_from_an_unknown_topic_is_refused(front: Front) -> None:
     response = await front.sdk.receive(from_broker("a", to="nowhere"), SOON)
     assert codes(response) == [Code.TOPIC_NOT_FOUND]
 
 
 async def reset(front: Front, name: str) -> None:
-    """Set the group back to the begin of T at a broker."""
+    """Reset the group to the begin of T at a broker."""
     ext = {"topic": "T", "group": "G", "timestamp": "0", "isForce": "true"}
     answer = await front.brokers[name].broker().request(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, ext)
     assert answer.header.code == 0, answer.header.remark
@@ -298,8 +298,8 @@ async def reset(front: Front, name: str) -> None:
 
 
 @pytest.mark.slow
-async def test_a_group_that_is_set_back_gets_all_again_once(front: Front) -> None:
-    """Brokers of 4.9 tell each member, which has no offsets of its own here."""
+async def test_a_group_that_is_reset_gets_all_messages_again_once(front: Front) -> None:
+    """Brokers of 4.9 notify each member, which stores no offsets here."""
     sdk = front.sdk
     with Sdk(front.proxy.address, "other@1@0@x") as other:
         for member in (sdk, other):
@@ -316,7 +316,7 @@ async def test_a_group_that_is_set_back_gets_all_again_once(front: Front) -> Non
         while found := await take(front, "a"):
             again += found
         assert bodies(again) == bodies(received)
-        for each in received[2:]:  # their deliveries are over
+        for each in received[2:]:  # their deliveries have ended
             assert code_of(await sdk.call("AckMessage", ack(each))) is Code.INVALID_RECEIPT_HANDLE
         for each in again:
             assert code_of(await sdk.call("AckMessage", ack(each))) is Code.OK
@@ -331,7 +331,7 @@ async def test_a_group_that_is_set_back_gets_all_again_once(front: Front) -> Non
 
 @pytest.mark.parametrize("pop", [False, True])
 @pytest.mark.parametrize("ordered", ["", "G"])
-async def test_a_handle_in_a_record_of_a_broker_is_not_believed(tmp_path: Path, ordered: str, *, pop: bool) -> None:
+async def test_a_handle_in_a_record_of_a_broker_is_ignored(tmp_path: Path, ordered: str, *, pop: bool) -> None:
     """Apache 4.9 stores the POP_CK that a producer sends."""
     texts = [b"POP_CK\x01x", f"POP_CK\x010 {NOW} 60000 0 1 a 0 0".encode()]
     write_log(tmp_path / "a", texts, Clock())

@@ -1,4 +1,4 @@
-"""What is held of one queue."""
+"""The messages that are held of one queue."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def deliver(queue: PulledQueue, most: int, now: int = 0) -> list[int]:
     return [each.offset for each in taken]
 
 
-def test_what_may_be_committed_lies_below_all_that_is_not_acknowledged() -> None:
+def test_the_offset_to_commit_is_below_all_unacknowledged_messages() -> None:
     queue = filled(4)
     assert deliver(queue, 3) == [0, 1, 2]
     assert queue.acknowledge(1, 0, 1)
@@ -46,7 +46,7 @@ def test_what_may_be_committed_lies_below_all_that_is_not_acknowledged() -> None
 
 
 @pytest.mark.parametrize("host", ["1.2.3.4", "::1"])
-def test_what_is_due_comes_first_and_is_counted(host: str) -> None:
+def test_due_messages_come_first_and_are_counted(host: str) -> None:
     queue = PulledQueue("T", 0, 0)
     queue.add(record(0, host=host) + record(1, host=host), 2, retried=False)
     assert deliver(queue, 1) == [0]
@@ -56,7 +56,7 @@ def test_what_is_due_comes_first_and_is_counted(host: str) -> None:
     assert not queue.acknowledge(0, 0, TIME)
 
 
-def test_what_is_given_back_is_not_counted_and_its_handle_is_over() -> None:
+def test_a_returned_message_is_not_counted_and_its_handle_ends() -> None:
     queue = filled(1)
     deliver(queue, 1)
     held = queue.find(0, 0, 0)
@@ -78,15 +78,15 @@ def test_no_more_is_read_than_may_be_held() -> None:
     assert not large.has_room
 
 
-def test_one_that_was_acknowledged_long_ago_does_not_hide_the_lowest() -> None:
+def test_a_message_acknowledged_long_ago_does_not_hide_the_lowest() -> None:
     queue = filled(1)
     deliver(queue, 1)
-    queue.add(b"", 10_000, retried=False)  # all others were filtered
+    queue.add(b"", 10_000, retried=False)  # the filter dropped all others
     assert queue.process.offset == 0
     assert not queue.has_room
 
 
-def test_retried_messages_are_those_of_their_first_topics() -> None:
+def test_retried_messages_have_their_first_topic() -> None:
     queue = PulledQueue("%RETRY%G", 0, 0)
     queue.add(record(0, topic="%RETRY%G", of="T") + record(1, topic="%RETRY%G", of="U"), 2, retried=True)
     assert [each.offset for each in queue.take("U", 9, 0)] == [1]
@@ -103,7 +103,7 @@ def test_in_order_the_same_attempt_gets_the_same_messages() -> None:
     assert [each.offset for each in queue.take_in_order("T", 2, TIME, "two")] == [1, 2]
 
 
-def test_a_queue_that_another_proxy_is_to_have_is_delivered_no_more() -> None:
+def test_a_queue_that_another_proxy_gets_is_not_delivered_any_more() -> None:
     queue = filled(2)
     deliver(queue, 1)
     queue.leaves = True

@@ -1,4 +1,4 @@
-"""What a proxy knows of handles in front of brokers that do not."""
+"""A proxy's memory of handles before brokers that have none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HANDLE = f"0 {NOW} 60000 0 0 broker-a 0 0 100"
 
 
 def test_a_handle_is_changed_once_unless_the_broker_refused_that() -> None:
-    """Apache's broker takes any number of changes, and gives the message as often."""
+    """Apache's broker accepts any number of changes, and delivers the message as often."""
     clock = Clock()
     held = RenewedHandles(lambda *_: None, Renewals(lambda: 0.0, clock), clock)
     assert held.begin_change("T", "G", HANDLE, NOW).text == HANDLE
@@ -32,7 +32,7 @@ def test_a_handle_is_changed_once_unless_the_broker_refused_that() -> None:
     assert held.begin_change("T", "G", HANDLE, NOW).text == HANDLE
 
 
-def test_a_bounded_number_of_changes_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_remembered_changes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rocketwire.server.remote_calls.renewed_handles._MOST_SPENT", 2)
     clock = Clock()
     held = RenewedHandles(lambda *_: None, Renewals(lambda: 0.0, clock), clock)
@@ -41,7 +41,7 @@ def test_a_bounded_number_of_changes_is_known(monkeypatch: pytest.MonkeyPatch) -
     assert held.begin_change("T", "G", f"{HANDLE}0", NOW)
 
 
-def test_nobody_spends_a_handle_of_another_topic_or_group() -> None:
+def test_a_handle_of_another_topic_or_group_is_not_spent() -> None:
     held = RenewedHandles(lambda *_: None, Renewals(lambda: 0.0, Clock()), Clock())
     held.begin_change("Own", "G", HANDLE, NOW)
     held.begin_change("T", "own", HANDLE, NOW)
@@ -52,11 +52,11 @@ def test_nobody_spends_a_handle_of_another_topic_or_group() -> None:
         held.begin_change("T", "G", HANDLE, NOW)
 
 
-async def test_a_delivery_is_renewed_until_its_own_client_is_done_with_it() -> None:
-    asked: list[str] = []
+async def test_a_delivery_is_renewed_until_its_client_has_finished() -> None:
+    renewed: list[str] = []
     clock = Clock()
     renewals = Renewals(lambda: 0.0, clock)
-    held = RenewedHandles(lambda broker, *_: asked.append(broker), renewals, clock)
+    held = RenewedHandles(lambda broker, *_: renewed.append(broker), renewals, clock)
     own, other = (GrpcClient(name, "", cast("Any", Connection()), cast("Any", InFlight())) for name in ("own", "other"))
     renewals.client_arrived(own.renewer)
     handle = f"{HANDLE}{RENEWED_MARK}"
@@ -69,7 +69,7 @@ async def test_a_delivery_is_renewed_until_its_own_client_is_done_with_it() -> N
             await trio.testing.wait_all_tasks_blocked()
             mock_clock().jump(5)
             await trio.testing.wait_all_tasks_blocked()
-            assert asked == ["broker-a"]
+            assert renewed == ["broker-a"]
             if not done:
                 held.remove(own, handle)
         nursery.cancel_scope.cancel()

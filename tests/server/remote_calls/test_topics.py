@@ -1,4 +1,4 @@
-"""The topics of a cluster, as a proxy asks for them."""
+"""The topics of a cluster, as a proxy queries them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class SlowCluster:
 
     def __init__(self, error: UpstreamConnectionError | None) -> None:
         self.error = error
-        self.questions = 0
+        self.queries = 0
 
     async def route(self, _topic: str) -> None:
-        """Ask for a route."""
-        self.questions += 1
+        """Query a route."""
+        self.queries += 1
         for _ in range(20):
             await trio.lowlevel.checkpoint()
         if self.error is not None:
             raise self.error
 
 
-@pytest.mark.parametrize("error", [None, UpstreamConnectionError("nobody answers")])
-async def test_thousands_who_wait_for_a_topic_share_the_answer_one_after_the_other(
+@pytest.mark.parametrize("error", [None, UpstreamConnectionError("no answer")])
+async def test_thousands_of_calls_that_wait_for_a_topic_share_the_answer_in_steps(
     error: UpstreamConnectionError | None,
 ) -> None:
     cluster: Any = SlowCluster(error)
@@ -49,6 +49,6 @@ async def test_thousands_who_wait_for_a_topic_share_the_answer_one_after_the_oth
             before = len(found)
             await trio.lowlevel.checkpoint()
             most = max(most, len(found) - before)
-    assert found == [False if error is None else "nobody answers"] * 1000
-    assert cluster.questions <= 2  # a second for those who came after the first was sent
+    assert found == [False if error is None else "no answer"] * 1000
+    assert cluster.queries <= 2  # a second one for the calls that came after the first was sent
     assert most <= 2

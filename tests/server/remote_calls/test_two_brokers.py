@@ -1,4 +1,4 @@
-"""5.x clients in front of a cluster of two brokers."""
+"""5.x clients of a proxy before a cluster of two brokers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.server.remote_calls.proxied import BROKERS, Proxy, cluster_of_two, pr
 
 
 class Front(NamedTuple):
-    """A cluster with its front, and a client."""
+    """A cluster with its proxy, and a client."""
 
     name_server: Address
     brokers: dict[str, Server]
@@ -75,7 +75,7 @@ def from_broker(name: str, queue: int = -1, **changes: Any) -> s.ReceiveMessageR
 
 
 async def take(sdk: Sdk, name: str, **changes: Any) -> list[d.Message]:
-    """Receive from a broker; what has come."""
+    """Receive from a broker; the messages."""
     return messages(await sdk.receive(from_broker(name, **changes), SOON))
 
 
@@ -92,7 +92,7 @@ async def test_a_route_has_the_queues_of_all_brokers_at_the_address_that_was_dia
     ]
 
 
-async def test_sends_take_turns_over_all_queues_and_a_group_has_one(front: Front) -> None:
+async def test_sends_are_distributed_over_all_queues_and_a_group_has_one(front: Front) -> None:
     await front.send(*[b"%d" % number for number in range(8)])
     assert [len(await front.stored(name)) for name in BROKERS] == [4, 4]
     for broker in front.brokers.values():
@@ -103,7 +103,7 @@ async def test_sends_take_turns_over_all_queues_and_a_group_has_one(front: Front
         assert len(await front.stored(name, "F")) % 2 == 0
 
 
-async def test_what_is_received_is_acknowledged_at_its_broker(front: Front) -> None:
+async def test_a_received_message_is_acknowledged_at_its_broker(front: Front) -> None:
     await front.send(*[b"%d" % number for number in range(4)])
     received = [each for name in BROKERS for each in await take(front.sdk, name)]
     assert len(received) == 4
@@ -117,7 +117,7 @@ async def test_what_is_received_is_acknowledged_at_its_broker(front: Front) -> N
             assert codes((await other.over(stream)).messages(s.ReceiveMessageResponse)) == [Code.MESSAGE_NOT_FOUND]
 
 
-async def test_sends_go_on_when_a_broker_is_gone(front: Front) -> None:
+async def test_sends_continue_when_a_broker_stops(front: Front) -> None:
     await front.send(*[b"%d" % number for number in range(4)])
     front.brokers["b"].stop()
     await settle()
@@ -130,7 +130,7 @@ async def test_sends_go_on_when_a_broker_is_gone(front: Front) -> None:
     assert {each.broker.name for each in response.message_queues} == {"a"}
 
 
-async def test_an_unknown_topic_is_told(front: Front) -> None:
+async def test_an_unknown_topic_is_refused(front: Front) -> None:
     response = await front.sdk.call("SendMessage", send_request(message(to="nowhere")))
     assert code_of(response) is Code.TOPIC_NOT_FOUND
     for broker in front.brokers.values():
@@ -139,7 +139,7 @@ async def test_an_unknown_topic_is_told(front: Front) -> None:
     await front.send(b"now", to="nowhere")
 
 
-async def test_what_is_popped_for_a_cancelled_call_is_given_back(front: Front) -> None:
+async def test_messages_popped_for_a_cancelled_call_are_returned(front: Front) -> None:
     stream = await front.sdk.begin("ReceiveMessage", from_broker("a", polling=20))
     await front.sdk.rest()
     await front.sdk.cancel(stream)
@@ -211,7 +211,7 @@ async def test_a_group_in_order_gets_the_next_message_when_the_first_is_acknowle
     assert [each.body for each in found] == [b"2"]
 
 
-async def test_what_a_push_consumer_is_busy_with_is_renewed_until_it_leaves(front: Front) -> None:
+async def test_the_messages_of_a_push_consumer_are_renewed_until_it_leaves(front: Front) -> None:
     await front.send(b"long")
     await front.sdk.command(await front.sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
     (received,) = await take(front.sdk, "a", auto_renew=True, invisible=0)

@@ -1,4 +1,4 @@
-"""A client of the front that does not read: what its receives got from the broker meanwhile is given back."""
+"""A client of the proxy that does not read: messages that its receives got meanwhile are returned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MESSAGES = 40
 
 
 @pytest.mark.slow
-async def test_what_a_client_gets_while_it_does_not_read_is_given_back(
+async def test_messages_for_a_client_that_does_not_read_are_returned(
     proxy: Proxy, server: Server, broker: Client
 ) -> None:
     for number in range(MESSAGES):
