@@ -1,8 +1,8 @@
 """Test cases of access control: accounts, requests of every code, and a 4.9.7 broker's answers.
 
 The answers are recorded from Apache's broker in `tests/server/acl/answers.json`: for each request the accounts
-that are refused, with the remark. Apache's remarks end with a line of its Java code, which is left out.
-`python -m compat_tests.acl_cases BROKER` asks a broker with the accounts `ACCOUNTS` and prints the record.
+that are refused, with the remark. Apache's remarks end with a line of its Java code, which is omitted.
+`python -m compat_tests.acl_cases BROKER` queries a broker with the accounts `ACCOUNTS` and prints the record.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def refusal(code: int, remark: str) -> str | None:
 
 
 def recorded() -> list[tuple[Question, dict[str, str]]]:
-    """The requests with the refusals of each of `WHO`; those that are not refused are left out."""
+    """The requests with the refusals of each of `WHO`; without those that are not refused."""
     found = json.loads(ANSWERS.read_text("utf-8"))
     return [
         (

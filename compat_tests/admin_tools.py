@@ -72,7 +72,7 @@ def mqadmin(client: Client, *args: str) -> list[str]:
     return [str(event["text"]) for event in client.only("line", "Mqadmin", arg=args)]
 
 
-def said(client: Client, *args: str) -> list[str]:
+def output_of(client: Client, *args: str) -> list[str]:
     """What a command prints, and after it what it writes to its standard error but for the frames of stacks."""
     printed = client.run("Mqadmin", arg=args)
     return [str(event["text"]) for kind in ("line", "error") for event in events(printed, kind)]

@@ -164,7 +164,7 @@ def _fetch(target: Path) -> None:
 
 
 AXE: Final = "axe-core@4.14.1"
-"""What looks for mistakes in the accessibility of a page, from npm."""
+"""The checker of a page's accessibility, from npm."""
 
 
 def axe() -> str:

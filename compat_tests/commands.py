@@ -90,7 +90,7 @@ class Running:
 
 
 def eventually(ran: Callable[[], Ran], good: Callable[[Ran], bool] = lambda ran: ran.code == 0) -> Ran:
-    """What a command says once that is as it should be."""
+    """The output of a command once that is good."""
     end = time.monotonic() + WITHIN
     while not good(last := ran()):
         assert time.monotonic() < end, last

@@ -169,7 +169,7 @@ def started(target: str, settings: Mapping[str, str] | None = None) -> Iterator[
 
 @pytest.fixture(scope="session")
 def endpoint(target: str) -> Iterator[Endpoint]:
-    """The endpoint that most tests share; a test keeps to topics and groups of its own."""
+    """The endpoint that most tests share; a test uses separate topics and groups."""
     with started(target) as endpoint:
         yield endpoint
 
@@ -202,7 +202,7 @@ def aged(target: str) -> Iterator[Endpoint]:
 
 @pytest.fixture(scope="module")
 def generous(target: str) -> Iterator[Endpoint]:
-    """An endpoint that answers a pull with as many messages as a client may ask for."""
+    """An endpoint that answers a pull with up to the most messages that a client may request."""
     with started(target, GENEROUS) as endpoint:
         yield endpoint
 
@@ -216,14 +216,14 @@ def own_endpoint(target: str, tmp_path: Path) -> Iterator[Endpoint]:
 
 @pytest.fixture(params=CLIENT_VERSIONS)
 def version(request: pytest.FixtureRequest) -> str:
-    """Each client version in turn."""
+    """Each client version."""
     number: str = request.param
     return number
 
 
 @pytest.fixture
 def client(clients: Clients, endpoint: Endpoint, version: str) -> Client:
-    """Each official client in turn, at the shared endpoint."""
+    """Each official client, at the shared endpoint."""
     return Client(clients=clients, id=f"java-{version}", namesrv=endpoint.namesrv)
 
 

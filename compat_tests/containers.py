@@ -1,6 +1,6 @@
 """Containers of the server's image, their networks and volumes, each removed when its `with` ends.
 
-The tests need networks, with a name for each container: podman's plugin for that is a package of its own in Debian 12.
+The tests need networks, with a name for each container: podman's plugin for that is a separate package in Debian 12.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rocketwire.compat.brokers.processes import READY_WITHIN, EndpointError, Pro
 from rocketwire.compat.environment.artifacts import ArtifactError, ensure_programs, run
 
 PODMAN: Final = ("podman", "--runtime", "runc")
-# As for `environment/containers.py`. Without systemd podman runs no health checks by itself, and would complain.
+# As for `environment/containers.py`. Without systemd podman runs no health checks, and would complain.
 RUN_OPTIONS: Final = ("--log-driver", "none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000")
 _NO_SIGNAL: Final = 0
 _DNS_PLUGIN: Final = Path("/usr/lib/cni/dnsname")
@@ -85,7 +85,7 @@ class ServerContainer:
         process, self._process = self._process, None
         try:
             if process is not None:
-                with contextlib.suppress(ArtifactError):  # it has ended by itself
+                with contextlib.suppress(ArtifactError):  # it has ended already
                     run([*PODMAN, "stop", "-t", "60", self.name])
                 if (code := process.stop(_NO_SIGNAL)) != 0:  # podman ends with the container's code
                     raise EndpointError(f"the container ended with code {code}: {process.tail()}")

@@ -1,6 +1,6 @@
 """Programs from Debian's packages, unpacked into a folder and not installed.
 
-apt works in folders of its own, so that the machine's package lists and its installed packages stay as they are.
+apt works in separate folders, so that the machine's package lists and its installed packages stay as they are.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ class Apt:
         return [part for option in options for part in ("-o", option)]
 
     def cache(self, *command: str) -> str:
-        """What apt-cache says. Raises ArtifactError."""
+        """The output of apt-cache. Raises ArtifactError."""
         return artifacts.run(["apt-cache", *self._options(), *command])
 
     def unpack(self, target: Path, packages: Sequence[str], *, leave: str = "(?!)") -> None:
         """Unpack packages, and of what they depend on all that counts as not installed; raises ArtifactError.
 
-        What the regular expression `leave` matches is left out, by names of packages.
+        Packages whose names match the regular expression `leave` are skipped.
         """
         install = ["install", "-q", "-y", "--no-install-recommends", "--reinstall", "--download-only"]
         artifacts.run(["apt-get", *self._options(), *install, *packages])

@@ -13,7 +13,7 @@ from typing import Final
 from compat_tests.containers import PODMAN
 from rocketwire.compat.brokers.processes import READY_WITHIN, EndpointError
 
-# What `containers.RUN_OPTIONS` says, for containers that another program asks for.
+# The settings of `containers.RUN_OPTIONS`, for containers that another program creates.
 _SETTINGS: Final = """
 [containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1000:1000"]

@@ -32,7 +32,7 @@ GENEROUS: Final[Mapping[str, str]] = {
     "maxTransferCountOnMessageInMemory": "1024",
     "maxTransferBytesOnMessageInMemory": str(1 << 20),
 }
-"""A pull is answered with as many messages as a client may ask for."""
+"""A pull is answered with up to the most messages that a client may request."""
 
 
 SETTINGS: Final[Mapping[str, str]] = {
@@ -50,7 +50,7 @@ class Own:
 
     Args:
         command: Of the program `rocketwire`, with its arguments.
-        ready: What its line contains that says that it is ready.
+        ready: What its line contains when it is ready.
     """
 
     def __init__(self, command: Sequence[str | Path], ready: str = "rocketwire ready") -> None:
@@ -82,7 +82,7 @@ class Own:
 
 
 class Rocketwire(Own):
-    """`rocketwire serve` with a store of its own."""
+    """`rocketwire serve` with a separate store."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Rocketwire(Own):
     ) -> None:
         """`ports`: the name server's and the broker's, if not free ones; `options`: more of the command line.
 
-        `grpc`: whether clients of 5.x have an address of their own.
+        `grpc`: whether clients of 5.x have a separate address.
         """
         self._folder = folder
         self._host = host

@@ -1,6 +1,6 @@
 """Runs the tests of `java/`, the library for tests in Java, by Maven.
 
-Maven's local repository is in the cache. Once a run has brought all that the library's pom.xml names, further runs ask
+Maven's local repository is in the cache. Once a run has brought all that the library's pom.xml names, further runs need
 no registry.
 """
 

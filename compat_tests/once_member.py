@@ -60,8 +60,8 @@ def sell(message: DeliveredMessage, db: Any, style: str) -> None:  # noqa: ANN40
 
 def pulled(connection: BlockingConnection, topic: str, queue_id: int, offset: int, group: str) -> Iterator[Pulled]:
     """The next messages of a queue."""
-    asked = pull_header(topic, queue_id, offset, most=AT_ONCE, group=group)
-    answer = connection.ask(RequestCode.PULL_MESSAGE, asked, fine=(ResponseCode.SUCCESS, *_NOTHING))
+    requested = pull_header(topic, queue_id, offset, most=AT_ONCE, group=group)
+    answer = connection.ask(RequestCode.PULL_MESSAGE, requested, fine=(ResponseCode.SUCCESS, *_NOTHING))
     body, at = bytes(answer.body), 0
     while answer.code == ResponseCode.SUCCESS and at < len(body):
         record = decode_record(body, at)
@@ -89,16 +89,16 @@ def pull(namesrv: str, topic: str, group: str, handle: Handler) -> None:
             for name, queue_id in queues:
                 broker = brokers[name]
                 place = QueryConsumerOffsetRequestHeader(consumer_group=group, topic=topic, queue_id=queue_id)
-                asked = broker.ask(
+                requested = broker.ask(
                     RequestCode.QUERY_CONSUMER_OFFSET, place, fine=(ResponseCode.SUCCESS, ResponseCode.QUERY_NOT_FOUND)
                 )
-                found = asked.code == ResponseCode.SUCCESS
-                offset = decode_ext(QueryConsumerOffsetResponseHeader, asked.ext).offset if found else 0
+                found = requested.code == ResponseCode.SUCCESS
+                offset = decode_ext(QueryConsumerOffsetResponseHeader, requested.ext).offset if found else 0
                 count = 0
                 for message in pulled(broker, topic, queue_id, offset, group):
                     try:
                         handle(message)
-                    except Exception as error:  # noqa: BLE001 - as a push consumer does: the message comes again
+                    except Exception as error:  # noqa: BLE001 - as a push consumer does: the message is redelivered
                         print(f"again: {type(error).__name__}: {error}", flush=True)
                         break
                     count += 1
@@ -138,7 +138,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     for name in ("--namesrv", "--topic", "--group", "--database"):
         parser.add_argument(name, required=True)
-    parser.add_argument("--everything", action="store_true", help="pull all queues, whoever else does")
+    parser.add_argument("--everything", action="store_true", help="pull all queues, though others do so, too")
     parser.add_argument("--die-after", type=int, help="be killed behind the commit of so many messages")
     options = parser.parse_args()
     source, style = connect(options.database)

@@ -1,4 +1,4 @@
-"""A client at an endpoint, for tests that run its programs one by one."""
+"""A client at an endpoint, for tests that run its programs singly."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Consumption by POP from any broker, and a book of who has which message until when.
+"""Consumption by POP from any broker, and a record of which consumer has which message until when.
 
-Theory: each message has a unique key, so the book knows at each pop whether the message may come: not while it is
+Theory: each message has a unique key, so the record shows at each pop whether the message may come: not while it is
 out, not after it was acknowledged in time, whichever broker gave it and took the acknowledgement.
 """
 
@@ -150,7 +150,7 @@ class PopBook:
         return found
 
     def ack(self, connection: Connection, messages: Iterable[Got]) -> None:
-        """Acknowledge messages one by one."""
+        """Acknowledge messages singly."""
         for got in messages:
             ack(connection, got)
             self.acked.add(got.name)
@@ -169,7 +169,7 @@ class PopBook:
         self.out[got.name] = change(connection, got, invisible)
 
     def unacked(self) -> set[str]:
-        """What must come again."""
+        """The messages that must be redelivered."""
         return self.out.keys() - self.acked
 
     def wait(self, connection: Connection, names: set[str], within: float, invisible: int = 60_000) -> list[Got]:

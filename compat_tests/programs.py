@@ -35,7 +35,7 @@ def find_programs(where: str = "auto") -> Programs:
 
     Raises ArtifactError when "container" is wanted and none works.
     """
-    reason = "asked for"
+    reason = "requested"
     if where != "host":
         try:
             return _in_container()

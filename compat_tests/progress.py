@@ -15,10 +15,10 @@ _SUCCESS: Final = 0
 
 
 class Committed:
-    """The committed offsets of a group of 4.x clients, and what they say of deliveries.
+    """The committed offsets of a group of 4.x clients, and what follows from them about deliveries.
 
-    `look` and `take` are called in turn. What a consumer hands over at a `take` it got since the one before, so after
-    the last but one `look`: a message whose offset was committed then is delivered again.
+    `look` and `take` are called alternately. What a consumer hands over at a `take` it got since the one before, so
+    after the last but one `look`: a message whose offset was committed then is delivered again.
 
     Args:
         brokers: Their addresses. They stay alive: one that is killed may forget what was committed last.

@@ -3,9 +3,10 @@
     python -m compat_tests.proxy_catalogue [--clients ID,...] [--brokers KIND,...] [--scenarios GLOB,...] [--jobs N]
 
 Its results are the rows of the table in docs/proxy.md, which it brings up to date. No settings offer all scenarios, so
-each kind of cluster is started with some after the other, and what one did not offer is left to the next. What does
+each kind of cluster is started with some after the other, and scenarios that one does not offer are run with the next.
+What does
 not pass runs without the proxy, too, on the same cluster: what passes there fails by the proxy, and then the exit code
-is 1. Servers listen on free ports of the loopback interface; nothing is left behind, neither processes nor files.
+is 1. Servers listen on free ports of the loopback interface; neither processes nor files remain.
 """
 
 from __future__ import annotations
@@ -117,8 +118,8 @@ def _found(chosen: Sequence[tuple[Scenario, str]], cluster: Proxied, *, jobs: in
 def _print_details(kind: str, found: Sequence[Found]) -> None:
     for each in found:
         if each.outcome not in {Outcome.PASS, Outcome.NOT_OFFERED}:
-            told = "" if each.direct is None else f"; without the proxy: {each.direct.outcome} {each.direct.reason}"
-            print(f"{kind} {each.client} {each.scenario}: {each.outcome}: {each.result.reason}{told}")
+            direct = "" if each.direct is None else f"; without the proxy: {each.direct.outcome} {each.direct.reason}"
+            print(f"{kind} {each.client} {each.scenario}: {each.outcome}: {each.result.reason}{direct}")
             print(next(attempt.error for attempt in each.result.attempts if attempt.error))
     reasons = Counter((each.client, each.result.reason) for each in found if each.outcome is Outcome.NOT_OFFERED)
     for (client, reason), count in sorted(reasons.items()):

@@ -17,7 +17,7 @@ README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
 TUTORIAL: Final = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 
 PORTS: Final = (9876, 10911, 10909)
-"""The name server, the broker and its VIP channel, where nothing else is said."""
+"""The name server, the broker and its VIP channel, where nothing else is given."""
 
 _HEADING_OR_BLOCK: Final = re.compile(r"^#+ (?P<heading>[^\n]+)$|^```\w*\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
 

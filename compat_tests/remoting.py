@@ -126,7 +126,7 @@ class Connection:
 
 
 def request(address: str, code: int, fields: Mapping[str, str | int] | None = None, body: bytes = b"") -> Answer:
-    """The answer to one request on a connection of its own. Raises OSError when the server does not answer."""
+    """The answer to one request on a new connection. Raises OSError when the server does not answer."""
     with Connection(address) as connection:
         return connection.ask(code, fields, body)
 

@@ -1,4 +1,4 @@
-"""Scenarios of the catalogue that run beside each other: each waits most of its time."""
+"""Scenarios of the catalogue that run at the same time: each waits most of its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One store directory that Apache's broker and rocketwire open in turn, at one address.
+"""One store directory that Apache's broker and rocketwire open alternately, at one address.
 
 Theory: both get the same small file sizes, so that a few hundred messages fill several files of each kind; and the same
 port, so that the address in a message id is that of the running broker.
@@ -41,8 +41,8 @@ SIZES: Final[Mapping[str, str]] = {
     "mappedFileSizeTimerLog": str(TIMER_FILE),
 }
 # Apache only. Without the first it forgets keys after a kill: it deletes the index file that was not full at the last
-# checkpoint, but may read the log again from a later place. Whoever pops messages of 5.x needs POPPING: it keeps what
-# is popped, and looks for what was not acknowledged every 10 s by default. A clean stop waits 3-4 s
+# checkpoint, but may read the log again from a later place. Tests that pop messages of 5.x need POPPING: it keeps what
+# is popped, and searches for what was not acknowledged every 10 s by default. A clean stop waits 3-4 s
 # longer for that.
 _INDEX_SAFE: Final = {"messageIndexSafe": "true"}
 POPPING: Final[Mapping[str, str]] = {"popConsumerFSServiceInit": "true", "reviveScanTime": "200", "reviveQueueNum": "1"}
@@ -53,7 +53,7 @@ _APACHE: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def verified(root: Path) -> tuple[VerifySummary, list[str]]:
-    """What `store verify` says of a store: the summary, and each damage."""
+    """The result of `store verify`: the summary, and each damage."""
     found: list[Finding] = []
     summary = verify(discover(str(root)), found.append)
     return summary, [str(each) for each in found if each.kind is FindingKind.DAMAGE]

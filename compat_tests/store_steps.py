@@ -106,7 +106,7 @@ def small_times(view: View) -> dict[tuple[Queue, int], int]:
 
 
 def assert_kept(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """All entries of a table of config/ are there with what they said; 5.x adds fields of its own."""
+    """All entries of a table of config/ exist with their values; 5.x adds other fields."""
     changed = {name: (entry, after.get(name)) for name, entry in before.items() if not kept(entry, after.get(name))}
     assert not changed
 
@@ -133,8 +133,8 @@ def last_file_before(view: View, time_ms: int) -> int:
     return LOG_FILE * max(file for file, at in times.items() if at <= time_ms)
 
 
-def look_at(broker: ApacheBroker | Rocketwire, sent: list[Sent]) -> View:
-    """What the broker serves; it is whole, and all that was sent is there."""
+def checked_view(broker: ApacheBroker | Rocketwire, sent: list[Sent]) -> View:
+    """What the broker serves; it is whole, and has all that was sent."""
     view = look(broker.broker)
     assert_whole(view, times_up_to=QUEUE_FILE if isinstance(broker, ApacheBroker) else None)
     assert_there(view, sent)

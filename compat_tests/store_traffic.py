@@ -78,7 +78,7 @@ def create_group(connection: Connection, group: str, retries: int) -> None:
 
 
 def commit(connection: Connection, group: str, topic: str, offsets: Mapping[int, int]) -> None:
-    """Commit a group's next offset of each queue: one by one, for Apache may lose one of two first ones at a time."""
+    """Commit a group's next offset of each queue, singly, for Apache may lose one of two first ones at a time."""
     for queue, offset in offsets.items():
         fields: dict[str, str | int] = {"consumerGroup": group, "topic": topic, "queueId": queue}
         fields["commitOffset"] = offset
@@ -125,7 +125,7 @@ class Delayed:
 def send_many_delayed(
     connection: Connection, topic: str, name: str, *, levels: Sequence[int], count: int
 ) -> list[Delayed]:
-    """Send so many messages to queue 0 with each of the levels in turn; unique keys end with the level."""
+    """Send so many messages to queue 0 with each of the levels; unique keys end with the level."""
     sent = [
         Delayed(unique_key=f"{name}-{number}-{levels[number % len(levels)]}", level=levels[number % len(levels)])
         for number in range(count)
@@ -147,7 +147,7 @@ def send_many_delayed(
 
 
 def send_timed(connection: Connection, topic: str, messages: Mapping[str, Mapping[str, str]]) -> list[Answer]:
-    """Send messages to queue 0, by unique key the properties that say when each comes, or whatever else."""
+    """Send messages to queue 0, by unique key the properties with the due time of each, or others."""
     return connection.ask_all(
         _single(_Message(queue=(topic, 0), unique_key=name, body=name.encode(), properties=properties))
         for name, properties in messages.items()
@@ -242,7 +242,7 @@ class Load:
         wait_until(lambda: sum(map(len, self._acknowledged)) >= count)
 
     def join(self) -> list[Sent]:
-        """Everything acknowledged, once the broker is gone."""
+        """Everything acknowledged, once the broker has ended."""
         for thread in self._threads:
             thread.join(120)
             assert not thread.is_alive(), "the broker still answers"
@@ -261,13 +261,13 @@ class Load:
                     acknowledged += [_sent(each, answer) for each, answer in zip(messages, answers, strict=True)]
                     time.sleep(self._pause)
         except OSError:
-            return  # the broker is gone
+            return  # the broker has ended
 
 
 def assert_there(view: View, sent: Iterable[Sent]) -> None:
-    """Assert that each is stored where its broker said, as sent, and no unique key is in its topic twice."""
+    """Assert that each is stored at the place in the answer, as sent, and no unique key is in its topic twice."""
     lost = [each for each in sent if not _is(_at(view, each), each)]
-    assert not lost, f"{len(lost)} are gone or elsewhere: {lost[:2]}"
+    assert not lost, f"{len(lost)} are lost or elsewhere: {lost[:2]}"
     keys = [(message.topic, message.unique_key) for message in view if message.unique_key]
     assert len(keys) == len(set(keys))
 

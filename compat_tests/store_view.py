@@ -67,13 +67,13 @@ class View:
         return {queue: tuple(message.raw for message in found) for queue, found in self.queues.items()}
 
     def starts_with(self, before: View) -> bool:
-        """Whether all that `before` has is there with the same bytes, and more only behind it."""
+        """Whether this has all of `before` with the same bytes, and more only behind it."""
         mine = self.raw()
         return all(mine[queue][: len(found)] == found for queue, found in before.raw().items())
 
 
 def look(broker: str) -> View:
-    """Ask a broker for everything. Raises OSError when it does not answer, AssertionError when it refuses."""
+    """Read everything of a broker. Raises OSError when it does not answer, AssertionError when it refuses."""
     with Connection(broker) as connection:
         ends = _ends(connection)
         queues = _pull_all(connection, ends)

@@ -72,9 +72,9 @@ def guarded_apache(folder: Path) -> ApacheBroker:
     conf = folder / "home" / "conf"
     conf.mkdir(parents=True)
     shutil.copy(acl_cases.ACCOUNTS, conf / "plain_acl.yml")
-    nobody, port = free_ports()
+    closed, port = free_ports()
     settings = {"aclEnable": "true"}
-    return ApacheBroker(folder, namesrv=f"{LOOPBACK}:{nobody}", port=port, settings=settings, registers=False)
+    return ApacheBroker(folder, namesrv=f"{LOOPBACK}:{closed}", port=port, settings=settings, registers=False)
 
 
 def test_apache_answers_as_recorded(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def signing(request: pytest.FixtureRequest) -> Iterator[Clients]:
 
 @pytest.mark.usefixtures("only_rocketwire")
 @pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
-def test_official_clients_sign_all_that_they_ask(
+def test_official_clients_sign_all_requests(
     guarded: Guarded, signing: Clients, version: str, unique: Callable[[str], str]
 ) -> None:
     client = Client(clients=signing, id=f"java-{version}", namesrv=guarded.namesrv)
@@ -161,7 +161,7 @@ def test_official_clients_need_no_more_than_their_topic_and_group(
         assert sorted((event["text"], event["reconsumeTimes"]) for event in received) == [
             (body, tried) for body in ("always", "twice") for tried in (0, 1, 2)
         ]
-        # In order: what fails too often is sent by the client itself, with a producer group of its own.
+        # In order: what fails too often is sent by the client itself, with another producer group.
         client.run("SendSync", PRODUCER, topic="Narrow", message=[Outgoing(body="ordered", properties={"fail": "9"})])
         client.run(
             "PushFailing",
@@ -198,7 +198,7 @@ def test_official_clients_need_no_more_than_their_topic_and_group(
 
 
 def reached(broker: str) -> dict[str, str | None]:
-    """The refusal when an account without TopicC asks for a message of it: None if it gets the message."""
+    """The refusal when an account without TopicC requests a message of it: None if it gets the message."""
 
     def ask(account: Mapping[str, str], code: int, fields: Mapping[str, str], body: str = "") -> remoting.Answer:
         sent = signed(Question(code, fields, body), Who(account["accessKey"], account["secretKey"]))

@@ -1,6 +1,6 @@
-"""The administration commands do and say the same of this endpoint and of Apache's, with consumers on line too.
+"""The administration commands do and print the same at this endpoint and at Apache's, with consumers on line too.
 
-Theory: each endpoint gets the same steps in the same order on a store of its own. What a command prints as JSON is
+Theory: each endpoint gets the same steps in the same order on a separate store. What a command prints as JSON is
 compared after addresses, client ids, times and rates are masked; what differs between versions is named at its step.
 """
 
@@ -30,7 +30,7 @@ OLD: Final = "apache-4.9.7"
 NEW: Final = "apache-5.5.0"
 EACH: Final = 5  # messages a queue
 QUEUES: Final = 2
-# 5.5.0 resets members by itself, and they take note when their pulls end: else after 15 s.
+# 5.5.0 resets members directly, and they take note when their pulls end: else after 15 s.
 _SHORT: Final = {"longPollingEnable": "false", "shortPollingTimeMills": "500"}
 _TIMES: Final = frozenset({"last_update", "last_consumed", "started", "version"})
 _MEASURES: Final = frozenset({"in_tps", "out_tps", "disk_used", "uptime_seconds", "tps"})
@@ -137,7 +137,7 @@ def leave(scene: Scene) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A command; `codes` has the exit codes of endpoints that differ, `differs` those that say something else."""
+    """A command; `codes` has the exit codes of endpoints that differ, `differs` those with another output."""
 
     line: str
     code: int = 0
@@ -247,13 +247,13 @@ LINES: Final = [f"{place} {each.line}" for place, each in enumerate(STEPS) if is
 
 @dataclass(slots=True)
 class Scenes:
-    """The endpoints' scenes, each played when it is first asked for."""
+    """The endpoints' scenes, each played when it is first needed."""
 
     clients: Clients
     played: dict[str, Scene] = field(default_factory=dict)
 
     def of(self, name: str) -> Scene:
-        """An endpoint's, with what all its commands said."""
+        """An endpoint's, with the output of all its commands."""
         if name not in self.played:
             with tempfile.TemporaryDirectory(prefix="compat-") as folder:
                 settings = {"brokerName": "broker-a", **_SHORT} if name == NEW else {"brokerName": "broker-a"}
@@ -301,7 +301,7 @@ def test_ends_as_it_should(scenes: Scenes, name: str, line: str) -> None:
 
 @pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("name", [OLD, NEW])
-def test_says_the_same_of_both(scenes: Scenes, name: str, line: str) -> None:
+def test_both_print_the_same(scenes: Scenes, name: str, line: str) -> None:
     wanted, theirs, ours = of_line(line), scenes.of(name).ran[line], scenes.of(OURS).ran[line]
     if name in wanted.differs or name in wanted.codes:
         assert (theirs.out, theirs.err) != (ours.out, ours.err), "they agree now"

@@ -30,8 +30,8 @@ def test_the_client_goes_through_the_advertised_port(clients: Clients, tmp_path:
                 got = client.run("Query", topic=topic, message=messages)
                 received = client.only("received", "PushConcurrent", topic=topic, group="g", count=len(messages))
 
-    assert forwarder.onward, "nobody took the advertised port"
-    assert watch.seen[forwarder.target] <= forwarder.onward, "somebody went past it"
+    assert forwarder.onward, "no client used the advertised port"
+    assert watch.seen[forwarder.target] <= forwarder.onward, "a client went past it"
     for event in events(got, "sent"):
         assert event["offsetMsgId"][:16] == f"7F000001{forwarder.port:08X}"
     for event, message in zip(events(got, "by offset id"), messages, strict=True):

@@ -1,7 +1,7 @@
 """The catalogue. Clients of 5.x.
 
-The scenarios mostly wait, so all of them run beside each other once, as `rocketwire compat run` has them; each test
-looks at one result.
+The scenarios mostly wait, so all of them run at the same time once, as in `rocketwire compat run`; each test checks one
+result.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ NOT_FOUND: Final = 22
 
 
 def command(*arguments: object, namesrv: str) -> Ran:
-    """`rocketwire` in a process of its own."""
+    """`rocketwire` in a separate process."""
     return Rocketwire(namesrv)(*arguments)
 
 
@@ -88,10 +88,10 @@ def test_a_group_s_members_are_compared(
     members: Callable[[Mapping[str, Sequence[tuple[str, str]]]], None],
 ) -> None:
     first, second = two_topics
-    nobody = command("group", "check", group, namesrv=endpoint.namesrv)
-    assert (nobody.code, nobody.out) == (1, "")
+    closed = command("group", "check", group, namesrv=endpoint.namesrv)
+    assert (closed.code, closed.out) == (1, "")
     # Another test's group may be near.
-    assert nobody.err.startswith(f"rocketwire: group {group}: no consumer of that group is on line")
+    assert closed.err.startswith(f"rocketwire: group {group}: no consumer of that group is on line")
 
     members({"one": [(first, "A || B")], "two": [(first, "A || B")]})
     agreed = command("group", "check", group, "--json", namesrv=endpoint.namesrv)
@@ -238,6 +238,6 @@ def test_messages_are_exported(official: Client, endpoint: Endpoint, two_topics:
                 "queueId": 2,
                 "setZeroIfNotFound": "false",
             }
-            # No offset is there: the broker answers 0 because the whole queue is in memory, or that it knows none.
+            # There is no offset: the broker answers 0 because the whole queue is in memory, or that it knows none.
             answer = broker.ask(QUERY_CONSUMER_OFFSET, fields)
             assert answer.code == NOT_FOUND or answer.fields["offset"] == "0"

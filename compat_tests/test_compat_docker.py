@@ -55,8 +55,8 @@ def test_the_java_clients_run_and_sign_in_docker(docker: Path, tmp_path: Path) -
     assert done.returncode == 0, done.stdout + done.stderr
     results = json.loads((tmp_path / "report" / "results.json").read_text("utf-8"))["results"]
     assert [each["outcome"] for each in results] == ["pass"] * 4
-    asked = docker.with_name("docker.log").read_text().splitlines()
-    containers = [line.split(" --name ")[1].split()[0] for line in asked if line.startswith("run ")]
+    requested = docker.with_name("docker.log").read_text().splitlines()
+    containers = [line.split(" --name ")[1].split()[0] for line in requested if line.startswith("run ")]
     assert containers
     left = run(["podman", "ps", "--all", "--format", "{{.Names}}"]).split()
     assert not set(containers) & set(left)
@@ -77,7 +77,7 @@ def test_an_image_is_built_with_docker(tmp_path: Path) -> None:
         run(["podman", "rmi", tag])
 
 
-def test_a_daemon_that_does_not_run_is_told(docker: Path) -> None:
+def test_a_daemon_that_does_not_run_is_an_error(docker: Path) -> None:
     docker.write_text("#!/bin/sh\necho 'Cannot connect to the Docker daemon' >&2\nexit 1\n")
     with pytest.raises(ArtifactError, match=r"docker failed .*Cannot connect to the Docker daemon"):
         DOCKER.has("localhost/anything:1")

@@ -86,7 +86,7 @@ def opened(page: Page) -> None:
     page.until("document.querySelector('#evidence[open] .side') !== null")
 
 
-def test_the_top_says_what_was_tested_and_how_it_went(page: Page) -> None:
+def test_the_top_shows_what_was_tested_and_how_it_went(page: Page) -> None:
     shot(page, "top-light")
     assert page.text("h1") == "rocketwire 0.1.0"
     assert page.text("#score").replace("\xa0", " ") == "96 %"
@@ -242,7 +242,7 @@ def test_the_theme_follows_the_system_until_one_is_chosen(page: Page) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(browser: Browser, tmp_path: Path, scheme: str) -> None:
-    write_report(large(clients=2), tmp_path)  # axe looks at each cell
+    write_report(large(clients=2), tmp_path)  # axe checks each cell
     page = Page(browser)
     page.prefer(color_scheme=scheme, reduced_motion="reduce")
     page.open((tmp_path / "report.html").as_uri())
@@ -310,7 +310,7 @@ def test_hostile_text_stays_text(browser: Browser, tmp_path: Path) -> None:
     page.close()
 
 
-def test_much_evidence_is_cut_and_the_page_says_so(browser: Browser, tmp_path: Path) -> None:
+def test_much_evidence_is_cut_with_a_notice(browser: Browser, tmp_path: Path) -> None:
     results = large(clients=4, bad=1, evidence=6)
     file = tmp_path / "report.html"
     file.write_text(written(results), encoding="utf-8")

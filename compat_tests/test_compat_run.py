@@ -43,7 +43,7 @@ def found(folder: Path) -> list[dict[str, Any]]:
 
 
 def left(namesrv: str) -> list[str]:
-    """Topics and groups of runs that are still there."""
+    """Topics and groups of runs that still exist."""
     with BlockingCluster(namesrv) as cluster:
         groups = [group for broker in cluster.all_brokers().values() for group in group_configs(broker)]
         return [name for name in (*cluster.topics(), *groups) if "rwc" in name]
@@ -116,7 +116,7 @@ def test_nothing_outlives_a_run_that_is_killed(endpoint: Endpoint, tmp_path: Pat
 
 
 def _lives(pid: str) -> bool:
-    """Whether a process has not ended; where nobody reaps orphans, one stays as a zombie."""
+    """Whether a process has not ended; where orphans are not reaped, one stays as a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -26,7 +26,7 @@ FILE: Final = ROOT / "deploy" / "compose" / "compose.yaml"
 
 
 class Project:
-    """The project of the file, under a name and at ports of its own."""
+    """The project of the file, under another name and at other ports."""
 
     def __init__(self) -> None:
         self.name = f"rocketwire-{uuid.uuid4().hex[:12]}"

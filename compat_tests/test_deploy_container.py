@@ -26,7 +26,7 @@ _STATUS: Final = "print(open('/proc/1/status').read())"
 
 
 class Published:
-    """A container in a network of its own, with a volume, whose ports are published on this machine."""
+    """A container in a separate network, with a volume, whose ports are published on this machine."""
 
     def __init__(self, network_name: str, volume_name: str) -> None:
         self.image = server_image()
@@ -63,7 +63,7 @@ def brokers(printed: str) -> dict[str, str]:
     return {each["broker"]: each["address"] for each in map(json.loads, printed.splitlines())}
 
 
-def test_what_the_image_says() -> None:
+def test_the_metadata_of_the_image() -> None:
     (found,) = json.loads(run(["podman", "image", "inspect", server_image()]))
     config: dict[str, Any] = found["Config"]
     assert found["Size"] <= MOST_BYTES

@@ -1,4 +1,4 @@
-"""deploy/kubernetes: the manifests are valid, and their container runs as they say, podman in the kubelet's place."""
+"""deploy/kubernetes: the manifests are valid, and their container runs as declared, podman in the kubelet's place."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_what_refers_to_each_other() -> None:
     assert claims == [each["name"] for each in container["volumeMounts"]]
 
 
-def test_the_container_runs_as_the_manifest_says() -> None:
+def test_the_container_runs_as_the_manifest_declares() -> None:
     pod = manifests(FILE)["StatefulSet"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     security = container["securityContext"]
@@ -87,6 +87,6 @@ def probe(path: str, port: int) -> int:
 
 def shown(*command: str, network: str) -> dict[str, Any]:
     """The JSON object that a command prints in another container of the network."""
-    told = run(run_command(server_image(), *command, options=("--network", network, "--no-healthcheck")))
-    shown: dict[str, Any] = json.loads(told)
+    reported = run(run_command(server_image(), *command, options=("--network", network, "--no-healthcheck")))
+    shown: dict[str, Any] = json.loads(reported)
     return shown

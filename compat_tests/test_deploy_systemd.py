@@ -1,4 +1,4 @@
-"""deploy/systemd: systemd takes the unit without complaint, it is confined, and its command runs as the unit says."""
+"""deploy/systemd: systemd takes the unit without complaint, it is confined, and its command runs as in the unit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("only_rocketwire")
 
 FILE: Final = ROOT / "deploy" / "systemd" / "rocketwire.service"
 PROGRAM: Final = "/opt/rocketwire/bin/rocketwire"
-MOST_EXPOSED: Final = 15  # tenths of systemd's scale up to 10; a service that says nothing has 96
+MOST_EXPOSED: Final = 15  # tenths of systemd's scale up to 10; a service without settings has 96
 
 
 class _Unit(configparser.RawConfigParser):
@@ -39,7 +39,7 @@ class _Unit(configparser.RawConfigParser):
 
 @pytest.fixture
 def unit(tmp_path: Path) -> Path:
-    """The unit with a program that is there."""
+    """The unit with an existing program."""
     ensure_programs({"systemd-analyze": "systemd"})
     text = FILE.read_text("utf-8")
     assert text.count(PROGRAM) == 1

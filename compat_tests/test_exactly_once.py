@@ -295,7 +295,7 @@ def test_autocommit_is_refused(postgres: PostgreSQL, shop: psycopg.Connection[An
     assert shop.execute("SELECT count(*) FROM rocketwire_once").fetchone() == (0,)
 
 
-def test_many_make_the_table_at_once_and_failed_serialisations_come_again(
+def test_many_make_the_table_at_once_and_failed_serialisations_are_redelivered(
     postgres: PostgreSQL, shop: psycopg.Connection[Any]
 ) -> None:
     start = threading.Barrier(6)

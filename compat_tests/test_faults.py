@@ -31,14 +31,14 @@ class Faults:
 
     def set(self, *rules: str) -> None:
         """Set these rules, and no others."""
-        self._ask("DELETE")
-        self._ask("POST", "\n".join(rules))
+        self._call("DELETE")
+        self._call("POST", "\n".join(rules))
 
     def struck(self) -> list[int]:
         """How often each rule matched."""
-        return [each["struck"] for each in self._ask("GET")["faults"]]
+        return [each["struck"] for each in self._call("GET")["faults"]]
 
-    def _ask(self, method: str, body: str = "") -> Mapping[str, Any]:
+    def _call(self, method: str, body: str = "") -> Mapping[str, Any]:
         headers = {"Accept": "application/json", "Content-Type": "text/plain"}
         request = Request(self._url, body.encode() or None, headers, method=method)
         with urlopen(request, timeout=60) as answer:
@@ -69,14 +69,14 @@ def faults(misbehaving: tuple[Rocketwire, Faults]) -> Faults:
 
 @pytest.fixture(params=["4.9.7", "5.5.0"])
 def version(request: pytest.FixtureRequest) -> str:
-    """Two client versions in turn."""
+    """Two client versions."""
     number: str = request.param
     return number
 
 
 @pytest.fixture
 def client(clients: Clients, misbehaving: tuple[Rocketwire, Faults], version: str) -> Client:
-    """Each official client in turn, at that endpoint."""
+    """Each official client, at that endpoint."""
     return Client(clients=clients, id=f"java-{version}", namesrv=misbehaving[0].namesrv)
 
 
@@ -126,7 +126,7 @@ def test_a_producer_outlives_lost_connections(
 ) -> None:
     """5.5.0 notices that a connection is closed, and tries again; 4.9.7 waits until it is late.
 
-    On a busy machine 5.5.0 waits all the same, once in twenty times, until the time for one try is over.
+    On a busy machine 5.5.0 waits nevertheless, once in twenty times, until the time for one try is over.
     """
     newer = client.version != "4.9.7"
     script = ["disconnect:answer", *([PASS, "disconnect:request", PASS] if newer else [])]
@@ -165,7 +165,7 @@ def test_a_consumer_loses_nothing(client: Client, faults: Faults, topic: str, gr
         "duplicate:answer,count=2",
         "delay:100-300,count=4",
         "delay:100:answer,count=4",
-        # 4.9.7 loses nothing either, but asks again 30 s later (tried by hand): it does not notice.
+        # 4.9.7 loses nothing either, but repeats the request 30 s later (tried by hand): it does not notice.
         *(["disconnect,count=1"] if client.version != "4.9.7" else []),
     ]
     faults.set(*(f"{rule},code=PULL_MESSAGE,group={group}" for rule in script))

@@ -77,7 +77,7 @@ def log(store: SharedStore) -> Iterator[tuple[int, bytes]]:
 
 
 class Sender:
-    """Sends one request after the other and keeps what the broker said of each."""
+    """Sends one request after the other and keeps the answer to each."""
 
     def __init__(self, connection: Connection) -> None:
         self.answers: list[tuple[int, str, tuple[int, ...]]] = []
@@ -92,7 +92,7 @@ class Sender:
         return self.answers[-1][2][-1]
 
     def leave(self, room: int) -> None:
-        """Fill the log's file so that so many bytes are left."""
+        """Fill the log's file so that so many bytes remain."""
         place = self.send(single(1, 1))
         self.send(single(1, FILE - room - place % FILE - 2 * RECORD - 1))
 
@@ -105,7 +105,7 @@ OF_BATCH: Final = (
 
 
 def sends(connection: Connection) -> list[tuple[int, str, tuple[int, ...]]]:
-    """Batches and single messages that meet the ends of files in all ways; what the broker answered."""
+    """Batches and single messages around the ends of files in all ways; what the broker answered."""
     create_topic(connection, TOPIC, 1)
     sender = Sender(connection)
     sender.send(single(1, 100), batch(2, 3, 100), single(3, 60_000), batch(4, 4, 1500))
@@ -153,7 +153,7 @@ def wait_for_key(connection: Connection, key: str) -> None:
 
 
 def test_messages_without_keys_at_the_end_are_done_for_both(tmp_path: Path, name_server: ApacheNameServer) -> None:
-    """Where a stop says in the index that the newest messages have no keys, Apache goes on, and so does rocketwire."""
+    """A stop marks in the index that the newest messages have no keys: both continue there."""
     store = SharedStore(tmp_path, name_server)
     for number, name in enumerate(("rocketwire", "apache", "rocketwire"), 1):
         broker = store.rocketwire() if name == "rocketwire" else store.apache()

@@ -80,7 +80,7 @@ def test_the_first_command_of_the_readme(target: str, clean_copy: Path, programs
     assert target == "rocketwire"  # whatever else the session tests: this is about the repository
     first, second = commands(printed("Quick start 1"))
     assert (first, second) == ("make serve", "make test")
-    assert second in (clean_copy / ".ci" / "run").read_text(encoding="utf-8").splitlines()  # which is run by itself
+    assert second in (clean_copy / ".ci" / "run").read_text(encoding="utf-8").splitlines()  # which is run alone
     command = f"exec {first}"  # so that signals reach make, not a shell
 
     name = f"rocketwire-{uuid.uuid4().hex[:12]}"

@@ -1,6 +1,6 @@
 """A group of 5.x is set back while its clients are on line: official SDKs get everything again, once.
 
-What becomes of messages that are out then is asked of rocketwire only.
+The outcome of messages in flight then is checked for rocketwire only.
 """
 
 from __future__ import annotations

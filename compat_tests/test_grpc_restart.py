@@ -1,6 +1,6 @@
-"""Clients of 5.x go on when their endpoint stops or is killed under load, and starts again.
+"""Clients of 5.x continue when their endpoint stops or is killed under load, and starts again.
 
-No message is lost, and none that is done comes again. A simple consumer is told so by the answer to each
+No message is lost, and none that is done is redelivered. A simple consumer knows that from the answer to each
 acknowledgement. A push consumer keeps the answers for itself: what it had consumed two seconds before counts as done.
 """
 
@@ -41,7 +41,7 @@ _BEFORE = 50  # messages that are sent before the endpoint stops
 _WITHIN = 120.0  # seconds
 _BETWEEN = 1.0  # seconds from the restart of a proxy to its end
 _DONE_AFTER = 2.0  # seconds from a listener's end to the answer that its message is done, at most
-_AGAIN_WITHIN = SHORTEST + 5.0  # seconds; what is not done has come again by then
+_AGAIN_WITHIN = SHORTEST + 5.0  # seconds; what is not done is redelivered by then
 
 Endpoint = Rocketwire | ApacheProxy
 
@@ -65,7 +65,7 @@ def own_grpc_endpoint(target: str, tmp_path: Path) -> Iterator[Endpoint]:
 
 @contextlib.contextmanager
 def _loaded(access: Access, client: str) -> Iterator[_Load]:
-    """A producer and a consumer, each in a process of its own: one runs one program at a time."""
+    """A producer and a consumer, each in a separate process: one runs one program at a time."""
     adapters()[client].prepare(Engine.HOST)
     pool = Pool(Engine.HOST, adapters())
     with Clients(pool) as one, Clients(pool) as two:
@@ -120,7 +120,7 @@ def test_nothing_is_lost(again: Callable[[Endpoint], None], own_grpc_endpoint: E
 
 
 @pytest.mark.parametrize("again", [_stop_cleanly, _kill])
-def test_nothing_acknowledged_comes_again(again: Callable[[Endpoint], None], own_grpc_endpoint: Endpoint) -> None:
+def test_nothing_acknowledged_is_redelivered(again: Callable[[Endpoint], None], own_grpc_endpoint: Endpoint) -> None:
     endpoint = own_grpc_endpoint
     access = Access(namesrv=endpoint.namesrv, grpc=endpoint.grpc)
     _received(access, lambda: again(endpoint), _JAVA)
@@ -130,7 +130,7 @@ def test_nothing_acknowledged_comes_again(again: Callable[[Endpoint], None], own
 @pytest.mark.parametrize("kind", [APACHE_5, OURS])
 @pytest.mark.parametrize("client", [_JAVA, _PYTHON])
 @pytest.mark.parametrize("consumer", ["push", "simple"])
-def test_nothing_is_lost_or_comes_again_while_proxies_are_restarted_and_killed(
+def test_nothing_is_lost_or_redelivered_while_proxies_are_restarted_and_killed(
     kind: str, client: str, consumer: str, tmp_path: Path
 ) -> None:
     """Two stand in front of two brokers; clients know both."""
@@ -160,7 +160,7 @@ def _pushed(access: Access, again: Callable[[], None], client: str) -> None:
         def taken(count: int, settle: int) -> set[str]:
             return {event["text"] for event in listening.taken(count, settle=settle)}
 
-        received |= taken(0, 3000)  # until it has been told its queues
+        received |= taken(0, 3000)  # until it knows its queues
         with load.sending():
             received |= taken(1, 0)
             done = frozenset(received)

@@ -1,4 +1,4 @@
-"""The gRPC endpoint and h2spec: HTTP/2 as its specification says, but for what is listed here."""
+"""The gRPC endpoint and h2spec: HTTP/2 by its specification, but for what is listed here."""
 
 from __future__ import annotations
 

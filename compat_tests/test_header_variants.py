@@ -32,7 +32,7 @@ _SILENT: Final = 30.0  # seconds after which no answer is one
 
 
 class _Connection:
-    """One connection, on which a question is put at a time, and the server's own are answered meanwhile."""
+    """One connection, with one request at a time; the server's own requests are answered meanwhile."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
@@ -50,12 +50,12 @@ class _Connection:
         try:
             self._socket.sendall(question.frame)
             while True:
-                opaque, flag, told = parse_frame(self._received())
+                opaque, flag, reported = parse_frame(self._received())
                 if not flag & FLAG_RESPONSE:
-                    answer = answer_of_client(opaque, flag, told)
+                    answer = answer_of_client(opaque, flag, reported)
                     self._socket.sendall(answer or b"")
                 elif opaque == question.opaque:
-                    return told
+                    return reported
         except TimeoutError:
             return ServerAnswer(None)
         except ConnectionError:
@@ -68,7 +68,7 @@ class _Connection:
         return self._stream.read(struct.unpack(">i", head)[0])
 
 
-class _Asked:
+class _Connections:
     """An endpoint with a connection to each of its servers, made again when one ended or fell silent."""
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -83,22 +83,22 @@ class _Asked:
                 if connection is None:
                     connection = stack.enter_context(_Connection(self._addresses[question.to_broker]))
                     self._connections[question.to_broker] = connection
-                told = connection.ask(question)
-                if told.code is None:
+                reported = connection.ask(question)
+                if reported.code is None:
                     del self._connections[question.to_broker]
-                question = script.send(told)
+                question = script.send(reported)
 
 
 def _outcomes(folder: Path) -> Outcomes:
     """The answers of new Apache brokers to all variants: one without access control, and one with it."""
     outcomes = Outcomes()
     with running(Apache(folder / "open")) as endpoint:
-        _Asked(endpoint).run(examine_all(outcomes))
+        _Connections(endpoint).run(examine_all(outcomes))
     conf = folder / "guarded" / "home" / "conf"
     conf.mkdir(parents=True)
     (conf / "plain_acl.yml").write_text(ACCOUNTS, "utf-8")
     with running(Apache(folder / "guarded", settings={"aclEnable": "true"})) as endpoint:
-        _Asked(endpoint).run(examine_with_accounts(outcomes))
+        _Connections(endpoint).run(examine_with_accounts(outcomes))
     return outcomes
 
 

@@ -70,7 +70,7 @@ KINDS: Final = {
 
 
 def keep_sending(endpoint: Endpoint, kind: Kind, name: str) -> list[str]:
-    """Send messages, many at a time, until the broker is gone: the keys of those that it acknowledged."""
+    """Send messages, many at a time, until the broker has ended: the keys of those that it acknowledged."""
     acknowledged: list[str] = []
     try:
         with Connection(endpoint.broker) as connection:

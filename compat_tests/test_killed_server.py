@@ -1,4 +1,4 @@
-"""kill -9 of the broker while an official producer sends under SYNC_FLUSH: what it acknowledged is there afterwards."""
+"""kill -9 of the broker while an official producer sends under SYNC_FLUSH: what it acknowledged stays."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def stored(endpoint: Endpoint, topic: str) -> int:
 
 
 def assert_kept(acknowledged: Sequence[Event], found: Sequence[Event]) -> None:
-    """Acknowledged messages are stored where the answers said, none twice, and each queue is in sending order."""
+    """Acknowledged messages are stored at the places in the answers, none twice, and each queue is in sending order."""
     places = {(event["queueId"], event["queueOffset"]): (event["text"], event["msgId"]) for event in found}
     lost = [
         event
         for event in acknowledged
         if places.get((event["queueId"], event["queueOffset"])) != (event["text"], event["msgId"])
     ]
-    assert not lost, f"{len(lost)} of {len(acknowledged)} acknowledged are gone or elsewhere: {lost[:3]}"
+    assert not lost, f"{len(lost)} of {len(acknowledged)} acknowledged are lost or elsewhere: {lost[:3]}"
     texts = [event["text"] for event in found]
     assert len(set(texts)) == len(texts) == len(places)
     for queue, in_queue in by_queue(found).items():

@@ -1,8 +1,8 @@
-"""Log files expire: readers in them get the next offset that exists, and lose nothing of what is left.
+"""Log files expire: readers in them get the next offset that exists, and lose nothing of what remains.
 
-A broker looks for expired files a minute after its start at the earliest. So one endpoint with small files serves all
-client versions; and what the tests do runs in threads at the same time, begun by the first of them, so that all wait
-for their brokers in the same minute. A test ends as its thread does.
+A broker searches for expired files a minute after its start at the earliest. So one endpoint with small files serves
+all client versions; and what the tests do runs in threads at the same time, begun by the first of them, so that all
+wait for their brokers in the same minute. A test ends as its thread does.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MEGABYTE: Final = 1 << 20
 # The broker whose store the other one opens; none where Apache alone is tested.
 LEFT: Final = {"rocketwire": ("rocketwire", "apache"), "apache-4.9.7": ()}
 MOST_LEFT: Final = 2  # log files: the last, and the next that is made ahead
-WITHIN: Final = 240  # seconds: a broker first looks for expired files 60 s after its start
+WITHIN: Final = 240  # seconds: a broker first searches for expired files 60 s after its start
 
 
 EXPIRING: Final = {
@@ -125,7 +125,7 @@ class Follower:
         return answer.code, answer.remark, offsets
 
 
-def test_readers_of_expired_files_go_on_with_what_is_left(courses: Mapping[str, Future[None]]) -> None:
+def test_readers_of_expired_files_continue_with_what_remains(courses: Mapping[str, Future[None]]) -> None:
     courses["readers"].result()
 
 
@@ -138,24 +138,24 @@ def test_what_one_broker_left_the_other_serves(courses: Mapping[str, Future[None
 def _readers(
     stops: AbstractContextManager[object], endpoint: Endpoint, clients: Clients, target: str, store: Path
 ) -> None:
-    """Consumers and pulls meet offsets that are gone. `stops` stops the endpoint."""
+    """Consumers and pulls use offsets that were removed. `stops` stops the endpoint."""
     with stops:
-        gone = Follower(clients, "4.9.7", endpoint)
-        gone.topic = "Gone"
-        gone.client.run("CreateTopic", topic=gone.topic, queues=1)
-        # Its first message is not the first of the log: Apache's broker reads other bytes for that one once it is gone.
+        removed = Follower(clients, "4.9.7", endpoint)
+        removed.topic = "Gone"
+        removed.client.run("CreateTopic", topic=removed.topic, queues=1)
+        # Its first message is not the first of the log: Apache's broker reads other bytes for it once it is removed.
         followers = [Follower(clients, version, endpoint) for version in CLIENT_VERSIONS]
         for follower in followers:
             follower.client.run("CreateTopic", topic=follower.topic, queues=1)
             follower.send(EARLY, 100)
             follower.consume(follower.sent)
-        gone.send(5, 100)
+        removed.send(5, 100)
         for _ in range(ROUNDS):
             for follower in followers:
                 follower.send(A_ROUND, 4000)
 
         assert remoting.request(endpoint.broker, DELETE_EXPIRED_COMMITLOG).code == 0
-        _wait_until_expired(store, lambda: [follower.bounds() for follower in (*followers, gone)])
+        _wait_until_expired(store, lambda: [follower.bounds() for follower in (*followers, removed)])
         for follower in followers:
             least, most = follower.bounds()
             assert EARLY < least < most == len(follower.sent)
@@ -171,15 +171,15 @@ def _readers(
             for run in runs:
                 run.result()
 
-        # A queue of which nothing is left. Apache's broker still reports 0 as its minimum offset.
+        # A queue without messages. Apache's broker still reports 0 as its minimum offset.
         smallest = 5 if target == "rocketwire" else 0
-        assert gone.pull(0) == (RETRY_IMMEDIATELY, "MESSAGE_WAS_REMOVING", [5, smallest, 5])
-        assert gone.pull(5) == (NOT_FOUND, "OFFSET_OVERFLOW_ONE", [5, smallest, 5])
+        assert removed.pull(0) == (RETRY_IMMEDIATELY, "MESSAGE_WAS_REMOVING", [5, smallest, 5])
+        assert removed.pull(5) == (NOT_FOUND, "OFFSET_OVERFLOW_ONE", [5, smallest, 5])
         assert remoting.request(endpoint.broker, CLEAN_EXPIRED_CONSUMEQUEUE).code == 0
-        assert gone.bounds() == (0, 0)
-        assert gone.pull(5) == (OFFSET_MOVED, "NO_MESSAGE_IN_QUEUE", [0, 0, 0])
-        gone.send(1, 100)
-        assert gone.bounds() == (0, 1)
+        assert removed.bounds() == (0, 0)
+        assert removed.pull(5) == (OFFSET_MOVED, "NO_MESSAGE_IN_QUEUE", [0, 0, 0])
+        removed.send(1, 100)
+        assert removed.bounds() == (0, 1)
 
 
 def _left(store: SharedStore, first: str, stops: AbstractContextManager[object]) -> None:
@@ -205,7 +205,7 @@ def _left(store: SharedStore, first: str, stops: AbstractContextManager[object])
 
 
 def _wait_until_expired(store: Path, bounds: Callable[[], object]) -> None:
-    """Return when all files of the log are gone but the last, and what else a pass does is done: bounds stay."""
+    """Return when all files of the log are removed but the last, and what else a pass does is done: bounds stay."""
     end = time.monotonic() + WITHIN
     while len(left := list((store / "commitlog").iterdir())) > MOST_LEFT:
         assert time.monotonic() < end, f"these are not removed: {sorted(path.name for path in left)}"

@@ -34,7 +34,7 @@ SETTINGS: Final = {
 
 @pytest.fixture(scope="module", params=sorted(TARGETS))
 def rocketwire(request: pytest.FixtureRequest) -> Iterator[Rocketwire]:
-    """The commands at each broker in turn."""
+    """The commands at each broker."""
     with (
         tempfile.TemporaryDirectory(prefix="compat-") as folder,
         running(TARGETS[request.param](Path(folder), settings=SETTINGS)) as started,
@@ -120,7 +120,7 @@ def test_what_was_sent_is_shown(rocketwire: Rocketwire, official: Client, own_to
     assert rocketwire("message", "query", own_topic, "--key", "all", "--to", "2001-01-01").code == 1
 
 
-def test_offsets_of_a_group_only_when_asked(
+def test_offsets_of_a_group_only_on_request(
     rocketwire: Rocketwire, official: Client, own_topic: str, group: str
 ) -> None:
     rocketwire("message", "send", own_topic, *map(str, range(6)), "--queue", 0, "--quiet")
@@ -141,9 +141,9 @@ def test_a_topic_is_followed(rocketwire: Rocketwire, official: Client, unique: C
             began = time.monotonic()
             official.run("SendSync", topic=topic, message=[Outgoing(body=f"new {number}")])
             assert tail.line() == f"new {number}"
-            assert time.monotonic() - began < 4  # it is told at once: the broker itself looks every 5 s only
+            assert time.monotonic() - began < 4  # it is sent at once: the broker itself checks every 5 s only
         official.run("CreateTopic", topic=topic, queues=2)
-        # 5.x tells the name server at once, others too; the official client sends to queue 1 when it knows it.
+        # 5.x registers it at the name server at once, others too; the official client sends to queue 1 then.
         eventually(lambda: rocketwire("message", "send", topic, "elsewhere", "--queue", 1, "--quiet"))
         assert tail.line() == "elsewhere"
         assert tail.error().endswith("queue 1 is new")

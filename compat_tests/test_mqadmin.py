@@ -1,4 +1,4 @@
-"""Each command of the official `mqadmin` says of this endpoint what it says of Apache's."""
+"""Each command of the official `mqadmin` prints at this endpoint what it prints at Apache's."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outputs]:
 
 
 @pytest.mark.parametrize(("version", "place"), CASES, ids=[f"{version} {COMMANDS[at].line}" for version, at in CASES])
-def test_says_the_same(outputs: Outputs, version: str, place: int) -> None:
+def test_prints_the_same(outputs: Outputs, version: str, place: int) -> None:
     theirs = outputs.of(f"apache-{COMMANDS[place].broker}", version, place)
     ours = outputs.of("rocketwire", version, place)
     if COMMANDS[place].differs:

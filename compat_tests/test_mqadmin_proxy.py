@@ -1,4 +1,4 @@
-"""Each command of the official `mqadmin` says the same through `rocketwire proxy` as at the broker behind it."""
+"""Each command of the official `mqadmin` prints the same through `rocketwire proxy` as at the broker behind it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _RUNS: Final = ((APACHE_4, "4.9.7"), (APACHE_5, "5.5.0"), (OURS, "5.5.0"))
 _OF_ONE_BROKER: Final = re.compile(
     r"\b(BROKER|NAMESRV)\b|(?<=Port = )\d+|(?<= = )/\S+|(?<=Addr = )\S+|(?<=Fetch )\d .+"
 )
-"""Addresses, which the proxy replaces by its own, and what two runs have different: ports, paths, and how soon
-a broker finds a consumer gone."""
+"""Addresses, which the proxy replaces by its own, and what two runs have different: ports, paths, and how soon a broker
+removes a consumer."""
 
 _TRACKED: Final = re.compile(r"trackType=\w+")
-"""The tool looks for the consumer's offset at the broker whose address is in the message, and does not find it."""
+"""The tool queries the consumer's offset at the broker whose address is in the message, and does not find it."""
 
 CASES = [
     (kind, version, place)
@@ -77,6 +77,6 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
 @pytest.mark.parametrize(
     ("kind", "version", "place"), CASES, ids=[f"{kind} {version} {COMMANDS[at].line}" for kind, version, at in CASES]
 )
-def test_says_the_same(outputs: Outputs, kind: str, version: str, place: int) -> None:
+def test_prints_the_same(outputs: Outputs, kind: str, version: str, place: int) -> None:
     direct, proxied = outputs.of(kind, version, place)
     assert compared(proxied) == compared(direct)

@@ -1,4 +1,4 @@
-"""Clusters of both kinds of brokers under both kinds of name servers, each in a process of its own."""
+"""Clusters of both kinds of brokers under both kinds of name servers, each in a separate process."""
 
 from __future__ import annotations
 

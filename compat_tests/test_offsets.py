@@ -26,7 +26,7 @@ CONSUME_STATS, RESET_OFFSET, CONSUME_TIME_SPAN, LITE_PULL = 208, 222, 303, 361
 QUERY_NOT_FOUND: Final = 22
 TOPIC: Final = "Offsets"
 END: Final = 3  # of its first queue; the second one is empty
-_COMMIT: Final = 1 | 4  # the flags of a pull that commits, and says what it subscribes to
+_COMMIT: Final = 1 | 4  # the flags of a pull that commits, and has its subscription
 
 BELOW_ZERO: Final = ("-1", "-2", str(-(2**63)))
 OF_THE_QUEUE: Final = ("0", "+2", str(END))
@@ -54,7 +54,7 @@ class Scene(NamedTuple):
     """The brokers' answers, by broker."""
 
     committed: dict[str, dict[tuple[str, str], Seen]]
-    unset: dict[str, dict[str, tuple[int, str | None]]]  # asked with setZeroIfNotFound=false
+    unset: dict[str, dict[str, tuple[int, str | None]]]  # queried with setZeroIfNotFound=false
     reset: dict[str, dict[int, tuple[int, str]]]
     after_restart: dict[str, dict[str, Seen]]
 
@@ -156,7 +156,7 @@ def _pull(connection: Connection, code: int, group: str, offset: int, commit: st
 
 
 def _reset(connection: Connection, offset: int) -> tuple[int, str]:
-    """To an offset that the queue has not, as tools of 5.x ask."""
+    """To an offset that the queue has not, as tools of 5.x request it."""
     fields: dict[str, str | int] = {"topic": TOPIC, "group": _group("150"), "timestamp": -1, "isForce": "true"}
     answer = connection.ask(RESET_OFFSET, {**fields, "queueId": 0, "offset": offset})
     return answer.code, answer.remark
@@ -176,12 +176,12 @@ def test_an_offset_is_taken_and_handed_out_as_apache_does(scene: Scene, version:
     assert {case: ours[case] for case in scene.committed[version]} == scene.committed[version]
 
 
-def test_a_group_without_an_offset_may_ask_for_none_as_with_5_5_0(scene: Scene) -> None:
+def test_a_group_without_an_offset_may_request_none_as_with_5_5_0(scene: Scene) -> None:
     assert scene.unset["rocketwire"] == scene.unset["5.5.0"]
     assert all(scene.unset["rocketwire"][offset] == (QUERY_NOT_FOUND, None) for offset in BELOW_ZERO)
 
 
-def test_a_reset_to_an_offset_that_is_not_there_is_refused_as_by_5_5_0(scene: Scene) -> None:
+def test_a_reset_to_a_missing_offset_is_refused_as_by_5_5_0(scene: Scene) -> None:
     assert scene.reset["rocketwire"] == scene.reset["5.5.0"]
 
 

@@ -1,6 +1,6 @@
 """Administration while consumers are connected, with Apache's `mqadmin` of 4.9.7: reset offsets, and consume directly.
 
-What the tool prints is compared with Apache's in test_mqadmin.py; here is what becomes of the consumers. One that gets
+What the tool prints is compared with Apache's in test_mqadmin.py; this tests the effect on the consumers. One that gets
 new offsets stops for 10 s before it continues, so one scene serves all tests.
 """
 

@@ -59,7 +59,7 @@ def test_a_client_that_dies_keeps_its_locks(endpoint: Endpoint, group: str) -> N
     with remoting.Connection(endpoint.broker) as other:
         wait_until(
             lambda: other.ask(GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": group}).code != 0,
-            "the broker has not noticed that the client is gone",
+            "the broker has not noticed that the client has left",
         )
         assert lock(other, "other", group, 0, 1, 2) == {2}
         assert lock(other, "dying", group, 0, 1, 2) == {0, 1}

@@ -1,4 +1,4 @@
-"""What groups popped in order, and how they ask for messages, goes from Apache 5.5.0 to rocketwire and back."""
+"""What groups popped in order, and how they request messages, goes from Apache 5.5.0 to rocketwire and back."""
 
 from __future__ import annotations
 
@@ -62,21 +62,21 @@ def committed(connection: Connection) -> str:
 
 
 def set_mode(connection: Connection, group: str, mode: str, share: int) -> None:
-    """Set how a group asks for messages."""
+    """Set how a group requests messages."""
     body = {"topic": TOPIC, "consumerGroup": group, "mode": mode, "popShareQueueNum": share}
     answer = connection.ask(RequestCode.SET_MESSAGE_REQUEST_MODE, body=json.dumps(body).encode())
     assert answer.code == 0, answer
 
 
 def modes(connection: Connection) -> dict[str, tuple[str, int]]:
-    """What is said of all groups."""
+    """The request modes of all groups."""
     answer = connection.ask(RequestCode.GET_ALL_MESSAGE_REQUEST_MODE)
     found: dict[str, dict[str, Any]] = json.loads(answer.body)["messageRequestModeMap"][TOPIC]
     return {group: (each["mode"], each["popShareQueueNum"]) for group, each in found.items()}
 
 
 def batch(store: SharedStore) -> tuple[str, list[int], int, dict[str, int]]:
-    """What consumerOrderInfo.json says of the queue."""
+    """The content of consumerOrderInfo.json about the queue."""
     document = store.config("consumerOrderInfo.json")
     assert (document["orderInfoCount"], document["orderedConsumptionLevel"]) == (1, "QUEUE")
     info = document["table"][f"{TOPIC}@g"]["0"]

@@ -1,4 +1,4 @@
-"""A group whose remoting consumer pops is set back: all comes again, once, as Apache's OffsetResetForPopIT asks."""
+"""A group whose remoting consumer pops is set back: all is redelivered, once, as in Apache's OffsetResetForPopIT."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def set_back(case: Case, topic: str, group: str, *, by_queue: bool) -> None:
 @pytest.mark.parametrize("by_queue", [False, True], ids=["to a time", "each queue"])
 @pytest.mark.parametrize("kind", ["rocketwire", "apache-5.5.0"])
 @pytest.mark.parametrize("online", [True, False], ids=["while it consumes", "while it is away"])
-def test_all_comes_again_once(tmp_path: Path, kind: str, *, online: bool, by_queue: bool) -> None:
+def test_all_is_redelivered_once(tmp_path: Path, kind: str, *, online: bool, by_queue: bool) -> None:
     with (
         running(TARGETS[kind](tmp_path / "endpoint")) as endpoint,
         opened("java-5.5.0", Access(namesrv=endpoint.namesrv), QUICK) as case,
@@ -55,8 +55,8 @@ def test_all_comes_again_once(tmp_path: Path, kind: str, *, online: bool, by_que
                     set_back(case, topic, group, by_queue=by_queue)
 
         def consume(count: int, watch: Callable[[Event], None] | None = None) -> list[Event]:
-            told = {"topic": topic, "group": group, "rebalance": "broker"}
-            found = case.client.run("PushConcurrent", told, count=count, settle=_QUIET, watch=watch)
+            reported = {"topic": topic, "group": group, "rebalance": "broker"}
+            found = case.client.run("PushConcurrent", reported, count=count, settle=_QUIET, watch=watch)
             return events(found, "received")
 
         received = consume(2 * _COUNT if online else _COUNT, watch=take if online else None)

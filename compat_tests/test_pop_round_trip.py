@@ -1,4 +1,4 @@
-"""Messages in flight in one store, which rocketwire and Apache's 5.5.0 broker open in turn.
+"""Messages in flight in one store, which rocketwire and Apache's 5.5.0 broker open alternately.
 
 Theory: the broker on the store gives again what was not acknowledged in time, and nothing else, however the one before
 ended, and whichever of the two popped the message and took the acknowledgement.
@@ -23,12 +23,12 @@ from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
 TOPIC: Final = "Popped"
 GROUP: Final = "poppers"
 QUEUES: Final = {"reviveQueueNum": "2"}
-# Apache does not look for what was popped between the last save of the offsets and a kill, not even its own.
+# Apache does not search for what was popped between the last save of the offsets and a kill, not even its own.
 SAVED: Final = {**QUEUES, "flushConsumerOffsetInterval": "100"}
 SAVED_WITHIN: Final = 1.0
 APACHE: Final = {**POPPING, **QUEUES}
 APACHE_WITHIN: Final = 60.0
-"""Seconds. Apache looks for check points every second, waits for two more, and begins some seconds after its start."""
+"""Seconds. Apache reads check points every second, waits for two more, and begins some seconds after its start."""
 OURS_WITHIN: Final = 10.0
 INVISIBLE: Final = 6000
 """Of messages that the next broker gives again."""

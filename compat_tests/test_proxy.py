@@ -74,16 +74,16 @@ class _Current:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._stack = contextlib.ExitStack()
-        self._asked = ("", 0)
+        self._wanted = ("", 0)
         self._made: Proxied | None = None
 
     def of(self, kind: str, brokers: int | None = None) -> Proxied:
-        """A proxy in front of brokers of a kind, as many as usual or so many; others are stopped."""
-        asked = kind, BROKERS[kind] if brokers is None else brokers
-        if self._made is None or asked != self._asked:
+        """A proxy in front of brokers of a kind, the usual number or so many; others are stopped."""
+        wanted = kind, BROKERS[kind] if brokers is None else brokers
+        if self._made is None or wanted != self._wanted:
             self.close()
-            made = Proxied(self._folder / f"{kind}-{asked[1]}", kind=kind, brokers=asked[1])
-            self._asked, self._made = asked, self._stack.enter_context(running(made))
+            made = Proxied(self._folder / f"{kind}-{wanted[1]}", kind=kind, brokers=wanted[1])
+            self._wanted, self._made = wanted, self._stack.enter_context(running(made))
         return self._made
 
     def close(self) -> None:

@@ -48,7 +48,7 @@ def test_a_client_without_an_account_sends_consumes_and_queries(
 def test_brokers_of_5_5_with_users_let_the_proxys_account_in(
     tmp_path: Path, clients: Clients, unique: Callable[[str], str]
 ) -> None:
-    """5.5.0 has no plain_acl.yml any more, but users of its own (ACL 2.0), which it asks all requests for."""
+    """5.5.0 has no plain_acl.yml any more, but other users (ACL 2.0), one of which must sign each request."""
     name, secret = "proxy-account", "proxy-secret"
     settings = users_of_5_5(tmp_path, name, secret)
     signed = ("--set", f"upstreamAccessKey={name}", "--set", f"upstreamSecretKey={secret}")

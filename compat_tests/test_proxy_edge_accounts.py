@@ -1,4 +1,4 @@
-"""A proxy with accounts of its own in front of Apache's broker, which lets in the proxy's account only."""
+"""A proxy with edge accounts in front of Apache's broker, which lets in the proxy's account only."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def _guarded(folder: Path, kind: str) -> Proxied:
     return Proxied(folder, kind=kind, brokers=1, settings=settings, options=options)
 
 
-def _ask(broker: Connection, account: str, code: int, fields: Mapping[str, str], body: str = "") -> Answer:
-    asked = signed(Question(code, fields, body), Who(account, _SECRET))
-    return broker.ask(asked.code, asked.fields, asked.body)
+def _send_request(broker: Connection, account: str, code: int, fields: Mapping[str, str], body: str = "") -> Answer:
+    request = signed(Question(code, fields, body), Who(account, _SECRET))
+    return broker.ask(request.code, request.fields, request.body)
 
 
 def _done(broker: Connection, account: str, code: int, fields: Mapping[str, str], body: str = "") -> Answer:
-    answer = _ask(broker, account, code, fields, body)
+    answer = _send_request(broker, account, code, fields, body)
     assert answer.code == 0, (code, fields, answer)
     return answer
 
@@ -95,7 +95,7 @@ def _pulled(broker: Connection, topic: str) -> bytes:
     account, group = ("owner-account", "hidden") if topic == "Hidden" else ("other-account", "own")
     fields = {"consumerGroup": group, "topic": topic, "queueId": "0", "queueOffset": "0", "maxMsgNums": "32"}
     fields |= {"sysFlag": "4", "commitOffset": "0", "suspendTimeoutMillis": "0", "subscription": "*", "subVersion": "1"}
-    return _ask(broker, account, 11, {**fields, "expressionType": "TAG"}).body
+    return _send_request(broker, account, 11, {**fields, "expressionType": "TAG"}).body
 
 
 def _create_topics(broker: Connection, **more: str) -> None:
@@ -119,12 +119,12 @@ def test_a_message_named_by_its_offset_needs_the_permission_of_its_topic(tmp_pat
             assert b"of Hidden" in _done(broker, "owner-account", 33, place).body
             back = {**place, "group": "own", "delayLevel": "-1", "originMsgId": "m", "originTopic": "Own"}
             for code, fields in ((33, place), (36, back), (37, _end(each))):
-                answer = _ask(broker, "other-account", code, fields)
+                answer = _send_request(broker, "other-account", code, fields)
                 assert answer.code != 0
                 assert "No default permission for topic:Hidden" in answer.remark
                 assert not answer.body
         for account in ("owner-account", "other-account"):
-            answer = _ask(broker, account, 33, {"offset": str(int(_place(plain)) + 1)})
+            answer = _send_request(broker, account, 33, {"offset": str(int(_place(plain)) + 1)})
             assert "no message begins at offset" in answer.remark
         assert b"of Own" in _done(broker, "other-account", 33, {"offset": _place(own)}).body
         back = {
@@ -140,7 +140,7 @@ def test_a_message_named_by_its_offset_needs_the_permission_of_its_topic(tmp_pat
         wait_until(lambda: _pulled(broker, "Hidden").count(b"of Hidden") == 2)
         for code in (43, 45, 205, 318, 353, 513, 901, 1007, 2001, 3001, 3004, 3005, 3010, 5001, 200056, 200074, 77777):
             for account in ("other-account", "owner-account"):
-                answer = _ask(broker, account, code, {"topic": "Hidden", "username": "x"})
+                answer = _send_request(broker, account, code, {"topic": "Hidden", "username": "x"})
                 assert answer.code == 1
                 assert "not allowed through the proxy" in answer.remark or "Need admin permission" in answer.remark
 

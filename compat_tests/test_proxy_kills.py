@@ -1,10 +1,10 @@
 """kill -9 of a broker, of each proxy and of the name server while Apache's client sends and consumes through proxies.
 
 Then the proxies are restarted, one after the other, as for a new version. Every message is accounted for: what was
-acknowledged to the producer is consumed, and sends and consumption go on within seconds. What a consumer has
-acknowledged, by the committed offset, stays so: no offset goes back, and no message below it comes again. The clients
-know both proxies as name servers. They ask for routes every second here: by default every 30 s, and that long
-they would send to a proxy that is gone. The consumer is a client of 5.5.0: one of 4.9.7 does not notice that a
+acknowledged to the producer is consumed, and sends and consumption continue within seconds. What a consumer has
+acknowledged, by the committed offset, stays so: no offset goes back, and no message below it is redelivered. The
+clients know both proxies as name servers. They query routes every second in this test: by default every 30 s, and that
+long they would send to a proxy that has ended. The consumer is a client of 5.5.0: one of 4.9.7 does not notice that a
 connection has ended, and waits 30 s for the answer of a pull, 3 s for that of a send, and as long for that of a route.
 """
 
@@ -46,7 +46,7 @@ ALL: Final = ("broker", *PROXIES, "name server", *RESTARTS)  # Apache's broker t
 
 
 class Traffic:
-    """A producer and a consumer, each in a JVM of its own, and when what they told came here."""
+    """A producer and a consumer, each in a separate JVM, and when their events came."""
 
     def __init__(self, producer: Client, consumer: Client, topic: str, group: str, committed: Committed) -> None:
         self._producer = producer
@@ -72,7 +72,7 @@ class Traffic:
         """Send until the producer is ended."""
         message = [Outgoing(body=f"m{number}") for number in range(MESSAGES)]
 
-        def told(event: Event) -> None:
+        def on_event(event: Event) -> None:
             if event["event"] == "sent":
                 self.sent.append((time.monotonic(), event))
             else:
@@ -80,7 +80,7 @@ class Traffic:
 
         with contextlib.suppress(ProgramFailed):
             self._producer.run(
-                "SendThrough", message=message, topic=self._topic, pause=PAUSE, poll=1000, timeout=3000, watch=told
+                "SendThrough", message=message, topic=self._topic, pause=PAUSE, poll=1000, timeout=3000, watch=on_event
             )
         assert self._ending.is_set(), (len(self.sent), self.failed[-3:])
 
@@ -104,10 +104,10 @@ class Traffic:
         self._producer.clients.stop()
 
 
-def pause(told: Sequence[tuple[float, Event]], since: float, seen: float) -> float:
+def pause(seen_events: Sequence[tuple[float, Event]], since: float, seen: float) -> float:
     """The longest time without an event in so many seconds from then on, while the server is away."""
     until = since + seen
-    times = [since, *(at for at, _ in told if since < at < until), until]
+    times = [since, *(at for at, _ in seen_events if since < at < until), until]
     return round(max(later - earlier for earlier, later in itertools.pairwise(times)), 2)
 
 
@@ -122,7 +122,7 @@ def java(programs: Programs) -> Iterator[Callable[[], Clients]]:
     ("kind", "brokers", "victims", "sends_by"),
     [(OURS, 3, ALL, "5.5.0"), (APACHE_4, 2, (*PROXIES, *RESTARTS), "4.9.7")],
 )
-def test_nothing_acknowledged_is_lost_or_comes_again_and_sends_go_on(
+def test_nothing_acknowledged_is_lost_or_redelivered_and_sends_continue(
     kind: str,
     brokers: int,
     victims: Sequence[str],
@@ -149,32 +149,30 @@ def test_nothing_acknowledged_is_lost_or_comes_again_and_sends_go_on(
             receiving, sending = pool.submit(traffic.receive), pool.submit(traffic.send)
             try:
                 wait_until(lambda: len(traffic.sent) > 50 and len(traffic.received) > 0)
-                kills = killed_one_by_one(cluster, proxies, victims)
+                kills = kill_each(cluster, proxies, victims)
                 time.sleep(max(0.0, kills[-1][1] + SEEN[sends_by] - time.monotonic()))
             finally:
                 traffic.end()
             sending.result()
             receiving.result()
     pauses = {
-        name: tuple(pause(told, at, SEEN[sends_by]) for told in (traffic.sent, traffic.received)) for name, at in kills
+        name: tuple(pause(each, at, SEEN[sends_by]) for each in (traffic.sent, traffic.received)) for name, at in kills
     }
     texts = [event["text"] for _, event in traffic.received]
     print(
         f"{kind}: s without a send, without a message: {pauses}; {len(traffic.sent)} sent, {len(traffic.failed)} failed"
     )
-    print(f"{len(texts) - len(set(texts))} came again")
-    assert committed.total > len(texts) / 3  # so that the account says something
+    print(f"{len(texts) - len(set(texts))} were redelivered")
+    assert committed.total > len(texts) / 3  # so that the account means something
     assert not committed.went_back, committed.went_back[:5]
-    assert not committed.again, f"{len(committed.again)} came again: {committed.again[:5]}"
+    assert not committed.again, f"{len(committed.again)} were redelivered: {committed.again[:5]}"
     lost = traffic.acknowledged - set(texts)
     assert not lost, f"{len(lost)} of {len(traffic.acknowledged)} acknowledged are lost: {sorted(lost)[:5]}"
     assert max(max(each) for each in pauses.values()) < GO_ON_WITHIN[sends_by], pauses
 
 
-def killed_one_by_one(
-    cluster: Proxied, proxies: Sequence[ProxyProcess], victims: Sequence[str]
-) -> list[tuple[str, float]]:
-    """Kill servers in turn, or stop them, and start each again; returns when each was ended."""
+def kill_each(cluster: Proxied, proxies: Sequence[ProxyProcess], victims: Sequence[str]) -> list[tuple[str, float]]:
+    """Kill servers one after the other, or stop them, and start each again; returns when each was ended."""
     proxy_1, proxy_2 = proxies
     servers = {
         "broker": (cluster.kill, cluster.brokers[0].start),

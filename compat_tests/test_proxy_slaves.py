@@ -1,4 +1,4 @@
-"""`rocketwire proxy` in front of Apache's master and slave: the slave is consumed from when its master is gone."""
+"""`rocketwire proxy` in front of Apache's master and slave: the slave is consumed from when its master has ended."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
 
 
 @pytest.mark.parametrize("pair", [APACHE_4, APACHE_5], indirect=True)
-def test_a_group_goes_on_at_the_slave_while_the_master_is_gone(
+def test_a_group_continues_at_the_slave_while_the_master_is_down(
     pair: Pair, clients: Clients, unique: Callable[[str], str]
 ) -> None:
     proxy = pair.proxy
@@ -71,7 +71,7 @@ def test_a_group_goes_on_at_the_slave_while_the_master_is_gone(
     first, topic = unique("First"), unique("Copied")
     for each in (first, topic):
         create_topic(master, each)
-    wait_until(lambda: told(proxy, first) == told(proxy, topic) == {master, slave})
+    wait_until(lambda: addresses_in_route(proxy, first) == addresses_in_route(proxy, topic) == {master, slave})
     wait_until(lambda: copied(java, first, ["x"]) == 1)  # the slave follows from now on
     wait_until(lambda: topic.encode() in remoting.request(slave, RequestCode.GET_ALL_TOPIC_CONFIG, {}).body)
     bodies = [f"m{number}" for number in range(40)]
@@ -79,12 +79,12 @@ def test_a_group_goes_on_at_the_slave_while_the_master_is_gone(
     assert copied(java, first, bodies) == len(bodies)  # a slave of 5.5 gives no message that is among the last ones
 
     pair.master.kill()
-    wait_until(lambda: told(proxy, topic) == {slave})
+    wait_until(lambda: addresses_in_route(proxy, topic) == {slave})
     received = java.run("PushConcurrent", {"topic": topic, "group": unique("group"), "count": len(bodies)})
     assert sorted(each["text"] for each in events(received, "received")) == sorted(bodies)
 
 
-def told(proxy: ProxyProcess, topic: str) -> set[str]:
+def addresses_in_route(proxy: ProxyProcess, topic: str) -> set[str]:
     """The addresses in the topic's route."""
     return remoting.broker_addresses(proxy.namesrv, topic)
 

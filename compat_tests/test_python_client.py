@@ -40,7 +40,7 @@ Name = Callable[[str], str]
 
 @pytest.fixture(scope="module", params=sorted(TARGETS))
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
-    """Each kind of endpoint in turn; retries take seconds."""
+    """Each kind of endpoint; retries take seconds."""
     with running(TARGETS[request.param](tmp_path_factory.mktemp("cluster"), settings=SWIFT)) as started:
         yield started
 

@@ -41,16 +41,16 @@ def test_a_batch_by_the_ids_that_its_consumer_and_its_producer_were_given(
     received = client.only("received", "PullAll", topic="Batches", group="reader", count=3)
     assert_each_once(received, messages)
     client.run("Query", topic="Batches", key=["key-2"])  # then the index has them all
-    seen, told = [event["msgId"] for event in received], sent["msgId"].split(",")
+    seen, reported = [event["msgId"] for event in received], sent["msgId"].split(",")
     found = client.only("missing", "Query", topic="Batches", missing=[*seen, *sent["offsetMsgId"].split(",")])
     assert [event.get("found") for event in found] == [True] * 6
     if version == "4.9.7" or target == "apache-5.5.0":
-        assert seen == told
+        assert seen == reported
         assert [found_by(own_endpoint, "Batches", each) for each in seen] == [[0], [1], [2]]
     else:
-        assert len({*seen, *told}) == 4
+        assert len({*seen, *reported}) == 4
         assert [found_by(own_endpoint, "Batches", each) for each in seen] == [[0, 1, 2]] * 3
-        assert [found_by(own_endpoint, "Batches", each) for each in told] == [[], [], []]
+        assert [found_by(own_endpoint, "Batches", each) for each in reported] == [[], [], []]
     if isinstance(own_endpoint, Rocketwire):
         own_endpoint.stop()
         assert_undamaged(own_endpoint.store)

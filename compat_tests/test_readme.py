@@ -1,4 +1,4 @@
-"""The examples of the README and the tutorial, as they are printed: clients, and commands with a server of their own.
+"""The examples of the README and the tutorial, as they are printed: clients, and commands with a separate server.
 
 The examples name fixed ports, so the tests that use them take turns (`fixed_ports`). Words in capitals are
 placeholders: here folders and messages have these very names.

@@ -76,8 +76,8 @@ def assert_complete(file: Path) -> None:
     assert events[-1]["event"] == "stopped"
     assert not [each for each in events if each["event"] in ("unreadable", "sent")]
     frames = [each for each in events if each["event"] == "frame"]
-    asked = {each["name"] for each in frames if each["answer"] is None}
-    assert asked >= {
+    requested = {each["name"] for each in frames if each["answer"] is None}
+    assert requested >= {
         "SEND_MESSAGE_V2",
         "HEART_BEAT",
         "PULL_MESSAGE",
@@ -137,7 +137,7 @@ def replayed(file: Path, endpoint: Endpoint) -> list[dict[str, Any]]:
 def test_replay_at_a_fresh_server(ours: Path, tmp_path: Path) -> None:
     with running(Rocketwire(tmp_path)) as endpoint:
         found = replayed(ours, endpoint)
-    # A client asks for the route of a topic that another connection is just making: who is first is chance.
+    # A client queries the route of a topic that another connection is just making: the order is chance.
     assert [each for each in found if each["request"] != "GET_ROUTEINFO_BY_TOPIC"] == []
 
 

@@ -67,7 +67,9 @@ def printed(clients: Clients, version: str, endpoint: Endpoint) -> list[tuple[tu
     client = Client(clients=clients, id=f"java-{version}", namesrv=endpoint.namesrv)
     found: list[tuple[tuple[str, ...], list[str]]] = []
     for command in _SCRIPT:
-        lines = [masked(line) for line in admin_tools.said(client, *command, "-n", endpoint.namesrv) if line.strip()]
+        lines = [
+            masked(line) for line in admin_tools.output_of(client, *command, "-n", endpoint.namesrv) if line.strip()
+        ]
         # A broker that has run for a minute has the topics of transactions.
         shown = [_MANY.sub("OK, MANY", line) for line in lines if not line.startswith("RMQ_SYS_TRANS_")]
         found.append((command, sorted(shown) if command[0] in _SORTED else shown))

@@ -20,7 +20,7 @@ SEND_BACK = 36
 
 @pytest.fixture
 def swift_topic(swift_client: Client, unique: Callable[[str], str]) -> str:
-    """A topic with one queue of its own."""
+    """A new topic with one queue."""
     name = unique("Retried")
     swift_client.run("CreateTopic", topic=name, queues=1)
     return name

@@ -24,7 +24,7 @@ CHECK_CLIENT = 46
 
 @pytest.fixture
 def swift_topic(swift_client: Client, unique: Callable[[str], str]) -> str:
-    """A topic with two queues of its own."""
+    """A new topic with two queues."""
     name = unique("Filtered")
     swift_client.run("CreateTopic", topic=name, queues=2)
     return name
@@ -76,7 +76,7 @@ def heartbeat(group: str, *subscriptions: dict[str, Any]) -> bytes:
 
 
 def check(swift: Endpoint, sql: str, kind: str) -> remoting.Answer:
-    """The answer to the question whether a subscription is good."""
+    """The answer to the check of a subscription."""
     body = {"clientId": "by hand", "group": "G", "subscriptionData": subscription("T", sql, kind)}
     return remoting.request(swift.broker, CHECK_CLIENT, body=json.dumps(body).encode())
 

@@ -58,20 +58,20 @@ def test_as_apaches_filter(classes: Path, version: str, functions: tuple[str, ..
     assert min(together.count(letter) for letter in "TFNX") > len(together) / 20
     for some, least in ((ours[:_EXPRESSIONS], 0.5), (ours[_EXPRESSIONS:], 0.1)):
         assert least < sum(result != _REFUSED for result in some) / len(some) < 1
-    # Nearly always the same is said of the same place: Apache looks further ahead at a plus sign.
-    told = [
-        (_told(line), _told(_refusal(expression)))
+    # Nearly always the error names the same place: Apache reads further ahead at a plus sign.
+    places = [
+        (_place_in(line), _place_in(_refusal(expression)))
         for expression, line in zip(expressions, lines, strict=True)
         if line.startswith(_REFUSED)
     ]
-    assert sum(expected != got for expected, got in told) < len(told) / 100
-    assert sum(expected is not None for expected, _ in told) > len(told) / 2
+    assert sum(expected != got for expected, got in places) < len(places) / 100
+    assert sum(expected is not None for expected, _ in places) > len(places) / 2
 
 
 _TOLD = re.compile(r"Encountered .*? at line \d+, column \d+\.|Lexical error at line \d+, column \d+\.")
 
 
-def _told(refusal: str) -> str | None:
+def _place_in(refusal: str) -> str | None:
     """What of a refusal has a position of Apache's: words and signs."""
     found = _TOLD.search(refusal)
     return found and found[0]

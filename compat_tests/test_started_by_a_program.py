@@ -1,4 +1,4 @@
-"""A program in JavaScript starts an endpoint as the manual shows it, moves its clock and is gone."""
+"""A program in JavaScript starts an endpoint as the manual shows it, moves its clock and ends."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def test_the_manuals_example_in_javascript(tmp_path: Path) -> None:
         check=False,
     )
     assert ran.stdout, ran.stderr
-    told = json.loads(ran.stdout)
-    assert (told["advanced"], told["store"]) == (3_600_000, str(tmp_path / "store"))
-    wait_until(lambda: not _serves(told["namesrv"]), "the server outlives the program that started it", within=60)
+    reported = json.loads(ran.stdout)
+    assert (reported["advanced"], reported["store"]) == (3_600_000, str(tmp_path / "store"))
+    wait_until(lambda: not _serves(reported["namesrv"]), "the server outlives the program that started it", within=60)
 
 
 def _serves(address: str) -> bool:

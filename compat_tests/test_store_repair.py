@@ -61,7 +61,7 @@ def assert_left(broker: str, before: View, lost: list[Stored]) -> None:
 
 
 @pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
-def test_what_is_left_of_a_store_is_served_by_both(tmp_path: Path, name_server: ApacheNameServer, version: str) -> None:
+def test_the_remains_of_a_store_are_served_by_both(tmp_path: Path, name_server: ApacheNameServer, version: str) -> None:
     store = SharedStore(tmp_path, name_server)
     with store.apache(version):
         write(store.broker, "first")

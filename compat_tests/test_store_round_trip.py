@@ -1,8 +1,8 @@
 """A directory that Apache's broker wrote is served and continued by rocketwire, and the other way round.
 
-Theory: both brokers open one directory in turn. Each is asked for everything that it serves, by offset, key, id and
-time (store_view), and what one served the other must serve with the same bytes. Apache's broker must log no warnings,
-and opening and closing a store must leave its log and its queues unchanged.
+Theory: both brokers open one directory alternately. Everything that each serves is read, by offset, key, id and time
+(store_view), and what one served the other must serve with the same bytes. Apache's broker must log no warnings, and
+opening and closing a store must leave its log and its queues unchanged.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from compat_tests.store_steps import (
     Official,
     assert_kept,
     begin,
+    checked_view,
     deliveries,
     kill_under_load,
     last_file_before,
-    look_at,
     recovered_from,
     send,
     small_times,
@@ -55,7 +55,7 @@ def store(tmp_path: Path, name_server: ApacheNameServer) -> SharedStore:
     return SharedStore(tmp_path, name_server)
 
 
-def test_apache_writes_rocketwire_goes_on_apache_serves_both(store: SharedStore, clients: Clients) -> None:
+def test_apache_writes_rocketwire_continues_apache_serves_both(store: SharedStore, clients: Clients) -> None:
     official = Official(clients)
     with store.apache() as apache:
         sent = begin(apache)
@@ -63,7 +63,7 @@ def test_apache_writes_rocketwire_goes_on_apache_serves_both(store: SharedStore,
             delivered = send_delayed(connection, SMALL, "delivered", level=1)
         official.send_and_consume(apache)
         wait_until(lambda: deliveries(look(apache.broker), delivered) == 1)
-        first = look_at(apache, sent)
+        first = checked_view(apache, sent)
         topics = topic_configs(apache.broker)
         with Connection(apache.broker) as connection:
             due = send_delayed(connection, SMALL, "due while rocketwire runs", level=2)
@@ -73,7 +73,7 @@ def test_apache_writes_rocketwire_goes_on_apache_serves_both(store: SharedStore,
 
     # With one level only the others wait.
     with store.rocketwire(messageDelayLevel="1h") as rocketwire:
-        served = look_at(rocketwire, sent)
+        served = checked_view(rocketwire, sent)
         assert served.starts_with(first)
         assert {due, pending} <= {message.unique_key for message in served}
         assert small_times(served) == small_times(first)
@@ -88,7 +88,7 @@ def test_apache_writes_rocketwire_goes_on_apache_serves_both(store: SharedStore,
             commit(connection, "raw", LARGE, {0: 111, 1: 112})
             create_topic(connection, "MadeByRocketwire", 5)
         wait_until(lambda: deliveries(look(rocketwire.broker), due) == 1)
-        second = look_at(rocketwire, sent)
+        second = checked_view(rocketwire, sent)
         assert second.starts_with(first)
         topics = topic_configs(rocketwire.broker)
         with Connection(rocketwire.broker) as connection:
@@ -98,7 +98,7 @@ def test_apache_writes_rocketwire_goes_on_apache_serves_both(store: SharedStore,
 
     with store.apache() as apache:
         wait_until(lambda: deliveries(look(apache.broker), handed_over) == 1)
-        third = look_at(apache, sent)
+        third = checked_view(apache, sent)
         assert third.starts_with(second)
         assert [deliveries(third, key) for key in (delivered, due, handed_over, pending)] == [1, 1, 1, 0]
         assert committed(apache.broker, "raw", LARGE, range(QUEUES)) == [111, 112, 13]
@@ -107,7 +107,7 @@ def test_apache_writes_rocketwire_goes_on_apache_serves_both(store: SharedStore,
 
 
 @pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
-def test_topics_and_groups_that_a_killed_rocketwire_made_are_there(store: SharedStore, version: str) -> None:
+def test_topics_and_groups_that_a_killed_rocketwire_made_exist(store: SharedStore, version: str) -> None:
     """The files grow while rocketwire runs: changed entries are in them twice, and the version comes last."""
     with store.apache(version) as apache, Connection(apache.broker) as connection:
         begin(apache)
@@ -160,7 +160,7 @@ def test_what_apache_delivered_before_a_kill_is_not_delivered_again(store: Share
 
 
 def test_apache_delivers_all_that_a_killed_rocketwire_did_not(store: SharedStore) -> None:
-    """What rocketwire delivered just before may come again, as after a kill of Apache's own."""
+    """What rocketwire delivered just before may be redelivered, as after a kill of Apache's own."""
     settings = {"messageDelayLevel": "1s 4s"}
     with store.rocketwire(**settings) as rocketwire:
         with Connection(rocketwire.broker) as connection:
@@ -172,18 +172,18 @@ def test_apache_delivers_all_that_a_killed_rocketwire_did_not(store: SharedStore
         wait_until(lambda: set(in_small(apache.broker)) == {message.unique_key for message in sent})
 
 
-def test_rocketwire_writes_apache_goes_on_rocketwire_serves_both(store: SharedStore, clients: Clients) -> None:
+def test_rocketwire_writes_apache_continues_rocketwire_serves_both(store: SharedStore, clients: Clients) -> None:
     official = Official(clients)
     with store.rocketwire() as rocketwire:
         sent = begin(rocketwire)
         official.send_and_consume(rocketwire)
-        first = look_at(rocketwire, sent)
+        first = checked_view(rocketwire, sent)
         topics = topic_configs(rocketwire.broker)
     groups = store.config("subscriptionGroup.json")["subscriptionGroupTable"]
     offsets = store.config("consumerOffset.json")["offsetTable"]
 
     with store.apache() as apache:
-        served = look_at(apache, sent)
+        served = checked_view(apache, sent)
         assert_same(served, first)
         assert small_times(served) == small_times(first)
         assert committed(apache.broker, "raw", LARGE, range(QUEUES)) == [11, 12, 13]
@@ -194,7 +194,7 @@ def test_rocketwire_writes_apache_goes_on_rocketwire_serves_both(store: SharedSt
             commit(connection, "raw", LARGE, {1: 112})
             create_topic(connection, "MadeByApache", 5)
             pending = send_delayed(connection, SMALL, "pending", level=18)
-        second = look_at(apache, sent)
+        second = checked_view(apache, sent)
         assert second.starts_with(first)
         topics = topic_configs(apache.broker)
     files = store.digests(*LOG)
@@ -202,7 +202,7 @@ def test_rocketwire_writes_apache_goes_on_rocketwire_serves_both(store: SharedSt
     assert offsets.keys() <= store.config("consumerOffset.json")["offsetTable"].keys()
 
     with store.rocketwire() as rocketwire:
-        third = look_at(rocketwire, sent)
+        third = checked_view(rocketwire, sent)
         assert_same(third, second)
         assert pending in {message.unique_key for message in third.queues[SCHEDULE_TOPIC, 17]}
         assert committed(rocketwire.broker, "raw", LARGE, range(QUEUES)) == [11, 112, 13]
@@ -216,27 +216,27 @@ def test_deleted_queues_and_index_are_made_again(store: SharedStore) -> None:
     """First an opening that has nothing to do, which leaves everything as it was."""
     with store.rocketwire() as rocketwire:
         sent = begin(rocketwire)
-        first = look_at(rocketwire, sent)
+        first = checked_view(rocketwire, sent)
     files = store.digests(*LOG)
     with store.apache() as apache:
-        assert_same(look_at(apache, sent), first)
+        assert_same(checked_view(apache, sent), first)
     assert store.digests(*LOG) == files
 
     store.remove("consumequeue", "index")
     with store.rocketwire() as rocketwire:
-        assert_same(look_at(rocketwire, sent), first)
+        assert_same(checked_view(rocketwire, sent), first)
     assert store.digests(*LOG) == files
 
     store.remove("consumequeue", "index")
     with store.apache() as apache:
-        assert_same(look_at(apache, sent), first)
+        assert_same(checked_view(apache, sent), first)
     assert store.digests(*LOG) == files
 
 
-def test_killed_in_turn(store: SharedStore) -> None:
+def test_each_is_killed(store: SharedStore) -> None:
     """The next broker on the store finds all that the killed one acknowledged, each message once.
 
-    What was there at the last clean stop need not be read again after a kill.
+    What was stored at the last clean stop need not be read again after a kill.
     """
     sync, later = {"flushDiskType": "SYNC_FLUSH"}, {"flushDiskType": "ASYNC_FLUSH"}
     with store.rocketwire() as rocketwire:
@@ -244,25 +244,25 @@ def test_killed_in_turn(store: SharedStore) -> None:
     with store.apache(**sync) as apache:
         sent += kill_under_load(apache, "apache-sync")
     with store.rocketwire(**sync) as rocketwire:
-        look_at(rocketwire, sent)
+        checked_view(rocketwire, sent)
         sent += kill_under_load(rocketwire, "rocketwire-sync")
     with store.apache(**later) as apache:
-        look_at(apache, sent)
+        checked_view(apache, sent)
         sent += kill_under_load(apache, "apache-async")
     with store.rocketwire(**later) as rocketwire:
-        look_at(rocketwire, sent)
+        checked_view(rocketwire, sent)
         sent += kill_under_load(rocketwire, "rocketwire-async")
     with store.rocketwire(**later) as rocketwire:
-        look_at(rocketwire, sent)
+        checked_view(rocketwire, sent)
     flushed = store.flushed_before()
     with store.rocketwire(**later) as rocketwire:
         sent += kill_under_load(rocketwire, "rocketwire-last")
     assert flushed <= (flushed := store.flushed_before())
     with store.apache(**later) as apache:
-        last = look_at(apache, sent)
+        last = checked_view(apache, sent)
     assert 0 < last_file_before(last, flushed) == recovered_from(apache)
     with store.rocketwire(**later) as rocketwire:
-        assert_same(look_at(rocketwire, sent), last)
+        assert_same(checked_view(rocketwire, sent), last)
 
 
 def test_killed_while_queue_files_are_made(store: SharedStore) -> None:
@@ -279,7 +279,7 @@ def test_killed_while_queue_files_are_made(store: SharedStore) -> None:
     store.make_queue_file(LARGE, 0, QUEUE_FILE)
     store.make_queue_file(NEW, 0, 0)
     with store.apache() as apache:
-        view = look_at(apache, sent)
+        view = checked_view(apache, sent)
         assert view.ends[LARGE, 0] == (0, QUEUE_FILE)
         assert not any(topic == NEW for topic, _ in view.ends)
 
@@ -288,30 +288,30 @@ def test_a_store_of_5_5_0(store: SharedStore) -> None:
     """What 5.x keeps in RocksDB is left unchanged; its timer is in test_timer_round_trip."""
     with store.apache("5.5.0", **POPPING) as apache:
         sent = begin(apache)
-        first = look_at(apache, sent)
+        first = checked_view(apache, sent)
         topics = topic_configs(apache.broker)
     own = store.digests(*OWN_OF_5)
     assert own
     with store.rocketwire() as rocketwire:
-        assert_same(look_at(rocketwire, sent), first)
+        assert_same(checked_view(rocketwire, sent), first)
         assert_kept(topics, topic_configs(rocketwire.broker))
         assert committed(rocketwire.broker, "raw", LARGE, range(QUEUES)) == [11, 12, 13]
         sent += send(rocketwire.broker, "second")
-        second = look_at(rocketwire, sent)
+        second = checked_view(rocketwire, sent)
         topics = topic_configs(rocketwire.broker)
         with Connection(rocketwire.broker) as connection:
             commit(connection, "raw", LARGE, {1: 112})
     assert store.digests(*OWN_OF_5) == own
     with store.apache("5.5.0") as apache:
-        third = look_at(apache, sent)
+        third = checked_view(apache, sent)
         assert_same(third, second)
         assert_kept(topics, topic_configs(apache.broker))
         assert committed(apache.broker, "raw", LARGE, range(QUEUES)) == [11, 112, 13]
         sent += send(apache.broker, "third")
-        look_at(apache, sent)
+        checked_view(apache, sent)
         apache.kill()  # its clean stop takes 10 s
     with store.rocketwire() as rocketwire:
-        assert look_at(rocketwire, sent).starts_with(third)
+        assert checked_view(rocketwire, sent).starts_with(third)
 
 
 def test_5_5_0_and_rocketwire_killed(store: SharedStore) -> None:
@@ -321,29 +321,29 @@ def test_5_5_0_and_rocketwire_killed(store: SharedStore) -> None:
     with store.rocketwire() as rocketwire:
         sent += kill_under_load(rocketwire, "rocketwire")
     with store.apache("5.5.0") as apache:
-        look_at(apache, sent)
+        checked_view(apache, sent)
         assert_kept(topics, topic_configs(apache.broker))
         assert committed(apache.broker, "raw", LARGE, range(QUEUES)) == [11, 12, 13]
         sent += kill_under_load(apache, "apache")
     with store.rocketwire() as rocketwire:
-        look_at(rocketwire, sent)
+        checked_view(rocketwire, sent)
 
 
 def test_after_old_files_were_removed(store: SharedStore) -> None:
     """The first entries of queues and index point to removed files; both brokers begin behind them."""
     with store.rocketwire() as rocketwire:
         sent = begin(rocketwire) + send(rocketwire.broker, "second")
-        first = look_at(rocketwire, sent)
+        first = checked_view(rocketwire, sent)
     store.expire(keep=4)
     with store.rocketwire() as rocketwire:
-        second = look_at(rocketwire, [])
+        second = checked_view(rocketwire, [])
     kept = {message.unique_key for message in second}
     sent = [each for each in sent if each.unique_key in kept]
     assert 0 < second.ends[LARGE, 0][0] < second.ends[LARGE, 0][1] == first.ends[LARGE, 0][1]
     with store.apache() as apache:
-        assert_same(look_at(apache, sent), second)
+        assert_same(checked_view(apache, sent), second)
         sent += send(apache.broker, "third")
-        third = look_at(apache, sent)
+        third = checked_view(apache, sent)
     assert third.starts_with(second)
     with store.rocketwire() as rocketwire:
-        assert_same(look_at(rocketwire, sent), third)
+        assert_same(checked_view(rocketwire, sent), third)

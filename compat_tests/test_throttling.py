@@ -71,7 +71,9 @@ def refusals(happened: list[Event]) -> set[tuple[str, int, str]]:
 
 
 @pytest.mark.parametrize("scenario", ["SendSync", "SendAsync"])
-def test_a_producer_is_told_and_does_not_try_again(client: Client, guarded: Guarded, topic: str, scenario: str) -> None:
+def test_a_producer_gets_the_refusal_and_does_not_try_again(
+    client: Client, guarded: Guarded, topic: str, scenario: str
+) -> None:
     assert len(client.only("sent", "SendSync", topic=topic, message=[FIRST])) == 1
     guarded.set(topicQuotas=f"{topic}=0/-")
     requests, answers = guarded.tap.requests[SEND_MESSAGE_V2], guarded.tap.answers[FLOW_CONTROL]
@@ -108,7 +110,7 @@ def test_a_push_consumer_gets_all_in_time(client: Client, guarded: Guarded, topi
     assert guarded.tap.answers[FLOW_CONTROL] > answers
 
 
-def test_a_held_pull_is_refused_and_comes_again(client: Client, guarded: Guarded, topic: str, group: str) -> None:
+def test_a_held_pull_is_refused_and_repeated(client: Client, guarded: Guarded, topic: str, group: str) -> None:
     messages = [Outgoing(body=f"m{i}") for i in range(4)]
     guarded.set(groupQuotas=f"{group}=-/1")
     answers = guarded.tap.answers[FLOW_CONTROL]
@@ -116,7 +118,7 @@ def test_a_held_pull_is_refused_and_comes_again(client: Client, guarded: Guarded
     guarded.set(groupQuotas="")
     assert_each_once(events(got, "received"), messages)
     assert guarded.tap.answers[FLOW_CONTROL] > answers
-    assert max(event["ms"] for event in events(got, "delay")) < 2_900  # after 3 s it asks again what failed
+    assert max(event["ms"] for event in events(got, "delay")) < 2_900  # after 3 s it repeats what failed
 
 
 def test_a_request_of_the_code_of_flow_control_is_no_answer_of_it(client: Client, guarded: Guarded, topic: str) -> None:

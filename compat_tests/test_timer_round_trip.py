@@ -1,4 +1,4 @@
-"""Messages that wait for their time in one store, which rocketwire and Apache's 5.5.0 broker open in turn.
+"""Messages that wait for their time in one store, which rocketwire and Apache's 5.5.0 broker open alternately.
 
 Theory: the broker on the store delivers what is due, however the one before ended, and whichever received the message.
 Each broker rolls what is further away than a window; the messages of a stay are pending at its end, some of them rolled
@@ -70,9 +70,9 @@ class Book:
     def cancel(self, broker: ApacheBroker | Rocketwire, *names: str) -> None:
         """Send markers that cancel messages."""
         self._send(broker, {f"no {name}": self.due[name] for name in names}, cancels=True)
-        told = now()
+        reported = now()
         for name in names:
-            (self.cancelled if told + 1000 < self.due[name] else self.either).add(name)
+            (self.cancelled if reported + 1000 < self.due[name] else self.either).add(name)
 
     @staticmethod
     def _send(broker: ApacheBroker | Rocketwire, due: dict[str, int], *, cancels: bool = False) -> None:

@@ -43,8 +43,8 @@ def test_consumption_is_traced(case: Case, mode: str) -> None:
     if mode == "POP":
         pops(case, topic, group)
     messages = [Outgoing(body=f"{mode} {number}", keys=f"k{number}", tags="T") for number in range(3)]
-    told = {"topic": topic, "group": group, "producerGroup": producers}
-    got = case.client.run("Traced", {**told, **_MODES[mode]}, message=messages)
+    reported = {"topic": topic, "group": group, "producerGroup": producers}
+    got = case.client.run("Traced", {**reported, **_MODES[mode]}, message=messages)
     assert sorted(event["text"] for event in events(got, "received")) == [each.body for each in messages]
     for number, sent in enumerate(events(got, "sent")):
         reports = reports_of(case, sent["msgId"], {"Pub", "SubBefore", "SubAfter"})

@@ -1,4 +1,4 @@
-"""Official producers' transactions: each message is committed or rolled back at once, at a back-check, or given up.
+"""Official producers' transactions: each message is committed or rolled back at once, at a back-check, or after all.
 
 The first letters of a message's keys are its producer's answers: at once, and then at each back-check (`Plan`).
 """
@@ -38,7 +38,7 @@ def read(client: Client, topic: str, group: str, count: int) -> list[Event]:
     return client.only("received", "PullAll", topic=topic, group=group, count=count)
 
 
-def test_what_is_said_of_a_transaction_that_is_decided(
+def test_the_end_of_a_decided_transaction(
     target: str, swift: Endpoint, swift_client: Client, group: str, unique: Callable[[str], str]
 ) -> None:
     """Apache's broker delivers it once more; rocketwire does not."""

@@ -33,7 +33,7 @@ def test_an_old_client_sends_through_it(endpoint: Endpoint, clients: Clients, un
     client = Client(clients=clients, id=f"java-{OLD}", namesrv=endpoint.namesrv)
     with Watch(port, port - 2) as watch:
         send_and_consume(client, unique("Vip"), unique("vip"))
-    assert watch.seen[port - 2], "nobody connected to the VIP channel"
+    assert watch.seen[port - 2], "no client connected to the VIP channel"
 
 
 def test_a_new_client_does_not(endpoint: Endpoint, clients: Clients, unique: Callable[[str], str]) -> None:

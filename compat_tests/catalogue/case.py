@@ -1,4 +1,4 @@
-"""What a scenario is given: the client under test at an endpoint, with topics and groups of its own."""
+"""What a scenario is given: the client under test at an endpoint, with separate topics and groups."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.facts.codes import Permission
 
-_ROUTED_WITHIN: Final = 60.0  # seconds; brokers tell the name server of a new topic at once
+_ROUTED_WITHIN: Final = 60.0  # seconds; brokers register a new topic at the name server at once
 
 
 class NotPossible(Exception):
-    """A scenario finds that the endpoint or the client cannot do what it needs; the text says what."""
+    """A scenario finds that the endpoint or the client cannot do what it needs; the text has the reason."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,11 +86,11 @@ class Case:
         return topic
 
     def consumers(self, *, orderly: bool = False, retries: int = 16) -> str:
-        """A new consumer group, made on every broker by an administrator: clients of 5.x need one that is there.
+        """A new consumer group, made on every broker by an administrator: clients of 5.x need an existing one.
 
         Args:
             orderly: Whether clients of 5.x consume in the order of message groups.
-            retries: How often a failed message comes again.
+            retries: How often a failed message is redelivered.
 
         Raises:
             NotPossible: the endpoint does not let groups be made.
@@ -121,7 +121,7 @@ class Case:
         return self.helper
 
     def read(self, topic: str, count: int, *, group: str = "") -> list[Event]:
-        """The messages of a topic in the order of its queues, once `count` of them are there.
+        """The messages of a topic in the order of its queues, once `count` of them are stored.
 
         Read with the client under test if it pulls, else with rocketwire's own client.
         """

@@ -47,7 +47,7 @@ class Facts:
     Attributes:
         access: How it is reached.
         product: Whose it is.
-        version: The version of Apache's that it says to be, as `4.9.7`; empty if it says none.
+        version: The version of Apache's that it reports, as `4.9.7`; empty if it reports none.
         cluster: The name of its cluster.
         offers: What its settings allow and forbid; what is not among the keys is not known.
         delays: ms of each delay level, from level 1 on; empty if it does not report them.
@@ -76,10 +76,10 @@ class Facts:
 
     @property
     def is_apache_4(self) -> bool:
-        """Whether it is, or says to be, Apache's of 4.x."""
+        """Whether it is, or reports to be, Apache's of 4.x."""
         return self.product is Product.APACHE and self.version.startswith("4.")
 
     @property
     def is_apache_5(self) -> bool:
-        """Whether it is, or says to be, Apache's of 5.x."""
+        """Whether it is, or reports to be, Apache's of 5.x."""
         return self.product is Product.APACHE and self.version.startswith("5.")

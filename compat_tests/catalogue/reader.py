@@ -25,13 +25,13 @@ _SHORT: Final = 4096  # bytes of a body that is shown
 
 
 def read_topic(access: Access, topic: str, count: int, *, until: float) -> list[Event]:
-    """All messages of a topic by queue and offset, once `count` of them are there or two minutes are over.
+    """All messages of a topic by queue and offset, once `count` of them are stored or two minutes are over.
 
     Args:
         access: The endpoint.
         topic: The topic.
         count: How many messages are waited for.
-        until: When to give up at the latest, in the time of `time.monotonic`.
+        until: When to stop waiting at the latest, in the time of `time.monotonic`.
 
     Raises:
         NoSuchTopic, NotReached, Refused: it cannot be read.

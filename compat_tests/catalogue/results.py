@@ -1,7 +1,7 @@
 """What a run of the scenarios found: the model of `results.json`, which every report is made of.
 
 The file `results.schema.json` beside this one is the JSON Schema of the same model, made from these classes by
-`python -m tools.generated`. Unknown fields are passed over, so that a later release can add some.
+`python -m tools.generated`. Unknown fields are ignored, so that a later release can add some.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Wall = Annotated[int, Meta(ge=0)]
 
 
 class ResultsInvalid(Exception):
-    """A text is not results of a run, or its parts do not belong together; the error is one line that says where."""
+    """A text is not results of a run, or its parts do not belong together; the error is one line with the place."""
 
 
 class Outcome(StrEnum):
@@ -183,7 +183,7 @@ def from_json(text: bytes | str) -> Results:
 
 
 def check(results: Results) -> None:
-    """See that every id that is named is there, and nothing is there twice.
+    """Check that every id that is named exists, and nothing occurs twice.
 
     Raises:
         ResultsInvalid: It is not so.
@@ -220,7 +220,7 @@ def _known(what: str, name: str, names: Collection[str]) -> None:
 
 
 def schema_text() -> str:
-    """The JSON Schema (2020-12) of the format; it cannot say that the ids belong together, as `check` does."""
+    """The JSON Schema (2020-12) of the format; it cannot check that the ids belong together, as `check` does."""
     made = msgspec.json.schema(Results)
     named = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **made}
     return json.dumps(named, indent=2) + "\n"

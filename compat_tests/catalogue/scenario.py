@@ -1,7 +1,7 @@
 """How a scenario is declared, and the catalogue of all.
 
-A scenario is a plain function with plain asserts that is given a `Case`. `@scenario` says what it proves, where that
-claim comes from, what it needs and how long it may take.
+A scenario is a plain function with plain asserts that is given a `Case`. `@scenario` declares what it proves, where
+that claim comes from, what it needs and how long it may take.
 """
 
 from __future__ import annotations

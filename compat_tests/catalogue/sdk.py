@@ -7,7 +7,7 @@ Their programs, each of which all clients offer but the last ones of a line:
 - `OpenPush`, `Taken`: a push consumer, which stays open and keeps what its listener gets until `Taken`.
 - `Close`: closes a consumer.
 
-clients/sdk/java/sources says what each takes and prints.
+clients/sdk/java/sources describes what each takes and prints.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Simple:
         return self._run("Ack", id=[each["msgId"] for each in received])
 
     def change(self, received: Event, seconds: int) -> list[Event]:
-        """Have a message come again after so many seconds; what was refused."""
+        """Have a message redelivered after so many seconds; what was refused."""
         return events(self._run("ChangeInvisible", id=[received["msgId"]], invisible=seconds), "refused")
 
     def _run(self, program: str, **arguments: Argument) -> list[Event]:
@@ -123,20 +123,20 @@ def publish(case: Case, topic: str, messages: Sequence[Outgoing], **more: Argume
     return sent
 
 
-def asked_until(run: Callable[..., list[Event]], messages: Sequence[Outgoing], wanted: Sequence[str]) -> list[Event]:
+def checked_until(run: Callable[..., list[Event]], messages: Sequence[Outgoing], wanted: Sequence[str]) -> list[Event]:
     """Send messages in transactions, and answer checks until each of `wanted` was checked, as often as it occurs.
 
-    A broker of 5.x may ask of a message once more than it has to, while it takes the answer before.
+    A broker of 5.x may send one back-check more than it has to, while it handles the answer before.
 
     Args:
         run: Runs the program of transactions with more arguments.
-        messages: The messages, their keys the answers in turn.
+        messages: The messages, their keys the answers in sequence.
         wanted: Bodies of messages.
     """
     checked = events(run(message=messages, checks=len(wanted)), "checked")
     while missing := Counter(wanted) - Counter(event["text"] for event in checked):
         more = events(run(checks=1, last=1), "checked")
-        assert more, f"nobody asks of {', '.join(missing)}"
+        assert more, f"no back-check of {', '.join(missing)}"
         checked += more
     return checked
 

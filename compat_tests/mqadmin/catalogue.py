@@ -2,7 +2,7 @@
 
 Theory: the commands run in this order on both endpoints, so each finds the state that those before it left. In a line,
 `{name}` is a value of the endpoint or of the prepared state (see `Scene`). A command that this endpoint answers in
-another way on purpose says so in `differs`.
+another way on purpose has the reason in `differs`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _commands(
 
 
 def _of_5x(*lines: str, varies: str = "") -> tuple[Command, ...]:
-    """Commands whose 5.5.0 tool asks what a 4.9.7 broker does not know."""
+    """Commands whose 5.5.0 tool sends requests that a 4.9.7 broker does not know."""
     return tuple(Command(line=line, varies=varies, versions=("5.5.0",), broker="5.5.0") for line in lines)
 
 
@@ -54,7 +54,7 @@ def _by_tool(*lines: str, varies: str = "") -> tuple[Command, ...]:
 _TABLES: Final = r"(?<=/dataVersion/counter = )\d+|(?<=Ordered/order = )\w+"
 # Made at the first check of transactions.
 _HALF: Final = r"^(DefaultCluster )?RMQ_SYS_TRANS_HALF_TOPIC"
-# The retry queue's first commit, a rate, a client's statistics, and how soon a consumer that has left is gone.
+# The retry queue's first commit, a rate, a client's statistics, and how soon a consumer that has left is removed.
 _SOON: Final = (
     r"^%RETRY%.*|^mqadmin\dLive \d+ OFFLINE.*|(?<=Fetch )\d .+"
     r"|(?<= CLUSTERING )\d+|Consume TPS: [\d.]+|(\d+\.\d\d ){5}"
@@ -94,7 +94,7 @@ _TOPICS: Final = (
     ),
     Command(
         line="topicRoute -t {topic}Ordered",
-        differs="Apache's name server leaves the order out unless it is told orderMessageEnable=true",
+        differs="Apache's name server omits the order unless orderMessageEnable=true is set",
     ),
     *_commands(
         "updateOrderConf -t {topic}Ordered -m delete",
@@ -219,7 +219,7 @@ _BROKER: Final = (
     *_commands(
         "getBrokerConfig -b {broker}",
         "getBrokerConfig -c DefaultCluster",
-        differs="each broker has keys of its own",
+        differs="each broker has other keys",
     ),
     Command(line="exportMetadata -c DefaultCluster -f {folder}", writes="metadata.json", varies=_TABLES),
     Command(line="exportMetadata -b {broker} -t -f {folder}", writes="topic.json", varies=_TABLES),

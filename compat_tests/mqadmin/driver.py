@@ -52,8 +52,8 @@ class Scene:
     def outputs(self) -> Iterator[tuple[int, list[str]]]:
         """Run all commands of the version in their order: the place in the catalogue and the output of each.
 
-        The state is prepared when its topics are there. Its clients stay until their JVM ends: one that is being reset,
-        as one of the commands does, leaves late.
+        The state is prepared when its topics exist. Its clients stay until their JVM ends: one that is being reset, as
+        one of the commands does, leaves late.
         """
         for place, command in enumerate(COMMANDS):
             if place == len(MAKING):
@@ -63,7 +63,7 @@ class Scene:
 
     def _output(self, command: Command) -> list[str]:
         args = command.line.format(**self.values).split()
-        lines = admin_tools.said(self.client, *args)
+        lines = admin_tools.output_of(self.client, *args)
         written = self.folder / command.writes
         if written.is_file():
             lines += _texts(json.loads(written.read_text("utf-8")))
@@ -96,13 +96,13 @@ class Scene:
             self._commit(f"{group}Live", queue, EACH)
 
     def _commit(self, group: str, queue: int, offset: int) -> None:
-        asked: dict[str, str | int] = {
+        requested: dict[str, str | int] = {
             "consumerGroup": group,
             "topic": self.values["topic"],
             "queueId": queue,
             "commitOffset": offset,
         }
-        answer = remoting.request(self.endpoint.broker, _UPDATE_CONSUMER_OFFSET, asked)
+        answer = remoting.request(self.endpoint.broker, _UPDATE_CONSUMER_OFFSET, requested)
         assert answer.code == 0, answer
 
 

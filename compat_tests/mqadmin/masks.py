@@ -27,10 +27,10 @@ _MASKS: Final = tuple(
 
 
 def masked(lines: Iterable[str], names: Mapping[str, str], varies: str = "") -> list[str]:
-    """The lines that say something, masked and sorted: tools print tables in the order of hash maps.
+    """The lines with content, masked and sorted: tools print tables in the order of hash maps.
 
     `names`: texts of this endpoint or of this run, with what they are replaced by; `varies`: a pattern of more. A line
-    that is nothing else says nothing.
+    that is nothing else has no content.
     """
     more = re.compile(varies) if varies else None
     return sorted(found for line in lines if (found := _masked(line, names, more)))

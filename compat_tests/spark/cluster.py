@@ -1,7 +1,7 @@
 """Spark's own standalone cluster on loopback: a master, workers of one core each, and jobs submitted to it.
 
 Theory: pyspark's package has Spark whole, but for the scripts that start masters and workers; `spark-class` starts
-their classes all the same. Everything binds to loopback and to free ports; the master says which it got.
+their classes nevertheless. Everything binds to loopback and to free ports; the master prints which it got.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Cluster:
         return process
 
     def _environment(self) -> dict[str, str]:
-        """This process's environment, less what would tell the cluster of this process's Python."""
+        """This process's environment, less the variables about this process's Python."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PYSPARK", "ROCKET"))}
         return {
             **kept,
@@ -101,7 +101,7 @@ class Cluster:
         Args:
             script: the commands.
             cwd: where they are given; pip keeps to the constraints.txt there.
-            python: what workers run as their own Python, unless the commands say otherwise.
+            python: what workers run as their own Python, unless the commands choose another one.
 
         Raises:
             AssertionError: one of them failed.

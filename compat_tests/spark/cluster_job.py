@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-#: Columns that say where a store lies.
+#: Columns with the place of a store.
 _PLACES = ("broker", "file")
 
 
@@ -39,12 +39,12 @@ def main() -> None:
     session = SparkSession.builder.getOrCreate()
     rows = rows_of(session, sys.argv[1], json.loads(sys.argv[2]))
     found = rows.mapInArrow(_marked, "row string, executor string, kernel string").collect()
-    told = {
+    report = {
         "rows": sorted(row.row for row in found),
         "executors": sorted({row.executor for row in found}),
         "kernels": sorted({row.kernel for row in found}),
     }
-    print(json.dumps(told))
+    print(json.dumps(report))
     session.stop()
 
 

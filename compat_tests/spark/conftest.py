@@ -1,4 +1,4 @@
-"""The Spark session that all tests here share; it starts with the first test that asks for it."""
+"""The Spark session that all tests here share; it starts with the first test that uses it."""
 
 from __future__ import annotations
 

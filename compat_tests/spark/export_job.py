@@ -1,4 +1,4 @@
-"""An export in a process of its own, to be killed: `python -m compat_tests.spark.export_job STORE DIR`.
+"""An export in a separate process, to be killed: `python -m compat_tests.spark.export_job STORE DIR`.
 
 It does what the command does, with small tasks, so that there are many points at which it can be killed.
 """

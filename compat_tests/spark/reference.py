@@ -1,8 +1,8 @@
 """The Python source without a JVM, which the jar is held against.
 
-A Spark that it does not run with has no classes for it either: then it is in a process of its own, with the Spark that
-is installed beside this Python. `python -m compat_tests.spark.reference` is that process: calls come in by standard
-input, pickled, and their values go out.
+A Spark that it does not run with has no classes for it either: then it is in a separate process, with the Spark that is
+installed beside this Python. `python -m compat_tests.spark.reference` is that process: calls come in by standard input,
+pickled, and their values go out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Holds both sources against each other: the jar (java/spark), asked through Spark, and the Python source.
+"""Holds both sources against each other: the jar (java/spark), used through Spark, and the Python source.
 
-The Python source is asked as Spark's workers ask it, without a JVM (reference.py).
+The Python source is called as Spark's workers call it, without a JVM (reference.py).
 """
 
 from __future__ import annotations

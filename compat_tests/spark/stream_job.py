@@ -1,10 +1,10 @@
-"""A streaming job as a process of its own, to be killed: messages of a store into files, by a checkpoint.
+"""A streaming job as a separate process, to be killed: messages of a store into files, by a checkpoint.
 
     python -m compat_tests.spark.stream_job STORE SINK CHECKPOINT [OPTION=VALUE]...
 
 It prints `batch N` when micro-batch N is done, and runs until it is killed; with availableNow=true until it has read
-what was there. sink=FORMAT is that of the files (parquet), into=TABLE a table of that format in a catalog instead of
-SINK, master=URL Spark's, set.KEY=VALUE one of its settings. Other options are the data source's.
+the present messages. sink=FORMAT is that of the files (parquet), into=TABLE a table of that format in a catalog instead
+of SINK, master=URL Spark's, set.KEY=VALUE one of its settings. Other options are the data source's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyspark.sql.streaming.listener import (
 from rocketwire.compat.brokers.ports import LOOPBACK
 
 
-class _Told(StreamingQueryListener):
+class _ProgressListener(StreamingQueryListener):
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's names
         pass
 
@@ -57,7 +57,7 @@ def main(store: str, to: str, checkpoint: str, *options: str) -> None:
         .config("spark.ui.enabled", "false")
         .getOrCreate()
     )
-    spark.streams.addListener(_Told())
+    spark.streams.addListener(_ProgressListener())
     reader = spark.readStream.format("rocketmq").options(**given)
     writer = reader.load(store).writeStream.format(files).option("checkpointLocation", checkpoint)
     if now:

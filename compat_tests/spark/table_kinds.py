@@ -1,6 +1,6 @@
 """Kinds of tables that streams are written into: what Spark needs for each, and how its rows are read without Spark.
 
-Their jars come from Maven's repository, and need a Spark of their own: they follow it by some months.
+Their jars come from Maven's repository, and need another Spark: they follow it by some months.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def test_filters_let_pass_what_they_should(spark: SparkSession, newest: Store) -
         f"message_id = '{message_id}' or topic = 'GoldenKeys'": lambda line: (
             line["msgId"] == message_id or line["topic"] == "GoldenKeys"
         ),
-        "topic = 'nobody knows it'": lambda _: False,
+        "topic = 'unknown'": lambda _: False,
     }
     spark.conf.set(PUSHDOWN, "true")
     try:
@@ -132,7 +132,7 @@ def test_filters_let_pass_what_they_should(spark: SparkSession, newest: Store) -
 
 
 def test_a_data_frame_that_is_used_more_than_once(either: SparkSession, newest: Store) -> None:
-    """Spark makes one plan for all uses, by the last filters that it pushes: so these narrow nothing by themselves."""
+    """Spark makes one plan for all uses, by the last filters that it pushes: so these narrow nothing alone."""
     found = frame(either, newest.path, columns="topic,tags")
     normal, keys = (found.where(fn.col("topic") == topic) for topic in ("GoldenNormal", "GoldenKeys"))
     expected = {"GoldenNormal": len(newest.of("GoldenNormal")), "GoldenKeys": len(newest.of("GoldenKeys"))}
@@ -188,7 +188,7 @@ def test_a_damaged_record(spark: SparkSession, newest: Store, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("path", "options", "told"),
+    ("path", "options", "texts"),
     [
         ("{tmp}/nothing", {}, ["ROCKETMQ_PATH_UNREADABLE", "{tmp}/nothing"]),
         ("{tmp}/file", {}, ["ROCKETMQ_NOT_A_STORE", "{tmp}/file", "storePathRootDir"]),
@@ -205,11 +205,11 @@ def test_a_damaged_record(spark: SparkSession, newest: Store, tmp_path: Path) ->
     ],
 )
 def test_errors_as_a_user_sees_them(
-    spark: SparkSession, newest: Store, tmp_path: Path, path: str, options: dict[str, str], told: list[str]
+    spark: SparkSession, newest: Store, tmp_path: Path, path: str, options: dict[str, str], texts: list[str]
 ) -> None:
     (tmp_path / "file").touch()
     names = {"tmp": tmp_path, "store": newest.path}
     with pytest.raises(PySparkException) as caught:
         frame(spark, path.format(**names), **options).count()
-    for text in told:
+    for text in texts:
         assert text.format(**names) in str(caught.value)

@@ -113,7 +113,7 @@ def required_by(names: list[str], folder: Path) -> set[str]:
 
 
 def section() -> str:
-    """What docs/spark-guide.md says of clusters."""
+    """The section of docs/spark-guide.md about clusters."""
     page = (ROOT / "docs" / "spark-guide.md").read_text("utf-8")
     return page.partition("\n## On a cluster\n")[2].partition("\n## ")[0]
 
@@ -125,24 +125,24 @@ def commands(containing: str) -> str:
     return found
 
 
-def told_by(
+def report_of(
     cluster: Cluster, script: str, folder: Path, store: Path | str, python: Path, options: Mapping[str, str] = _NONE
 ) -> dict[str, Any]:
-    """What the job says that these commands submit, given for this cluster, this store and the workers' own Python."""
+    """The report of the job that these commands submit, with this cluster, this store and the workers' Python."""
     job = shlex.join(["job.py", str(store), json.dumps(dict(options))])
     script = script.replace("spark://HOST:7077", cluster.url).replace("job.py", job)
-    told: dict[str, Any] = json.loads(cluster.shell(script, cwd=folder, python=python).splitlines()[-1])
-    return told
+    report: dict[str, Any] = json.loads(cluster.shell(script, cwd=folder, python=python).splitlines()[-1])
+    return report
 
 
 @pytest.mark.usefixtures("environment")
 def test_a_packed_environment_brings_the_kernel(
     cluster: Cluster, folder: Path, bare: Path, store: Path, rows: list[str]
 ) -> None:
-    told = told_by(cluster, commands("--archives"), folder, store, bare)
-    assert told["kernels"] == ["native"]
-    assert len(told["executors"]) == 2
-    assert told["rows"] == rows
+    report = report_of(cluster, commands("--archives"), folder, store, bare)
+    assert report["kernels"] == ["native"]
+    assert len(report["executors"]) == 2
+    assert report["rows"] == rows
     assert len(rows) == MESSAGES
 
 
@@ -152,17 +152,17 @@ def test_executors_read_an_object_store(
 ) -> None:
     with object_store.running() as objects:
         options = {name: str(value) for name, value in objects.options.items()}
-        told = told_by(cluster, commands("--archives"), folder, objects.put(store, "store"), bare, options)
-        logs = {asked.path.partition("?")[0] for asked in objects.reads() if "/commitlog/" in asked.path}
-    assert told["rows"] == rows
-    assert len(told["executors"]) == 2
+        report = report_of(cluster, commands("--archives"), folder, objects.put(store, "store"), bare, options)
+        logs = {requested.path.partition("?")[0] for requested in objects.reads() if "/commitlog/" in requested.path}
+    assert report["rows"] == rows
+    assert len(report["executors"]) == 2
     assert len(logs) == len(list((store / "commitlog").iterdir()))
 
 
 def test_a_zip_of_the_package_alone_runs_without_the_kernel(
     cluster: Cluster, folder: Path, with_the_rest: Path, store: Path, rows: list[str]
 ) -> None:
-    told = told_by(cluster, commands("--py-files"), folder, store, with_the_rest)
-    assert told["kernels"] == ["python"]
-    assert len(told["executors"]) == 2
-    assert told["rows"] == rows
+    report = report_of(cluster, commands("--py-files"), folder, store, with_the_rest)
+    assert report["kernels"] == ["python"]
+    assert len(report["executors"]) == 2
+    assert report["rows"] == rows

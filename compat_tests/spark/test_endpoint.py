@@ -51,13 +51,13 @@ def name_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 
 @pytest.fixture(params=sorted(TARGETS))
 def namesrv(request: pytest.FixtureRequest, name_servers: Callable[[str], str]) -> str:
-    """The name server of each kind in turn."""
+    """The name server of each kind."""
     return name_servers(request.param)
 
 
 @pytest.fixture(params=["python", "jar"])
 def source(request: pytest.FixtureRequest) -> str:
-    """The name of each source in turn."""
+    """The name of each source."""
     name: str = "rocketmq" if request.param == "python" else request.getfixturevalue("with_jar")
     return name
 
@@ -118,7 +118,7 @@ def test_what_is_written_is_read_once_in_batches_and_streams(
     assert since.count() == sum(row.store_timestamp >= middle for row in rows)
 
     def copied() -> list[int]:
-        """What a stream into files has, once it has read all that is there now."""
+        """The content of a stream into files, once it has read all present messages."""
         sink = stream(spark, namesrv, source, topic=topic, maxOffsetsPerTrigger=1500, columns="body").writeStream
         sink = sink.format("parquet").option("path", str(tmp_path / "files"))
         query = sink.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()

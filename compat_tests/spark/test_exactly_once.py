@@ -27,7 +27,7 @@ PATIENCE: Final = 400.0
 
 
 class Job:
-    """`stream_job`, in a process group of its own: its JVMs and Python's workers go with it.
+    """`stream_job`, in a separate process group: its JVMs and Python's workers go with it.
 
     Args:
         folder: With `store`; it gets `sink`, `checkpoint` and the log.
@@ -61,7 +61,7 @@ class Job:
             count -= line.startswith("batch")
 
     def kill_executor(self) -> None:
-        """Kill one of Spark's executors, where they are processes of their own."""
+        """Kill one of Spark's executors, where they are separate processes."""
         os.kill(min(self._executors()), signal.SIGKILL)
 
     def _executors(self) -> list[int]:
@@ -80,7 +80,7 @@ class Job:
             self._popen.communicate()
 
     def wait(self) -> None:
-        """Wait for a job that ends by itself."""
+        """Wait for a job that ends without a signal."""
         self._popen.communicate(timeout=PATIENCE)
         assert self._popen.returncode == 0
 

@@ -1,4 +1,4 @@
-"""Streams into tables over kill -9 of an executor, the broker and the driver: each message is there once."""
+"""Streams into tables over kill -9 of an executor, the broker and the driver: each message is stored once."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from compat_tests.spark.test_live_store import SMALL, number_of, sending
 from tests.server.processes import process
 from tools import build_spark_jar
 
-#: A master in the driver, and two executors of one core that are processes of their own.
+#: A master in the driver, and two executors of one core that are separate processes.
 CLUSTER: Final = {"master": "local-cluster[2,1,640]", "set.spark.executor.memory": "512m"}
 
 
 @pytest.fixture(params=["delta", "iceberg"])
 def kind(request: pytest.FixtureRequest) -> Kind:
-    """Each kind of table in turn."""
+    """Each kind of table."""
     found = {"delta": DELTA, "iceberg": ICEBERG}[request.param]
     if found.by_jar:
         request.getfixturevalue("jar")  # or skip the test

@@ -87,7 +87,7 @@ def test_killed_exports_lose_and_double_nothing(spark: SparkSession, store: Path
     done = subprocess.run(
         [*command, "--master", "local[2]"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=_WITHIN
     )
-    # A busy machine is told, after two seconds, what is being read.
+    # On a busy machine the program prints, after two seconds, what is being read.
     assert done.returncode == 0
     assert re.fullmatch(r"(rocketwire: reading [\d,]+ bytes …\n)*", done.stderr)
     assert "messages exported; files: " in done.stdout

@@ -130,7 +130,7 @@ def test_filters(spark: SparkSession, golden: dict[str, Path]) -> None:
             row["message_id"] == one["message_id"] or row["topic"] == "GoldenKeys"
         ),
         "array_contains(keys, 'k') or size(keys) > 1": lambda row: "k" in row["keys"] or len(row["keys"]) > 1,
-        "topic = 'nobody knows it'": lambda _: False,
+        "topic = 'unknown'": lambda _: False,
     }
     found = frame(spark, golden["5.5.0"], includeSystemTopics=True)
     for condition, passes in conditions.items():
@@ -157,7 +157,7 @@ def test_counts_and_limits(spark: SparkSession, golden: dict[str, Path]) -> None
             min(one["queue_offset"] for one in own),
             max(one["physical_offset"] for one in own),
         )
-    nothing = found.where("topic = 'nobody knows it'").agg(fn.count("*"), fn.max("queue_offset")).collect()
+    nothing = found.where("topic = 'unknown'").agg(fn.count("*"), fn.max("queue_offset")).collect()
     assert [tuple(row) for row in nothing] == [(0, None)]
     assert len(found.limit(7).collect()) == 7
     assert found.where("tags is null").limit(2).count() == 2
@@ -249,13 +249,13 @@ def _without_entries(root: Path) -> None:
 def test_stores_that_lack_something(spark: SparkSession, copied: Path, change: Callable[[Path], None]) -> None:
     change(copied)
     for options in ({"columns": WHOLE}, {"columns": WHOLE, "topic": "T0"}, {"columns": PLACES}):
-        told, expected = "", list[Row]()
+        reported, expected = "", list[Row]()
         try:
             expected = of_python(copied, **options)
         except SparkSourceError as error:
-            told = str(error)
-        if told:
-            assert told in failed(frame(spark, copied, **options).collect)
+            reported = str(error)
+        if reported:
+            assert reported in failed(frame(spark, copied, **options).collect)
         else:
             assert sorted_rows(of_jar(frame(spark, copied, **options))) == sorted_rows(expected)
         same(spark, copied, failOnDataLoss=False, **options)
@@ -355,7 +355,7 @@ def test_a_count_by_columns_touches_no_log(
 
 
 @pytest.mark.parametrize("name", ["manifest", "segment-*/tag/data.ninja", "segment-*/physical_offset/data.ninja"])
-def test_damaged_columns_are_passed_over(spark: SparkSession, made: Made, tmp_path: Path, name: str) -> None:
+def test_damaged_columns_are_ignored(spark: SparkSession, made: Made, tmp_path: Path, name: str) -> None:
     cache = columns_of(made.root, tmp_path / "cache")
     [file] = cache.glob(name)
     data = bytearray(file.read_bytes())
@@ -370,7 +370,7 @@ def test_streams_leave_columns_alone(spark: SparkSession, copied: Path, tmp_path
     cache = columns_of(copied, tmp_path / "cache")
     log = sorted((copied / "commitlog").iterdir())[1]
     with log.open("r+b") as file:
-        file.write(bytes(8))  # of a record: only who reads the log sees it
+        file.write(bytes(8))  # of a record: only a reader of the log sees it
     options = {"columns": "topic,tags,store_timestamp", "columnCache": str(cache), "failOnDataLoss": "false"}
     assert frame(spark, copied, **options).where("tags is not null").count() == 100
     read = spark.readStream.format(JAR).options(**options).load(str(copied))
@@ -409,7 +409,7 @@ def test_a_live_store(spark: SparkSession, live: tuple[Made, MessageStore]) -> N
     assert "aggregated" in plan_of(counted.groupBy().count())
     clock = Clock()
     fill(made, store, clock, 10)
-    assert counted.count() == 70  # each query looks at the store again
+    assert counted.count() == 70  # each query lists the store again
 
 
 def test_a_killed_store(spark: SparkSession, tmp_path: Path) -> None:
@@ -456,7 +456,7 @@ def test_errors(
     assert str(python.value) in failed(lambda: frame(spark, where, **({"columns": PLACES} | options)).collect())
 
 
-def test_a_stream_goes_on_with_the_other_source(
+def test_a_stream_continues_with_the_other_source(
     spark: SparkSession, live: tuple[Made, MessageStore], tmp_path: Path
 ) -> None:
     made, store = live
@@ -485,9 +485,9 @@ def test_a_store_made_again_under_a_checkpoint_is_noticed(spark: SparkSession, t
     assert streamed(spark, other, made.root, tmp_path) == 1
     shutil.rmtree(made.root)
     make_store(40)
-    told = failed(lambda: streamed(spark, source, made.root, tmp_path))
-    assert "ROCKETMQ_DATA_LOST" in told
-    assert "failOnDataLoss" in told
+    reported = failed(lambda: streamed(spark, source, made.root, tmp_path))
+    assert "ROCKETMQ_DATA_LOST" in reported
+    assert "failOnDataLoss" in reported
     assert streamed(spark, source, made.root, tmp_path, failOnDataLoss="false") == 1
     rows = of_jar(spark.read.parquet(str(tmp_path / "rows")))
     assert len(rows) == 60
@@ -497,8 +497,8 @@ def test_a_store_made_again_under_a_checkpoint_is_noticed(spark: SparkSession, t
 def test_what_the_jar_leaves_to_python(spark: SparkSession, golden: dict[str, Path]) -> None:
     reader = spark.read.format(JAR).option("table", "queues")
     if not reference.IS_HERE:
-        told = failed(lambda: reader.load(str(golden["5.5.0"])))
-        assert "[ROCKETMQ_OPTION_INVALID] the option table needs rocketwire's Python source" in told
+        reported = failed(lambda: reader.load(str(golden["5.5.0"])))
+        assert "[ROCKETMQ_OPTION_INVALID] the option table needs rocketwire's Python source" in reported
         return
     queues = reader.load(str(golden["5.5.0"]))
     assert sorted_rows([row.asDict() for row in queues.collect()]) == sorted_rows(

@@ -56,7 +56,7 @@ def test_requests_are_signed(spark: SparkSession, tmp_path: Path) -> None:
     "wrong",
     [
         pytest.param({"secretKey": "wrong123"}, id="wrong key"),
-        pytest.param({"accessKey": "nobody"}, id="unknown account"),
+        pytest.param({"accessKey": "unknown"}, id="unknown account"),
         pytest.param({"accessKey": None, "secretKey": None}, id="no account"),
     ],
 )
@@ -66,11 +66,11 @@ def test_wrong_accounts_are_refused(spark: SparkSession, tmp_path: Path, wrong: 
         numbered(spark, 2).write.format(JAR).mode("append").options(**right).save()
         account = {name: value for name, value in (ACCOUNT | wrong).items() if value is not None}
         given: dict[str, Any] = {"namesrv": namesrv, **account}
-        told = failed(lambda: frame(spark, None, **given, **GUARDED).collect())
-        assert "[ROCKETMQ_ENDPOINT_REFUSED]" in told
-        assert "give the options accessKey and secretKey" in told
-        told = failed(lambda: streamed(spark, JAR, None, tmp_path, **given, **GUARDED))
-        assert "[ROCKETMQ_ENDPOINT_REFUSED]" in told
+        reported = failed(lambda: frame(spark, None, **given, **GUARDED).collect())
+        assert "[ROCKETMQ_ENDPOINT_REFUSED]" in reported
+        assert "give the options accessKey and secretKey" in reported
+        reported = failed(lambda: streamed(spark, JAR, None, tmp_path, **given, **GUARDED))
+        assert "[ROCKETMQ_ENDPOINT_REFUSED]" in reported
         writer = numbered(spark, 2).write.format(JAR).mode("append").options(topic="Guarded", retries=0, **given)
         assert "[ROCKETMQ_SEND_FAILED]" in failed(writer.save)
         assert numbers(frame(spark, None, **right, consumerGroup="readers")) == [0, 1]
@@ -132,7 +132,7 @@ def restarted_when(condition: Callable[[], bool], endpoint: Endpoint) -> Iterato
     assert in_time == [True]
 
 
-def test_a_write_goes_on_when_the_endpoint_is_killed_and_comes_back(spark: SparkSession, endpoint: Endpoint) -> None:
+def test_a_write_continues_when_the_endpoint_is_killed_and_comes_back(spark: SparkSession, endpoint: Endpoint) -> None:
     count, at_once = 40_000, 20
     most = f"{at_once * 30}"  # bytes of a batch: a message in it takes 26 without its properties
     writer = numbered(spark, count).write.format(JAR).mode("append")

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("jar")
 
 
 def send(namesrv: str, topic: str, numbers: range) -> None:
-    """Send messages with numbers for bodies, to four queues in turn."""
+    """Send messages with numbers for bodies, to four queues, one after the other."""
     columns: dict[str, list[Any]] = {
         "body": [b"%04d" % number for number in numbers],
         "tags": [f"t{number % 3}" for number in numbers],
@@ -154,14 +154,14 @@ def test_errors(spark: SparkSession, namesrv: str, options: dict[str, Any]) -> N
     assert str(python.value) in failed(lambda: frame(spark, path, **given).collect())
 
 
-def test_nobody_answers(spark: SparkSession) -> None:
+def test_an_endpoint_that_does_not_answer(spark: SparkSession) -> None:
     with fake_server() as server:
         address = server.address
-    told = failed(lambda: frame(spark, None, namesrv=address, topic="T").collect())
-    assert f"[ROCKETMQ_ENDPOINT_UNREACHABLE] name server {address}: cannot be reached" in told
+    reported = failed(lambda: frame(spark, None, namesrv=address, topic="T").collect())
+    assert f"[ROCKETMQ_ENDPOINT_UNREACHABLE] name server {address}: cannot be reached" in reported
 
 
-def test_streams_go_on_with_the_other_source(spark: SparkSession, namesrv: str, tmp_path: Path) -> None:
+def test_streams_continue_with_the_other_source(spark: SparkSession, namesrv: str, tmp_path: Path) -> None:
     given: dict[str, Any] = {"namesrv": namesrv, "topic": "Streamed"}
     send(namesrv, "Streamed", range(50))
     assert streamed(spark, JAR, None, tmp_path, maxOffsetsPerTrigger=20, **given) == 3
@@ -188,7 +188,7 @@ def test_the_rows_do_not_depend_on_how_many_a_broker_gives_at_once(spark: SparkS
     ]
 
 
-def test_messages_that_are_gone(spark: SparkSession) -> None:
+def test_removed_messages(spark: SparkSession) -> None:
     queue = FakeQueue([record(number, b"x") for number in range(100)])
     with fake_server({**queue.answers(), PULL: queue.lossy_pull}) as server:
         given: dict[str, Any] = {"namesrv": server.address, "topic": "T", "columns": "queue_offset"}
@@ -211,7 +211,7 @@ def test_damaged_messages(spark: SparkSession) -> None:
         assert str(python.value) in failed(frame(spark, None, mode="FAILFAST", **given).collect)
 
 
-def test_a_broker_that_is_busy_or_hangs_up_is_asked_again(spark: SparkSession) -> None:
+def test_requests_to_a_broker_that_is_busy_or_hangs_up_are_repeated(spark: SparkSession) -> None:
     queue = FakeQueue([record(number) for number in range(200)])
     number = count()
 
@@ -225,6 +225,6 @@ def test_a_broker_that_is_busy_or_hangs_up_is_asked_again(spark: SparkSession) -
         found = frame(spark, None, namesrv=server.address, topic="T", columns="queue_offset")
         assert sorted(row.queue_offset for row in found.collect()) == list(range(200))
         server.answers[PULL] = lambda _: Told(26, remark="no group")
-        told = failed(found.select("queue_offset").collect)
-        assert "[ROCKETMQ_ENDPOINT_REFUSED] broker" in told
-        assert "answered code 26: no group. Create the group" in told
+        reported = failed(found.select("queue_offset").collect)
+        assert "[ROCKETMQ_ENDPOINT_REFUSED] broker" in reported
+        assert "answered code 26: no group. Create the group" in reported

@@ -17,7 +17,7 @@ from tests.server.processes import ROOT
 pytestmark = pytest.mark.usefixtures("jar")
 
 _FILES: Final = ("test_jar.py", "test_jar_client.py", "test_jar_endpoint.py", "test_endpoint.py")
-#: What is left out: what the Python source alone does, and one more kind of endpoint.
+#: What is not run: tests of the Python source alone, and one more kind of endpoint.
 _WHICH: Final = "jar and not apache"
 
 

@@ -147,7 +147,7 @@ def test_files_that_are_removed_after_the_plan(tmp_path: Path, way: dict[str, An
             strict.rows()
         left = picture(patient.rows())
         assert 0 < left[0] < 600
-        # A new plan has what is left and what came meanwhile, and nothing is missing there.
+        # A new plan has the remaining messages and what came meanwhile, and nothing is missing there.
         assert picture(Read(tmp_path, columns=COLUMNS, **way).rows())[: len(left)] == left
 
 

@@ -27,15 +27,15 @@ _PNG = b"\x89PNG"
 def test_the_pipeline_fills_the_page_and_the_notebook(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     spark.conf.set(_ADAPTIVE, "false")  # as the demonstration has it
     try:
-        found = running.run(spark, tmp_path, told.append, seconds=_SECONDS, rate=200.0, delta=kind == "delta")
+        found = running.run(spark, tmp_path, reported.append, seconds=_SECONDS, rate=200.0, delta=kind == "delta")
     finally:
         spark.conf.unset(_ADAPTIVE)
     assert 0 < found.acknowledged == found.rows == found.messages
     assert DeltaTable.is_deltatable(str(tmp_path / "messages")) == (kind == "delta")
-    assert any("continues by its checkpoint" in line for line in told)
+    assert any("continues by its checkpoint" in line for line in reported)
     assert found.traffic.keys() == {kind.topic for kind in KINDS}
     assert {kind.group for kind in KINDS} >= found.retries.keys() >= {"ledger"}
     assert found.retried > found.dead

@@ -1,4 +1,4 @@
-"""The README's section on Spark, as it is printed: the wheel in an environment of its own, and the example."""
+"""The README's section on Spark, as it is printed: the wheel in a new environment, and the example."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def test_the_source_is_found_without_a_registration(spark: SparkSession) -> None
 
 
 def test_without_the_jar_a_column_that_is_not_named_is_an_error_of_spark(spark: SparkSession, tmp_path: Path) -> None:
-    # Spark resolves names by the schema, before it asks the source anything: the source cannot name the option.
+    # Spark resolves names by the schema, before it calls the source: the source cannot name the option.
     store = str(Golden("4.9.7", tmp_path).untouched)
     default = spark.read.format("rocketmq").load(store)
     with pytest.raises(AnalysisException) as raised:

@@ -28,8 +28,8 @@ from rocketwire.wire.names import AUTO_CREATE_TOPIC
 _Arguments: TypeAlias = Sequence[str | Path]
 COMMIT_LOG_FILE_SIZE: Final = 64 << 20
 
-# 4.x looks for one of these in ROCKETMQ_HOME/conf for each of its programs; 5.x has logback in a package of its own and
-# gets the file by a property.
+# 4.x reads one of these from ROCKETMQ_HOME/conf for each of its programs; 5.x has logback in another package and gets
+# the file by a property.
 _LOGBACK: Final = """<configuration>
   <statusListener class="{package}ch.qos.logback.core.status.NopStatusListener"/>
   <appender name="OUT" class="{package}ch.qos.logback.core.ConsoleAppender">
@@ -248,7 +248,7 @@ class ApacheLocalProxy(ApacheBroker):
 def _apache(folder: Path, version: str, main: str, arguments: _Arguments, *, heap: str, log: str) -> Process:
     """One of Apache's own programs on the host's JVM; it logs to its output from the level `log` on."""
     archive = cache.cached(f"classes/apache-{version}", lambda target: _archive_classes(version, target))
-    # An archive that does not fit (of another JDK, say) is not used, without a word.
+    # An archive that does not fit (of another JDK, for example) is not used, silently.
     options = [f"-XX:SharedArchiveFile={archive / _ARCHIVE}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     return _jvm(folder, version, main, arguments, heap=heap, log=log, options=options)
 

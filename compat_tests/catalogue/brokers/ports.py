@@ -1,8 +1,8 @@
 """Addresses and free ports of the endpoints.
 
 Theory: ports come from below the range that the kernel gives to outgoing connections, so that no client can take one
-between the choice and the start. Test processes that run side by side (pytest-xdist's workers) look in places of their
-own; two calls in one process return the same ports until a process listens there.
+between the choice and the start. Test processes that run side by side (pytest-xdist's workers) search in different
+places; two calls in one process return the same ports until a process listens there.
 """
 
 from __future__ import annotations

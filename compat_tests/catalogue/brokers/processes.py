@@ -39,7 +39,7 @@ class Process:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            start_new_session=True,  # a group of its own, see _end_group
+            start_new_session=True,  # a separate group, see _end_group
         )
         self._watcher = Watcher(self._process.pid)
         assert self._process.stdout is not None

@@ -1,7 +1,7 @@
 """Programs do not outlive the process that started them, however that one ends.
 
 A shell holds the other end of a pipe, and ends the program's group of processes when the pipe is closed. Linux could
-tell a program of its parent's end itself, but means the end of the thread that started it, which may come earlier.
+signal a program at its parent's end, but means the end of the thread that started it, which may come earlier.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Adapter(ABC):
 
     @abstractmethod
     def prepare(self, engine: Engine) -> None:
-        """Fetch what it is made of, pinned, and build it, into the cache (environment/cache.py); quick if it is there.
+        """Fetch what it is made of, pinned, and build it, into the cache (environment/cache.py); quick if it is cached.
 
         Raises:
             ArtifactError: something cannot be had, or does not build.

@@ -13,9 +13,9 @@ from rocketwire.compat.clients.process import Argument, Runner
 from rocketwire.compat.messages import Event
 
 LONGEST: Final = 300.0
-"""Seconds that no program takes: what it waits for itself, it gives up before."""
+"""Seconds that no program takes: its own waits end before."""
 _PATIENCE: Final = 0.6
-"""What a program waits for messages, as a part of the time that is left: then it prints what it has received."""
+"""What a program waits for messages, as a part of the remaining time: then it prints what it has received."""
 
 
 class Starter(Protocol):

@@ -90,5 +90,5 @@ class MavenClient(Adapter):
     def _compile(self, target: Path) -> None:
         flags: list[str | Path] = ["-nowarn", "-Xlint:none", "-encoding", "UTF-8", "-d", target]
         flags += ["-cp", artifacts.classpath(self._jars())]
-        with tempfile.TemporaryDirectory() as empty:  # javac must not look for classes where it happens to run
+        with tempfile.TemporaryDirectory() as empty:  # javac must not search classes where it happens to run
             artifacts.run([artifacts.javac(), *flags, *self._sources()], cwd=Path(empty))

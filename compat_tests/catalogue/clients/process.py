@@ -1,7 +1,7 @@
 """The process of a client that runs one program after another.
 
 Starting a client costs more than most programs take, so one process lives long: each line of its standard input names
-a program and its arguments, and is answered with JSON lines, the last of which says "done". A process that does not
+a program and its arguments, and is answered with JSON lines, the last of which is "done". A process that does not
 answer in time is killed, and its owner starts a new one.
 """
 
@@ -25,11 +25,11 @@ from rocketwire.compat.messages import Event, Outgoing
 
 Argument = str | int | Iterable[str] | Iterable[int] | Iterable[Outgoing]
 _TAIL: Final = 8000  # bytes of a log that are kept as evidence
-_CLOSE_SECONDS: Final = 20.0  # seconds that a process gets to end by itself
+_CLOSE_SECONDS: Final = 20.0  # seconds that a process gets to end without a signal
 
 
 class ProgramFailed(Exception):
-    """A client's program threw, or did not end in time; the text says where."""
+    """A client's program threw, or did not end in time; the text has the place."""
 
 
 class Runner:

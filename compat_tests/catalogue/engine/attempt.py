@@ -52,21 +52,23 @@ def attempt(scenario: Scenario, case: Case) -> Tried:
     except NotPossible as error:
         return Tried(outcome=Outcome.NOT_OFFERED, reason=str(error), seconds=time.monotonic() - began)
     except Exception as error:  # noqa: BLE001 - whatever a scenario raises is its result
-        reason, text = _told(error)
+        reason, text = _described(error)
         own = isinstance(error, AssertionError) or _modules(error.__traceback__)[-1].startswith(_OWN)
         outcome = Outcome.DIFFERS if own else Outcome.FAILS
         return Tried(outcome=outcome, reason=reason, seconds=time.monotonic() - began, error=text)
     return Tried(outcome=Outcome.PASS, reason="", seconds=time.monotonic() - began)
 
 
-def _told(error: Exception) -> tuple[str, str]:
+def _described(error: Exception) -> tuple[str, str]:
     """One line, and the traceback.
 
     Only the scenarios' own variables are shown: those of other frames may be keys of accounts.
     """
-    told = traceback.TracebackException(type(error), error, _from_scenario(error.__traceback__), capture_locals=True)
+    described = traceback.TracebackException(
+        type(error), error, _from_scenario(error.__traceback__), capture_locals=True
+    )
     line = ""
-    for frame, module in zip(told.stack, _modules(_from_scenario(error.__traceback__)), strict=False):
+    for frame, module in zip(described.stack, _modules(_from_scenario(error.__traceback__)), strict=False):
         if module.startswith(_OWN):
             line = frame.line or ""
             values = frame.locals or {}
@@ -76,7 +78,7 @@ def _told(error: Exception) -> tuple[str, str]:
     text = str(error).splitlines()
     name = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
     reason = f"{name}{text[0]}" if text and text[0] else line or type(error).__name__
-    return _cut(reason, _LONGEST_VALUE), _cut("".join(told.format()), _LONGEST)
+    return _cut(reason, _LONGEST_VALUE), _cut("".join(described.format()), _LONGEST)
 
 
 def _from_scenario(trace: TracebackType | None) -> TracebackType | None:

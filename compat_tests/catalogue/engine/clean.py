@@ -30,10 +30,10 @@ def remove(access: Access, prefix: str) -> list[str]:
                     complaints.append(f"broker {name} keeps topics and groups {prefix}*: {error}")
             for address in cluster.name_servers:
                 for topic in topics:
-                    with contextlib.suppress(Refused):  # the broker has told the name server already
+                    with contextlib.suppress(Refused):  # the broker has unregistered it already
                         name_servers.delete_route(cluster.name_server(address), topic)
     except RemotingError as error:
-        complaints.append(f"topics and groups {prefix}* may be left: {error}")
+        complaints.append(f"topics and groups {prefix}* may remain: {error}")
     return complaints
 
 

@@ -1,9 +1,9 @@
 """Where the answers of an endpoint differ from those of the reference in the same scenario.
 
-Theory: threads of a client ask in an order that changes from run to run. So answers are paired by their request's code,
-topic and group, the first with the first, and compared field by field with the masks of replays (times, ids,
-addresses). How often a client pulls or sends a heartbeat depends on time, so only of other requests a missing answer
-counts.
+Theory: threads of a client send requests in an order that changes from run to run. So answers are paired by their
+request's code, topic and group, the first with the first, and compared field by field with the masks of replays (times,
+ids, addresses). How often a client pulls or sends a heartbeat depends on time, so only of other requests a missing
+answer counts.
 """
 
 from __future__ import annotations

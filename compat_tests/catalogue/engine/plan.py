@@ -18,12 +18,12 @@ _ONLY_WHERE_KNOWN = frozenset({Need.TIMER, Need.RECALL, Need.POP})
 
 
 class NothingChosen(Exception):
-    """A name of a client, feature or scenario is unknown, or nothing is left; the text says what there is."""
+    """A name of a client, feature or scenario is unknown, or nothing remains; the text lists the choices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One scenario with one client on one side; `reason` says why it is not offered, empty if it runs."""
+    """One scenario with one client on one side; `reason`: why it is not offered, empty if it runs."""
 
     scenario: Scenario
     client: str
@@ -63,7 +63,7 @@ def chosen_clients(ids: Iterable[str], engine: Engine) -> dict[str, Adapter]:
             raise NothingChosen(f"client {name}: {missing}")
     found = {name: each for name, each in every.items() if (name in names if names else not each.missing(engine))}
     if not found:
-        raise NothingChosen(f"no client can run with {engine} here; `rocketwire compat list --clients` says why")
+        raise NothingChosen(f"no client can run with {engine} here; see `rocketwire compat list --clients`")
     return found
 
 

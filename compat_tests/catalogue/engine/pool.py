@@ -30,11 +30,11 @@ class Pool:
         self._stopped = False
 
     def runner_command(self, client: str, env: Mapping[str, str], name: str) -> list[str]:
-        """The command of a client's process; `Clients` ask for it."""
+        """The command of a client's process; `Clients` call this."""
         return self._adapters[client].command(self._engine, env=env, name=name)
 
     def take(self, client: str, env: Mapping[str, str]) -> Clients:
-        """A process of a client with these variables that nobody uses; it is started when it is used first.
+        """A process of a client with these variables that is not in use; it is started when it is used first.
 
         Raises:
             Stopped: `stop` was called.
@@ -55,7 +55,7 @@ class Pool:
             self._idle[_key(client, env)].append(clients)
 
     def close_idle(self, client: str) -> None:
-        """End the processes of a client that nobody uses."""
+        """End the idle processes of a client."""
         with self._lock:
             keys = [key for key in self._idle if key[0] == client]
             ended = [each for key in keys for each in self._idle.pop(key)]
@@ -71,7 +71,7 @@ class Pool:
                 each.stop()
 
     def close(self) -> None:
-        """End all processes; nobody uses one any more."""
+        """End all processes; none may be in use."""
         with self._lock:
             ended, self._all = self._all, set()
             self._idle.clear()

@@ -1,7 +1,7 @@
-"""Finds out what an endpoint is and what its settings allow, by the questions that administrators ask.
+"""Finds out what an endpoint is and what its settings allow, by requests of administrators.
 
 An endpoint may refuse them, as cloud services do: then it is not known, and scenarios that only need what most
-endpoints allow run all the same.
+endpoints allow run nevertheless.
 """
 
 from __future__ import annotations

@@ -103,11 +103,11 @@ class Recording:
 
     @property
     def items(self) -> list[Item]:
-        """What was recorded, once the `with` is left."""
+        """What was recorded, once the `with` has ended."""
         return list(items_of(self._events))
 
     def frames(self) -> tuple[Frame, ...]:
-        """The frames for the results, once the `with` is left: all, or the first and the last of many."""
+        """The frames for the results, once the `with` has ended: all, or the first and the last of many."""
         found = [item for item in self.items if isinstance(item.event, Decoded)]
         if len(found) > _MOST:
             found = found[: _MOST // 2] + found[-_MOST // 2 :]

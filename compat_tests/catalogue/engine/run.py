@@ -1,8 +1,8 @@
 """A whole run: tasks in threads, second attempts behind a recording proxy, and the results of all.
 
-Theory: scenarios mostly wait, so several run beside each other, each with a process of its client for itself. An
+Theory: scenarios mostly wait, so several run at the same time, each with a separate process of its client. An
 attempt that did not pass is made once more behind a recording proxy: what passed there is the evidence, and a scenario
-that passes then is flaky. Whoever stops a run kills the processes; the threads' scenarios fail at once by that.
+that passes then is flaky. A stop kills the processes; the threads' scenarios fail at once by that.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rocketwire.compat.engine.recording import Recording
 from rocketwire.compat.results import Attempt, Outcome, Result, Side
 from rocketwire.compat.scenario import Scenario
 
-_LOOK: Final = 0.2  # seconds between two looks for Ctrl-C
+_LOOK: Final = 0.2  # seconds between two checks for Ctrl-C
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Settings:
         helper: That of the helping client, prepared; None where it cannot run.
         sides: What is known of the endpoint, and of the reference if there is one.
         security: What the endpoint demands.
-        jobs: How many scenarios run beside each other.
+        jobs: How many scenarios run at the same time.
         limit: Seconds that a scenario may take, whatever its own limit; None: its own.
     """
 
@@ -100,7 +100,7 @@ class Run:
         """Run all tasks, compare frames with those of the reference, and remove all topics and groups.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C; processes, topics and groups are gone by then.
+            KeyboardInterrupt: Ctrl-C; processes, topics and groups are removed by then.
         """
         results: list[Result] = []
 
@@ -143,7 +143,7 @@ class Run:
                     raise found
 
     def _work(self) -> None:
-        """Run tasks until none is left, or the run is stopped."""
+        """Run tasks until none remains, or the run is stopped."""
         try:
             while True:
                 task = self._waiting.get_nowait()

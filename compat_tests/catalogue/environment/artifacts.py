@@ -35,7 +35,7 @@ JAR_SETS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _COPY_GOAL: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 
-# The program that shows a Debian package is there -> the package.
+# The program that proves a Debian package installed -> the package.
 PACKAGES: Final[Mapping[str, str]] = {
     "mvn": "maven",
     "java": "openjdk-17-jdk-headless",
@@ -96,7 +96,7 @@ def run(
 
 
 def _reason(output: str) -> str:
-    """The line of `output` that says most: the first with an error mark, else the last."""
+    """The most useful line of `output`: the first with an error mark, else the last."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     marked = (line for line in lines if "ERROR" in line or "E: " in line or "error:" in line.lower())
     return next(marked, lines[-1] if lines else "it printed nothing")
@@ -123,7 +123,7 @@ def ensure_programs(wanted: Mapping[str, str]) -> None:
 
 
 def _found(program: str) -> bool:
-    """Whether `program` is there; administrators' programs are looked for outside a plain user's PATH too."""
+    """Whether `program` exists; administrators' programs are searched outside a plain user's PATH too."""
     return (
         shutil.which(program) is not None or shutil.which(program, path="/usr/local/sbin:/usr/sbin:/sbin") is not None
     )
@@ -133,7 +133,7 @@ def jars(version: str, *, kind: str = "client") -> Path:
     """The directory of the jars of RocketMQ `version`, dependencies included.
 
     `kind` is "client", "tools" (client and admin tools), "server" (name server and broker), "proxy" (those and the
-    proxy) or "sdk" (the Java client of 5.x, which has versions of its own).
+    proxy) or "sdk" (the Java client of 5.x, which has other versions).
     Raises ArtifactError when Maven can't bring them.
     """
     if kind not in JAR_SETS:

@@ -43,17 +43,17 @@ class Containers:
         run([*self.build, *options, "-t", tag, "-f", file, context], timeout=_BUILD_SECONDS)
 
 
-# The limits that podman asks for by default are above a machine's.
+# podman's default limits are above a machine's.
 _LIMITS: Final = (
     "--log-driver", "none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000", "--network", "host",
 )  # fmt: skip
 
-# With runc, since crun is not everywhere. The RUN steps of a build work in a chroot: they need no runtime of their own.
+# With runc, since crun is not everywhere. The RUN steps of a build work in a chroot: they need no runtime.
 PODMAN: Final = Containers(
     program="podman",
     run=("podman", "--runtime", "runc", "run", *_LIMITS),
     build=("buildah", "bud", "--isolation", "chroot"),
     packages={"podman": "podman", "buildah": "buildah", "runc": "runc"},
 )
-# Whoever asks for Docker has it: a daemon is not installed by the way.
+# Docker is used where it is chosen and installed: no daemon is installed here.
 DOCKER: Final = Containers(program="docker", run=("docker", "run", *_LIMITS), build=("docker", "build"), packages={})

@@ -2,8 +2,8 @@
 
 Theory: a root file system comes from debootstrap, that is from Debian's packages and nothing else, and becomes an image
 with `FROM scratch` and `ADD`; clients' images build on it. An image's tag holds a digest of all that it is made from,
-so "is it there?" is one question to the engine, and an edited program makes a new one. The mirror that debootstrap asks
-is the one that this machine's apt uses.
+so one query of the engine finds it, and an edited program makes a new one. debootstrap uses the mirror of this
+machine's apt.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rocketwire.compat.environment.containers import PODMAN, Containers
 
 _HERE: Final = Path(__file__).resolve().parent
 SUITE: Final = "bookworm"
-# What the README asks of a fresh machine.
+# What the README requires of a fresh machine.
 FRESH_PACKAGES: Final = ("ca-certificates", "make", "python3", "python3-venv")
 
 _MAKERS: Final = {"debootstrap": "debootstrap", "gpgv": "gpgv"}

@@ -33,7 +33,7 @@ _SVG: Final = """\
 
 
 def badge(results: Results) -> str:
-    """The SVG; its title says what the colour says."""
+    """The SVG; its title has the meaning of the colour."""
     found = score(results)
     colour = _NO_RESULT
     if found.percent is not None:

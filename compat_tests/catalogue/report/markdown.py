@@ -21,9 +21,9 @@ def markdown(results: Results) -> str:
     found = score(results)
     lines = [f"# Compatibility: {found.shown}", "", _sentence(results, found), ""]
     lines += _matrix(results)
-    told = [each for each in results.results if each.side is Side.ENDPOINT]
-    lines += _listed("What does not pass", results, (Outcome.FAILS, Outcome.DIFFERS), told)
-    lines += _listed("Flaky: did not pass, and passed when it ran again", results, (Outcome.FLAKY,), told)
+    reported = [each for each in results.results if each.side is Side.ENDPOINT]
+    lines += _listed("What does not pass", results, (Outcome.FAILS, Outcome.DIFFERS), reported)
+    lines += _listed("Flaky: did not pass, and passed when it ran again", results, (Outcome.FLAKY,), reported)
     lines += _listed("What the reference does not pass", results, tuple(Outcome), doubtful(results))
     return "\n".join(lines) + "\n"
 
@@ -60,9 +60,9 @@ def _cell(found: Score) -> str:
     return f"{found.passed}/{found.offered} {SYMBOLS[worst]}"
 
 
-def _listed(title: str, results: Results, outcomes: Iterable[Outcome], told: Iterable[Result]) -> Iterator[str]:
+def _listed(title: str, results: Results, outcomes: Iterable[Outcome], reported: Iterable[Result]) -> Iterator[str]:
     places = {each.id: place for place, each in enumerate(results.scenarios)}
-    chosen = sorted((each for each in told if each.outcome in outcomes), key=lambda each: places[each.scenario])
+    chosen = sorted((each for each in reported if each.outcome in outcomes), key=lambda each: places[each.scenario])
     if not chosen:
         return
     yield from ("", f"## {title}", "")

@@ -1,4 +1,4 @@
-"""The sign of each outcome, which says without colour what it is."""
+"""The sign of each outcome, which is clear without colour."""
 
 from __future__ import annotations
 

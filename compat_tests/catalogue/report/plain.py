@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# Control characters, which XML forbids and terminals obey; those that change the direction of the text, and so what it
-# seems to say; line ends of other kinds, halves of pairs, and what is no character.
+# Control characters, which XML forbids and terminals obey; those that change the direction of the text, and so what one
+# seems to read; line ends of other kinds, halves of pairs, and what is no character.
 _ODD: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
@@ -26,7 +26,7 @@ def one_line(text: str, limit: int = 300) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """The text, or its beginning (a quarter) and its end with a line between that says how much is missing."""
+    """The text, or its beginning (a quarter) and its end with a line between about how much is missing."""
     text = plain(text)
     if len(text) <= limit:
         return text

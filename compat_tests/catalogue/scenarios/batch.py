@@ -1,4 +1,4 @@
-"""Listeners that take many messages at once: as many as a consumer asks for (1 to 1024) and the broker hands out."""
+"""Listeners that take many messages at once: up to what a consumer requests (1 to 1024) and the broker returns."""
 
 from __future__ import annotations
 

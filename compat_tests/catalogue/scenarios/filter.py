@@ -110,7 +110,7 @@ def sql_stored(case: Case) -> None:
 
 @scenario(
     id="filter.sql-refused",
-    proves="A consumer with a wrong expression is refused at its start with code 23, and told what is wrong.",
+    proves="A consumer with a wrong expression is refused at its start with code 23, and with the reason.",
     source="Apache 4.9, ClientManageProcessor.checkClientConfig",
     needs=(Need.SQL,),
     programs=("PushSql",),
@@ -127,7 +127,7 @@ def sql_refused(case: Case) -> None:
 
 @scenario(
     id="filter.sql-functions",
-    proves="CONTAINS, STARTSWITH and ENDSWITH of 5.x filter as they say.",
+    proves="CONTAINS, STARTSWITH and ENDSWITH of 5.x filter as documented.",
     source="Apache 5.5, SelectorParser and UnaryExpression; rocketmq.apache.org, Message Filtering",
     needs=(Need.SQL,),
     programs=("PushSql",),

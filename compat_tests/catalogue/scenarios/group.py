@@ -25,7 +25,7 @@ def join_and_leave(case: Case) -> None:
     assert shares == [{"a": 6}, {"a": 3, "b": 3}, {"a": 2, "b": 2, "c": 2}, {"b": 3, "c": 3}, {"c": 6}]
     for event in settled:
         assert len({queue for queues in event["held"].values() for queue in queues}) == 6
-        # The broker tells the others of a change at once; clients alone would find out within 20 s.
+        # The broker notifies the others of a change at once; clients alone would find out within 20 s.
         assert event["ms"] < 15_000
     received = events(got, "received")
     assert Counter(event["text"] for event in received).most_common(1)[0][1] == 1

@@ -60,7 +60,7 @@ def push_in_order(case: Case) -> None:
 
 @scenario(
     id="grpc-fifo.failing-keeps-order",
-    proves="A message that fails comes again before the next of its message group; other groups go on.",
+    proves="A message that fails is redelivered before the next of its message group; other groups continue.",
     source=_SOURCE,
     programs=("Publish", *PUSH),
     limit=120,
@@ -80,12 +80,12 @@ def failing_keeps_order(case: Case) -> None:
 
 @scenario(
     id="grpc-fifo.given-up",
-    proves="A message that failed as often as its group allows becomes a dead letter, and its group goes on.",
+    proves="A message that failed as often as its group allows becomes a dead letter, and its group continues.",
     source="Apache 5.5, ForwardMessageToDLQActivity of the proxy",
     programs=("Publish", *PUSH),
     limit=120,
 )
-def given_up(case: Case) -> None:
+def dead_letter(case: Case) -> None:
     topic, group = case.topic(1, kind="FIFO"), case.consumers(orderly=True, retries=1)
     stuck = Outgoing(body="stuck", group="g", properties={"fail": "99"})
     publish(case, topic, [stuck, Outgoing(body="next", group="g")])
@@ -93,14 +93,14 @@ def given_up(case: Case) -> None:
         received = consumer.taken(3)
         assert [event["text"] for event in received] == ["stuck", "stuck", "next"]
         letters = dead_letter_topic(group)
-        case.wait_until(lambda: case.has_topic(letters), "the topic of dead letters is there")
+        case.wait_until(lambda: case.has_topic(letters), "the topic of dead letters exists")
         (letter,) = case.read(letters, 1)
     assert letter["text"] == "stuck"
 
 
 @scenario(
     id="grpc-fifo.simple-waits-for-acknowledgement",
-    proves="An ordered group gets nothing more of a queue until what it received is acknowledged, or comes again.",
+    proves="An ordered group gets nothing more of a queue until what it received is acknowledged, or redelivered.",
     source=_SOURCE,
     programs=("Publish", *SIMPLE, "Ack"),
     limit=120,

@@ -53,8 +53,8 @@ def sql(case: Case) -> None:
 
 @scenario(
     id="grpc-filter.comes-again",
-    proves="A failed message of a filtered consumer comes again, though others are between.",
-    source="Apache 5.5, PopMessageProcessor: the retry topic has a filter of its own",
+    proves="A failed message of a filtered consumer is redelivered, though others are between.",
+    source="Apache 5.5, PopMessageProcessor: the retry topic has a separate filter",
     programs=("Publish", *PUSH),
 )
 def is_redelivered(case: Case) -> None:

@@ -9,7 +9,7 @@ from rocketwire.compat.case import Case
 from rocketwire.compat.clients.client import events
 from rocketwire.compat.messages import Outgoing, body_digest, digest, user_properties
 from rocketwire.compat.scenario import Need, scenario
-from rocketwire.compat.sdk import LATE, PUSH, SIMPLE, asked_until, publish, push, simple
+from rocketwire.compat.sdk import LATE, PUSH, SIMPLE, checked_until, publish, push, simple
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.names import dead_letter_topic
 
@@ -47,7 +47,7 @@ def sent_by_4(case: Case) -> None:
 
 @scenario(
     id="grpc-mixed.sent-in-transaction-by-4",
-    proves="A client of 5.x receives what a client of 4.x committed, at once or when it was asked, and nothing else.",
+    proves="A client of 5.x receives what a client of 4.x committed, at once or at a back-check, and nothing else.",
     source=_SOURCE,
     needs=(Need.SHORT_TRANSACTIONS,),
     programs=SIMPLE,
@@ -58,7 +58,7 @@ def sent_in_transaction_by_4(case: Case) -> None:
     topic, group = case.topic(1), case.consumers()
     messages = [Outgoing(body=keys, keys=keys, tags="T") for keys in ("c", "r", "uc", "ur")]
     group_of_4 = case.group("old")
-    asked_until(
+    checked_until(
         lambda **more: case.doing("SendInTransaction").run(
             "SendInTransaction", topic=topic, producerGroup=group_of_4, **more
         ),
@@ -138,7 +138,7 @@ def ordered_by_4(case: Case) -> None:
 
 @scenario(
     id="grpc-mixed.transaction-checked-by-4",
-    proves="A transaction of 5.x whose producer is gone is asked of a producer of 4.x, whose group is the topic.",
+    proves="A transaction of 5.x whose producer left is back-checked at a producer of 4.x, whose group is the topic.",
     source="Apache 5.5, ClientActivity: a producer of 5.x is of the producer group of its topic's name",
     needs=(Need.SHORT_TRANSACTIONS,),
     programs=("PublishInTransaction",),
@@ -155,7 +155,7 @@ def transaction_checked_by_4(case: Case) -> None:
 
 @scenario(
     id="grpc-mixed.transaction-checked-by-5",
-    proves="A transaction of 4.x whose producer is gone is asked of a producer of 5.x, if its group is the topic.",
+    proves="A transaction of 4.x whose producer left is back-checked at a producer of 5.x, if its group is the topic.",
     source="Apache 5.5, ClientActivity: a producer of 5.x is of the producer group of its topic's name",
     needs=(Need.SHORT_TRANSACTIONS,),
     programs=("PublishInTransaction",),
@@ -186,7 +186,7 @@ def dead_letter(case: Case) -> None:
     with push(case, topic, group) as consumer:
         assert len(consumer.taken(2)) == 2
         letters = dead_letter_topic(group)
-        case.wait_until(lambda: case.has_topic(letters), "the topic of dead letters is there")
+        case.wait_until(lambda: case.has_topic(letters), "the topic of dead letters exists")
         (letter,) = case.doing("PushConcurrent").only(
             "received", "PushConcurrent", topic=letters, group=case.group("dead"), count=1
         )
@@ -195,7 +195,7 @@ def dead_letter(case: Case) -> None:
 
 @scenario(
     id="grpc-mixed.one-group",
-    proves="A group goes on in 5.x where it stopped in 4.x: what it consumed there does not come again.",
+    proves="A group continues in 5.x where it stopped in 4.x: what it consumed there is not redelivered.",
     source=_SOURCE,
     programs=("Publish", *SIMPLE),
     background=("PushConcurrent",),

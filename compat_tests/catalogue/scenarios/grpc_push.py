@@ -1,4 +1,4 @@
-"""Push consumers of 5.x: each message once, what fails comes again after a while, and becomes a dead letter."""
+"""Push consumers of 5.x: each message once, what fails is redelivered after a while, and becomes a dead letter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BACK_OFF: Final = (1.0, 5.0)  # seconds
 
 @scenario(
     id="grpc-push.each-once",
-    proves="A push consumer's listener gets each message whole and once, those that were there and new ones.",
+    proves="A push consumer's listener gets each message whole and once, older ones and new ones.",
     source=_SOURCE,
     programs=("Publish", *PUSH),
 )
@@ -57,7 +57,7 @@ def woken(case: Case) -> None:
 
 @scenario(
     id="grpc-push.comes-again",
-    proves="A message whose listener fails or throws comes again after a while, and is counted; others do not.",
+    proves="A message whose listener fails or throws is redelivered after a while, and is counted; others are not.",
     source=_RETRY,
     programs=("Publish", *PUSH),
 )
@@ -102,7 +102,7 @@ def back_off(case: Case) -> None:
 
 @scenario(
     id="grpc-push.dead-letter",
-    proves="A message that failed as often as its group allows becomes a dead letter; it does not come again.",
+    proves="A message that failed as often as its group allows becomes a dead letter; it is not redelivered.",
     source="rocketmq.apache.org, Consumption Retry: maximum retries; Apache 5.5, ReceiveMessageResponseStreamWriter",
     programs=("Publish", *PUSH),
     limit=120,
@@ -114,7 +114,7 @@ def dead_letter(case: Case) -> None:
         received = consumer.taken(2)
         assert [event["attempt"] for event in received] == [1, 2]
         letters = dead_letter_topic(group)
-        case.wait_until(lambda: case.has_topic(letters), "the topic of dead letters is there")
+        case.wait_until(lambda: case.has_topic(letters), "the topic of dead letters exists")
         (letter,) = case.read(letters, 1)
         assert (letter["text"], letter["tags"]) == ("lost", "T")
         assert (letter["keys"], letter["msgId"]) == ("k", sent["lost"]["msgId"])

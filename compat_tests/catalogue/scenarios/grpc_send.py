@@ -21,7 +21,7 @@ of_send = partial(scenario, programs=("Publish",))
 
 @of_send(
     id="grpc-send.normal",
-    proves="A message is stored whole: body, tag, keys and properties, under the id that the answer tells.",
+    proves="A message is stored whole: body, tag, keys and properties, under the id in the answer.",
     source=_SOURCE,
 )
 def normal(case: Case) -> None:
@@ -112,7 +112,7 @@ def batch(case: Case) -> None:
 
 @of_send(
     id="grpc-send.of-each-type",
-    proves="A topic takes messages of its own type; the properties that 4.x's clients read say which it is.",
+    proves="A topic takes messages of its type, which is in the properties that 4.x's clients read.",
     source="Apache 5.5, SendMessageActivity.buildMessageProperty and TopicMessageTypeValidator",
 )
 def of_each_type(case: Case) -> None:

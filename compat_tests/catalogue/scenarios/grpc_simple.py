@@ -1,4 +1,4 @@
-"""Simple consumers of 5.x: receive, acknowledge, change the invisible time; what is not acknowledged comes again."""
+"""Simple consumers of 5.x: receive, acknowledge, change the invisible time; what is not acknowledged is redelivered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MANY: Final = 100
 
 @scenario(
     id="grpc-simple.acknowledged",
-    proves="A simple consumer receives each message whole and once; what it acknowledged does not come again.",
+    proves="A simple consumer receives each message whole and once; what it acknowledged is not redelivered.",
     source=_SOURCE,
     programs=("Publish", *SIMPLE, "Ack"),
 )
@@ -37,7 +37,7 @@ def acknowledged(case: Case) -> None:
 
 @scenario(
     id="grpc-simple.comes-again",
-    proves="A message that is not acknowledged comes again after its invisible time, not before, and is counted.",
+    proves="A message that is not acknowledged is redelivered after its invisible time, not before, and is counted.",
     source=_SOURCE,
     programs=("Publish", *SIMPLE, "Ack"),
     limit=120,
@@ -108,7 +108,7 @@ def changed_in_a_batch(case: Case) -> None:
 
 @scenario(
     id="grpc-simple.late-acknowledgement",
-    proves="An acknowledgement after the invisible time is refused, and the message comes again.",
+    proves="An acknowledgement after the invisible time is refused, and the message is redelivered.",
     source="Apache 5.5, AckMessageActivity of the proxy: code 40013",
     programs=("Publish", *SIMPLE, "Ack", "ChangeInvisible"),
 )

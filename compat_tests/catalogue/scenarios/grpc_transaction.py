@@ -9,7 +9,7 @@ from rocketwire.compat.case import Case
 from rocketwire.compat.clients.client import events
 from rocketwire.compat.messages import Outgoing
 from rocketwire.compat.scenario import Need, scenario
-from rocketwire.compat.sdk import SIMPLE, asked_until, simple
+from rocketwire.compat.sdk import SIMPLE, checked_until, simple
 
 _SOURCE: Final = "rocketmq.apache.org, Transaction Message; Apache 5.5, EndTransactionActivity of the proxy"
 
@@ -20,7 +20,7 @@ def _plan(keys: str) -> Outgoing:
 
 @scenario(
     id="grpc-transaction.at-once",
-    proves="What a producer commits at once is delivered, under the id that it was told; what it rolls back is not.",
+    proves="What a producer commits at once is delivered, under the id in the answer; what it rolls back is not.",
     source=_SOURCE,
     programs=("PublishInTransaction", *SIMPLE),
 )
@@ -39,7 +39,7 @@ def at_once(case: Case) -> None:
 
 @scenario(
     id="grpc-transaction.checked",
-    proves="A producer that has not decided is asked again, as often as it says nothing, and its answer counts.",
+    proves="A producer that has not decided gets further back-checks until it decides, and its answer counts.",
     source="Apache 5.5, TransactionalMessageServiceImpl; RecoverOrphanedTransactionCommand of the telemetry stream",
     needs=(Need.SHORT_TRANSACTIONS,),
     programs=("PublishInTransaction",),
@@ -49,18 +49,20 @@ def checked(case: Case) -> None:
     topic = case.topic(1, kind="TRANSACTION")
     messages = [_plan("c"), _plan("uc"), _plan("ur"), _plan("uuc")]
     wanted = ["uc", "ur", "uuc", "uuc"]
-    asked = asked_until(lambda **more: case.client.run("PublishInTransaction", topic=topic, **more), messages, wanted)
-    for event in asked:
+    checked = checked_until(
+        lambda **more: case.client.run("PublishInTransaction", topic=topic, **more), messages, wanted
+    )
+    for event in checked:
         assert (event["topic"], event["tags"], event["properties"]["plan"]) == (topic, "Tag", event["text"])
     came = Counter(event["text"] for event in case.read(topic, 3))
-    # A producer that is checked while its commit is under way commits twice, and Apache's broker takes both.
-    again = Counter(event["text"] for event in asked) - Counter(wanted)
+    # A producer that is checked while its commit is in flight commits twice, and Apache's broker takes both.
+    again = Counter(event["text"] for event in checked) - Counter(wanted)
     assert Counter({"c": 1, "uc": 1, "uuc": 1}) <= came <= Counter({"c": 1, "uc": 1, "uuc": 1}) + again
 
 
 @scenario(
     id="grpc-transaction.another-producer",
-    proves="Once a producer is gone, another one of its topic is asked.",
+    proves="Once a producer has left, another one of its topic gets the back-checks.",
     source="Apache 5.5, ProducerManager.getAvailableChannel of the broker",
     needs=(Need.SHORT_TRANSACTIONS,),
     programs=("PublishInTransaction",),

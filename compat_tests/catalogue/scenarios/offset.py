@@ -53,7 +53,7 @@ def _begun(case: Case, *wanted: set[str]) -> list[set[str]]:
 
 @scenario(
     id="offset.begin-in-old-queue",
-    proves="In a queue whose messages are old, a new group begins where its consumer says: first, last or at a time.",
+    proves="In a queue whose messages are old, a new group begins where its consumer wants: first, last or at a time.",
     source="Apache 4.9, ConsumerManageProcessor.queryConsumerOffset and RebalancePushImpl.computePullFromWhere",
     needs=(Need.AGED_QUEUES,),
     programs=("ConsumeFrom",),
@@ -66,7 +66,7 @@ def begin_in_old_queue(case: Case) -> None:
 
 @scenario(
     id="offset.begin-in-young-queue",
-    proves="While a queue's first message counts as in memory, a new group begins with it, whatever its consumer says.",
+    proves="While a queue's first message counts as in memory, a new group begins with it, whatever its option.",
     source="Apache 4.9, ConsumerManageProcessor.queryConsumerOffset",
     needs=(Need.YOUNG_QUEUES,),
     programs=("ConsumeFrom",),

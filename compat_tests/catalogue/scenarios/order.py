@@ -19,7 +19,7 @@ QUICK: Final[Mapping[str, str]] = {
     "-Drocketmq.client.rebalance.lockInterval=1000 "
     "-Drocketmq.client.unlockDelayTimeMills=100"
 }
-"""The Java client looks for its queues every 20 s, and keeps the lock of one that it gives up for 20 s more."""
+"""The Java client rebalances every 20 s, and keeps the lock of a queue that it loses for 20 s more."""
 _ORDERLY: Final = (
     "Apache 4.9, ConsumeMessageOrderlyService and RebalanceLockManager; rocketmq.apache.org, Ordered Message"
 )
@@ -67,7 +67,7 @@ def queues_handed_on(case: Case) -> None:
 
 @scenario(
     id="order.join-and-leave",
-    proves="Order is kept for each key while orderly consumers fail messages, join and leave; none is passed over.",
+    proves="Order is kept for each key while orderly consumers fail messages, join and leave; none is skipped.",
     source=_ORDERLY,
     needs=(Need.ONE_BROKER,),
     programs=("OrderedGroup",),
@@ -108,7 +108,7 @@ class Queue:
     restarted: bool = False
     """Whether the endpoint restarted: commits may have been lost, and locks, which no broker keeps on disk.
 
-    A client that had a lock relies on it until it asks again, and another may have got it by then.
+    A client that had a lock relies on it until its next request, and another may have got it by then.
     """
 
     def begin(self, event: Event, number: int) -> None:
@@ -117,7 +117,7 @@ class Queue:
         at_work = self.inside & {by} if self.restarted else self.inside
         assert not at_work, f"{event} (event {number}): {at_work} is not done yet"
         most = self.reached if self.restarted else self.next_offset
-        assert offset <= most, f"{event} (event {number}): {most} was passed over"
+        assert offset <= most, f"{event} (event {number}): {most} was skipped"
         if offset < self.next_offset:
             assert by != self.holder or self.restarted, f"{event} (event {number}): goes back for no reason"
         self.inside.add(by)
@@ -149,7 +149,7 @@ def check_order(got: Sequence[Event], *, restarted: bool = False) -> None:
     for queue in queues.values():
         assert not queue.inside
         assert queue.next_offset == queue.reached, "went back and did not come on again"
-        assert sorted(queue.texts) == list(range(queue.reached)), "a message was passed over"
+        assert sorted(queue.texts) == list(range(queue.reached)), "a message was skipped"
         for key, number_of_key in numbered(queue.texts[offset] for offset in range(queue.reached)):
             numbers[key].append(number_of_key)
     for key, of_key in numbers.items():

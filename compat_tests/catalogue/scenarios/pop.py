@@ -23,7 +23,7 @@ _SOURCE: Final = (
 )
 _FIRST_RETRY: Final = 10_000  # ms, of the Java client
 QUICK: Final[Mapping[str, str]] = {"JAVA_TOOL_OPTIONS": "-Drocketmq.client.rebalance.waitInterval=1000"}
-"""The Java client asks for its queues every 20 s."""
+"""The Java client queries its queues every 20 s."""
 
 
 of_pop = partial(
@@ -83,11 +83,11 @@ def shared_queues(case: Case) -> None:
 
 @of_pop(
     id="pop.fails-and-comes-again",
-    proves="A message that a popping consumer fails comes again after 10 s, counted as a second try, with its topic.",
+    proves="A message that a popping consumer fails is redelivered after 10 s, as a second try, with its topic.",
     programs=("PushFailing",),
     limit=150,
 )
-def fails_and_comes_again(case: Case) -> None:
+def fails_and_is_redelivered(case: Case) -> None:
     topic, group = case.topic(2), case.group()
     pops(case, topic, group)
     messages = [failing("fine", 0), failing("later", 1), failing("by-throwing", 1, how="throw")]
@@ -128,7 +128,7 @@ def orderly_pulls(case: Case) -> None:
 
 @of_pop(
     id="pop.pulls-by-default",
-    proves="A push consumer that leaves its queues to the broker pulls them where nobody set another mode.",
+    proves="A push consumer that leaves its queues to the broker pulls them where no other mode is set.",
     programs=("PushConcurrent",),
 )
 def pulls_by_default(case: Case) -> None:

@@ -35,12 +35,12 @@ def lite_subscribe(case: Case) -> None:
 
 @scenario(
     id="pull.lite-goes-on",
-    proves="A lite pull consumer goes on where its group committed, and gets the tags that it asks for.",
+    proves="A lite pull consumer continues where its group committed, and gets the tags that it subscribes to.",
     source=_LITE,
     programs=("LiteSubscribe",),
     background=("SendSync",),
 )
-def lite_goes_on(case: Case) -> None:
+def lite_continues(case: Case) -> None:
     _needs_lite_pull(case)
     topic = case.topic()
     sender = case.doing("SendSync")
@@ -79,7 +79,7 @@ def lite_assign(case: Case) -> None:
 
 @scenario(
     id="pull.in-order",
-    proves="Pulls read a queue in its order, 32 messages at a time, and say where the next one begins.",
+    proves="Pulls read a queue in its order, 32 messages at a time, and return where the next one begins.",
     source=_OLD,
     programs=("PullAll",),
     background=("SendToQueue",),
@@ -119,7 +119,7 @@ def by_tag(case: Case) -> None:
 
 @scenario(
     id="pull.past-the-ends",
-    proves="A pull past a queue's end is sent back to it; pulls inside it bring what is there.",
+    proves="A pull past a queue's end is sent back to it; pulls inside it bring its messages.",
     source=_OLD,
     programs=("PullAt",),
     background=("SendToQueue",),
@@ -130,8 +130,8 @@ def past_the_ends(case: Case) -> None:
     case.read(topic, 5)  # Apache fills its queues behind the log
     # One past the end (nothing new, the client may wait), far past it, and inside.
     got = case.client.run("PullAt", topic=topic, group=case.group(), queue=0, offset=[6, 100, 4, 0], atOnce=2)
-    told = [(event["from"], event["status"], event["next"], event["count"]) for event in events(got, "pulled")]
-    assert told == [
+    reported = [(event["from"], event["status"], event["next"], event["count"]) for event in events(got, "pulled")]
+    assert reported == [
         (6, "OFFSET_ILLEGAL", 5, 0),
         (100, "OFFSET_ILLEGAL", 5, 0),
         (4, "FOUND", 5, 1),
@@ -142,7 +142,7 @@ def past_the_ends(case: Case) -> None:
 
 @scenario(
     id="pull.block-if-not-found",
-    proves="At a queue's end the broker holds a pull: as long as asked, or until a message comes.",
+    proves="At a queue's end the broker holds a pull: as long as requested, or until a message comes.",
     source="Apache 4.9, PullRequestHoldService",
     programs=("PullBlocking",),
 )

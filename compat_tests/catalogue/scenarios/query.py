@@ -44,11 +44,11 @@ def by_key_and_ids(case: Case) -> None:
 
 @scenario(
     id="query.no-more-than-asked",
-    proves="Of many messages with a key as many come as were asked for, the newest.",
+    proves="Of many messages with a key the requested number comes, the newest.",
     source=_QUERY,
     programs=("Query",),
 )
-def no_more_than_asked(case: Case) -> None:
+def no_more_than_requested(case: Case) -> None:
     client, topic = case.client, case.topic()
     messages = [Outgoing(body=f"{i}", keys="same") for i in range(20)]
     got = client.run("Query", topic=topic, message=messages, key=["same"], most=5)
@@ -63,7 +63,7 @@ def no_more_than_asked(case: Case) -> None:
 
 @scenario(
     id="query.missing-key",
-    proves="A key that nobody sent is answered as missing.",
+    proves="A key of no message is answered as missing.",
     source=_QUERY,
     programs=("QueryMissing",),
     background=("SendSync",),
@@ -72,7 +72,7 @@ def missing_key(case: Case) -> None:
     client, topic = case.client, case.topic()
     case.doing("SendSync").run("SendSync", topic=topic, message=[Outgoing(body="x", keys="other")])
     (nothing,) = client.only("nothing", "QueryMissing", topic=topic, key="nobody")
-    assert nothing["code"] in {17, 208}  # TOPIC_NOT_EXIST: what 4.x clients say when no broker knows; 208 is NO_MESSAGE
+    assert nothing["code"] in {17, 208}  # TOPIC_NOT_EXIST: from 4.x clients when no broker knows; 208 is NO_MESSAGE
 
 
 @scenario(

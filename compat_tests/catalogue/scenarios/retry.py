@@ -20,7 +20,7 @@ _RETRY: Final = (
 
 
 def _known(case: Case) -> tuple[str, str]:
-    """A topic of one queue and a group with its retry topic: a consumer of a new one looks for that only after 20 s."""
+    """A topic of one queue and a group with its retry topic: a consumer of a new one queries that only after 20 s."""
     topic, group = case.topic(1, name="Retried", on_one=True), case.group()
     case.client.run("PushFailing", topic=topic, group=group, count=0, settle=0)
     return topic, group
@@ -32,7 +32,7 @@ def failing(body: str, fail: int = 99, **properties: str) -> Outgoing:
 
 
 def send(case: Case, topic: str, messages: Sequence[Outgoing]) -> dict[str, Event]:
-    """What sending said of each message, by its body."""
+    """The result of sending each message, by its body."""
     sent = case.doing("SendSync").only("sent", "SendSync", topic=topic, message=messages)
     return {message.body: event for message, event in zip(messages, sent, strict=True)}
 
@@ -44,7 +44,7 @@ def tries(received: Iterable[Event], body: str) -> list[Event]:
 
 @scenario(
     id="retry.comes-again",
-    proves="A failed message comes again, each try counted, with topic, id, tag and keys; at last it is a dead letter.",
+    proves="A failed message is redelivered, counted, with topic, id, tag and keys; at last it is a dead letter.",
     source=_RETRY,
     needs=(Need.SHORT_DELAYS,),
     programs=("PushFailing", "PushConcurrent"),
@@ -92,7 +92,7 @@ def is_redelivered(case: Case) -> None:
 
 @scenario(
     id="retry.first-try",
-    proves="A message that a consumer fails once comes again after the third delay level, counted as a second try.",
+    proves="A message that a consumer fails once is redelivered after the third delay level, counted as a second try.",
     source=_RETRY,
     needs=(Need.DELAYS_KNOWN, Need.QUICK_RETRY),
     programs=("PushFailing",),
@@ -190,7 +190,7 @@ def _orderly(case: Case, suspend: int, least: int) -> None:
 
 @scenario(
     id="retry.orderly",
-    proves="A message that an orderly consumer fails holds its queue up and comes again, until it is a dead letter.",
+    proves="A message that an orderly consumer fails blocks its queue and is redelivered, until it is a dead letter.",
     source="Apache 4.9, ConsumeMessageOrderlyService.processConsumeResult",
     needs=(Need.SHORT_DELAYS,),  # a dead letter comes after the delay of its last try
     programs=("PushFailing", "PushConcurrent"),

@@ -16,7 +16,7 @@ _SEND: Final = "Apache 4.9, SendMessageProcessor and DefaultMQProducerImpl"
 
 
 def assert_acknowledged(sent: list[Event], received: list[Event]) -> None:
-    """Every acknowledged message is stored where the answer says."""
+    """Every acknowledged message is stored at the place in the answer."""
     places = {(event["broker"], event["queueId"], event["queueOffset"]): event["msgId"] for event in sent}
     assert {event["status"] for event in sent} == {"SEND_OK"}
     stored = {(event["queueId"], event["queueOffset"], event["msgId"]) for event in received}  # of several brokers
@@ -26,7 +26,7 @@ def assert_acknowledged(sent: list[Event], received: list[Event]) -> None:
 
 @scenario(
     id="send.sync",
-    proves="A message sent synchronously is stored where the answer says, with body, tags, keys, flag and properties.",
+    proves="A message sent synchronously is stored as answered, with body, tags, keys, flag and properties.",
     source=f"{_SEND}; rocketmq.apache.org, Simple Message Example",
     programs=("SendSync",),
 )
@@ -54,7 +54,7 @@ def sync(case: Case) -> None:
 
 @scenario(
     id="send.async",
-    proves="Asynchronous sends are all answered, and stored where the answers say.",
+    proves="Asynchronous sends are all answered, and stored at the places in the answers.",
     source=f"{_SEND}; rocketmq.apache.org, Simple Message Example",
     programs=("SendAsync",),
 )
@@ -181,7 +181,7 @@ def too_long_for_client(case: Case) -> None:
 
 @scenario(
     id="send.too-long-for-broker",
-    proves="The broker refuses a body over 4 MiB with code 13, names the limit, and goes on serving.",
+    proves="The broker refuses a body over 4 MiB with code 13, names the limit, and continues to serve.",
     source="Apache 4.9, AbstractSendMessageProcessor and MessageStoreConfig.maxMessageSize",
     programs=("SendSync",),
 )
@@ -214,7 +214,7 @@ def compressed(case: Case) -> None:
 
 @scenario(
     id="send.auto-created-topic",
-    proves="The first message to a new topic creates it with the four queues that clients ask for.",
+    proves="The first message to a new topic creates it with the four queues that clients request.",
     source="Apache 4.9, TopicConfigManager.createTopicInSendMessageMethod",
     needs=(Need.AUTO_CREATE_TOPIC, Need.ONE_BROKER),
     programs=("SendSync",),
@@ -234,7 +234,7 @@ def _refused(case: Case, topic: str) -> None:
 
 @scenario(
     id="send.to-delay-topic",
-    proves="Nobody may send to the topic of the delay levels.",
+    proves="No client may send to the topic of the delay levels.",
     source="Apache 4.9, TopicValidator.isNotAllowedSendTopic",
     programs=("SendSync",),
 )
@@ -244,7 +244,7 @@ def to_delay_topic(case: Case) -> None:
 
 @scenario(
     id="send.to-half-topic",
-    proves="Nobody may send to the topic of half messages.",
+    proves="No client may send to the topic of half messages.",
     source="Apache 4.9, TopicValidator.isNotAllowedSendTopic",
     programs=("SendSync",),
 )

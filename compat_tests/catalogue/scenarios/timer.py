@@ -15,7 +15,7 @@ from rocketwire.compat.scenario import Need, scenario
 from rocketwire.wire.facts import properties as names
 
 DAY: Final = 24 * 60 * 60 * 1000  # ms
-# ms that a message may be late on a machine that does much else; how punctual rocketwire is, its unit tests say.
+# ms that a message may be late on a machine that does much else; rocketwire's unit tests show how punctual it is.
 LATE: Final = 10_000
 ILLEGAL: Final = 13
 _SOURCE: Final = "Apache 5.5, TimerMessageStore, HookUtils.handleScheduleMessage and RecallMessageProcessor"
@@ -32,7 +32,7 @@ class Differences:
 
 
 ROCKETWIRE: Final = Differences(late=LATE, furthest=40 * DAY, refuses_negative=True, start_deliver_time=True)
-# It looks at a second's messages when the second is over, and knows nothing of the cloud's property.
+# It delivers a second's messages when the second is over, and knows nothing of the cloud's property.
 APACHE: Final = Differences(late=LATE + 1000, furthest=3 * DAY, refuses_negative=False, start_deliver_time=False)
 
 

@@ -9,7 +9,7 @@ from rocketwire.remoting.admin.topics import topic_config
 
 @scenario(
     id="topic.create",
-    proves="A topic that a client's own call creates has the queues that were asked for.",
+    proves="A topic that a client's own call creates has the requested queues.",
     source="Apache 4.9, MQAdminImpl.createTopic and AdminBrokerProcessor.updateAndCreateTopic",
     needs=(Need.ONE_BROKER, Need.AUTO_CREATE_TOPIC),
     programs=("CreateTopic",),
@@ -22,7 +22,7 @@ def create(case: Case) -> None:
 
 @scenario(
     id="topic.delete",
-    proves="A topic that a client's admin call deletes is gone from the brokers and from the name server.",
+    proves="A topic that a client's admin call deletes is removed from the brokers and from the name server.",
     source="Apache 4.9, AdminBrokerProcessor.deleteTopic and RouteInfoManager.deleteTopic",
     programs=("DeleteTopic",),
 )

@@ -1,4 +1,4 @@
-"""Transactions: each message is committed or rolled back at once, at a back-check, or given up.
+"""Transactions: each message is committed or rolled back at once, at a back-check, or after the last one.
 
 The first letters of a message's keys are its producer's answers: at once, and then at each back-check (`plan`).
 """
@@ -28,7 +28,7 @@ _SOURCE: Final = (
 
 
 def plan(keys: str, body: str | None = None, **properties: str) -> Outgoing:
-    """A message with its producer's answers in turn: c commit, r rollback, u unknown."""
+    """A message with its producer's answers, one for each check: c commit, r rollback, u unknown."""
     return Outgoing(body=body or keys, keys=keys, tags="Tag", flag=7, properties=properties)
 
 
@@ -53,7 +53,7 @@ def at_once(case: Case) -> None:
 
 @scenario(
     id="transaction.every-outcome",
-    proves="Each message has the outcome that its producer says, at once or at a back-check; the rest is given up.",
+    proves="Each message has its producer's outcome, at once or at a back-check; the rest is dropped.",
     source=_SOURCE,
     needs=(Need.SHORT_TRANSACTIONS, Need.ONE_BROKER),
     programs=("SendInTransaction",),
@@ -108,7 +108,7 @@ def every_outcome(case: Case) -> None:
     ]
     assert [halves.count(body) for body in ("c", "r", "uc", "ur", "uuc")] == [1, 1, 2, 2, 3]
 
-    given_up = _given_up(case, sent["u"]["msgId"])
+    given_up = _dropped(case, sent["u"]["msgId"])
     assert (given_up["text"], given_up["properties"][names.REAL_TOPIC]) == ("u", topic)
     assert given_up["properties"][names.TRANSACTION_CHECK_TIMES] == str(MOST_CHECKS)
 
@@ -126,8 +126,8 @@ def every_outcome(case: Case) -> None:
     assert checked_again["properties"][names.TRANSACTION_CHECK_TIMES] == "1"
 
 
-def _given_up(case: Case, message_id: str) -> Event:
-    """A message among those that were given up; they come in the round after the last check."""
+def _dropped(case: Case, message_id: str) -> Event:
+    """A message among those that were dropped; they come in the round after the last check."""
     found: list[Event] = []
 
     def look() -> bool:
@@ -135,14 +135,14 @@ def _given_up(case: Case, message_id: str) -> Event:
             found[:] = [event for event in case.read(TRANS_CHECK_MAX_TIME_TOPIC, 0) if event["msgId"] == message_id]
         return bool(found)
 
-    case.wait_until(look, "a message that was checked too often is given up")
+    case.wait_until(look, "a message that was checked too often is dropped")
     (only,) = found
     return only
 
 
 @scenario(
     id="transaction.checked",
-    proves="A producer that has not decided is asked again, and its answer counts.",
+    proves="A producer that has not decided gets another back-check, and its answer counts.",
     source=_SOURCE,
     needs=(Need.SHORT_TRANSACTIONS,),
     programs=("SendInTransaction",),
@@ -158,7 +158,7 @@ def checked(case: Case) -> None:
 
 @scenario(
     id="transaction.another-producer",
-    proves="Once a producer is gone, another one of its group is asked.",
+    proves="Once a producer has left, another one of its group gets the back-checks.",
     source="Apache 4.9, AbstractTransactionalMessageCheckListener and ProducerManager.getAvailableChannel",
     needs=(Need.SHORT_TRANSACTIONS,),
     programs=("SendInTransaction",),

@@ -8,8 +8,8 @@ from typing import Final
 
 from rocketwire.compat.clients.maven import MavenClient
 
-_NO_RESULT: Final = "it tells nothing of where a sent message is stored"
-_NO_PROPERTIES: Final = "it neither sends nor tells a message's properties"
+_NO_RESULT: Final = "it does not report where a sent message is stored"
+_NO_PROPERTIES: Final = "it neither sends nor reports a message's properties"
 
 
 class CamelClient(MavenClient):

@@ -19,9 +19,9 @@ COMMON: Final = (_RUNNER / "request.go", _RUNNER / "runtime.go")
 """Read requests and run programs, of whatever client."""
 _PROGRAM: Final = re.compile(r'^\t"(\w+)": +\w+,$', re.MULTILINE)
 _BATCH: Final = "it leaves a field of batches empty that brokers need"
-_CODE: Final = "it tells a broker's remark, not its code"
+_CODE: Final = "it reports a broker's remark, not its code"
 _ORDERLY: Final = "it forgets a message whose orderly consumer suspends the queue, until it starts again"
-_RETRY_TOPIC: Final = "it tells of a retried message that its topic is the group's retry topic"
+_RETRY_TOPIC: Final = "it reports the group's retry topic as the topic of a retried message"
 
 
 class GoClient(Adapter):
@@ -40,10 +40,10 @@ class GoClient(Adapter):
             "pull.by-tag": "it pulls from an offset without an expression only",
             "send.batch": _BATCH,
             "send.to-missing-queue": _CODE,
-            "send.too-long-for-client": "it does not look at a body's length",
+            "send.too-long-for-client": "it does not check a body's length",
             "send.too-long-for-broker": _CODE,
             "filter.tags-of-one-hash-code": "it does not compare the tags of what it pulled",
-            "filter.sql-refused": "it does not look at the answer to its heartbeat",
+            "filter.sql-refused": "it does not check the answer to its heartbeat",
             "order.queues-handed-on": "it keeps its locks when it leaves, so that others wait until they end",
             "type.mismatch-refused": _CODE,
             "type.not-checked": _BATCH,

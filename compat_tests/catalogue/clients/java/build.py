@@ -1,7 +1,7 @@
 """The programs of the Java clients, compiled on the host or in the image of a container.
 
-Each version of the client has classes of its own, since its API differs. `sources/compile.sh` compiles them, here and
-in the image.
+Each version of the client has separate classes, since its API differs. `sources/compile.sh` compiles them, here and in
+the image.
 """
 
 from __future__ import annotations

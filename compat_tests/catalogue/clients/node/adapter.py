@@ -17,7 +17,7 @@ _RUNNER: Final = Path(__file__).resolve().parent / "runner"
 COMMON: Final = (_RUNNER / "request.js", _RUNNER / "runtime.js")
 """Read requests and run programs, of whatever client."""
 _PACKAGE: Final = "ali-ons"
-_NO_LENGTH: Final = "it does not look at a body's length"
+_NO_LENGTH: Final = "it does not check a body's length"
 
 
 class NodeClient(Adapter):
@@ -42,10 +42,10 @@ class NodeClient(Adapter):
     secures = frozenset({Security.ACL})
     lacks = MappingProxyType(
         {
-            "send.auto-created-topic": "it sends to topics that are there only",
+            "send.auto-created-topic": "it sends to existing topics only",
             "send.too-long-for-client": _NO_LENGTH,
-            "retry.comes-again": "it asks for no delay level",
-            "filter.sql-refused": "it goes on when the broker refuses its expression",
+            "retry.comes-again": "it requests no delay level",
+            "filter.sql-refused": "it continues when the broker refuses its expression",
             "retry.orderly": "it has no orderly consumer",
             "retry.orderly-at-least-10-ms": "it has no orderly consumer",
         }

@@ -9,9 +9,9 @@ from typing import Final
 from rocketwire.compat.clients.adapter import Security
 from rocketwire.compat.clients.maven import MavenClient
 
-_ID_ONLY: Final = "it tells a sent message's id, and neither status nor queue"
+_ID_ONLY: Final = "it reports a sent message's id, and neither status nor queue"
 _ALL: Final = "it takes all messages of a topic"
-_NO_PLACE: Final = "its messages tell neither queue nor offset"
+_NO_PLACE: Final = "its messages have neither queue nor offset"
 
 
 class OpenMessagingClient(MavenClient):
@@ -30,7 +30,7 @@ class OpenMessagingClient(MavenClient):
             "send.async": _ID_ONLY,
             "send.body-sizes": _ID_ONLY,
             "send.auto-created-topic": _ID_ONLY,
-            "send.too-long-for-client": "it tells the client's remark, not its code",
+            "send.too-long-for-client": "it reports the client's remark, not its code",
             "send.too-long-for-broker": "it has one limit for bodies, the broker's",
             "push.concurrent": _NO_PLACE,
             "push.tags": _ALL,

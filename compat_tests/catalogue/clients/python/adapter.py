@@ -28,7 +28,7 @@ class PythonClient(Adapter):
         {
             "send.sync": _FLAGS,
             "send.to-missing-queue": "it refuses a queue that the topic lacks itself, without a code",
-            "send.too-long-for-client": "it refuses with an error of its own, without a code",
+            "send.too-long-for-client": "it refuses with another error, without a code",
             "send.compressed": "it compresses no bodies",
             "retry.not-of-broadcast": "it does not broadcast",
             "retry.orderly": _NOT_ORDERLY,

@@ -28,7 +28,7 @@ Handler = Callable[[ReceivedMessage], Later | None]
 
 
 class ListenerThrew(Exception):
-    """A handler fails as its message asks for."""
+    """A handler fails as its message requests."""
 
 
 class Inbox:
@@ -165,7 +165,7 @@ def _push_concurrent(request: Request) -> None:
 
 
 def _push_failing(request: Request) -> None:
-    """Fail a message as often as its property `fail` says, as `how` names, with the delay level `level`."""
+    """Fail a message `fail` times (a property), as `how` names, with the delay level `level`."""
     inbox = Inbox()
 
     def handle(message: ReceivedMessage) -> Later | None:
@@ -181,7 +181,7 @@ def _push_failing(request: Request) -> None:
 
 
 def _push_sql(request: Request) -> None:
-    """Filter one topic by several expressions at a time, each in a group of its own."""
+    """Filter one topic by several expressions at a time, each in a separate group."""
     inbox = Inbox()
     with contextlib.ExitStack() as stack:
         for number, sql in enumerate(request.all("sql")):

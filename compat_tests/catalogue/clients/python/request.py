@@ -1,4 +1,4 @@
-"""A program's name and arguments, and the messages that they ask for."""
+"""A program's name and arguments, and the messages that they describe."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Request(Arguments):
         return Credentials(access_key=self.text("accessKey"), secret_key=self.text("secretKey"))
 
     def messages(self) -> list[Wanted]:
-        """The messages that it asks for."""
+        """The messages that it describes."""
         return [_wanted(self.text("topic"), fields) for fields in self.message_fields()]
 
 

@@ -24,7 +24,7 @@ class SpringClient(MavenClient):
             "retry.comes-again": _BY_EXCEPTION,
             "retry.orderly": "how long its orderly listener waits is its annotation's",
             "retry.orderly-at-least-10-ms": "how long its orderly listener waits is its annotation's",
-            "transaction.every-outcome": "its listener is not told a message's system properties",
+            "transaction.every-outcome": "its listener does not get a message's system properties",
             "transaction.another-producer": "its application has one producer of a group",
         }
     )

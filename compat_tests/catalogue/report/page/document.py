@@ -32,7 +32,7 @@ _KEYS: Final = (
 
 
 def page(results: Results) -> str:
-    """The whole page, below 3 MB: evidence that would make it larger is cut, and a notice says so."""
+    """The whole page, below 3 MB: evidence that would make it larger is cut, with a notice."""
     bare = _rendered(results, NOTHING)
     return _rendered(results, evidence(results, _LARGEST - len(bare.encode())))
 

@@ -51,7 +51,7 @@ LIMITS: Final = (
     Limits(passed_log=0, log=600, error=1_500, frames=8, detail=300),
     Limits(passed_log=0, log=0, error=500, frames=0, detail=0),
 )
-"""Each is tried in turn until all evidence fits."""
+"""They are tried one after the other until all evidence fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ class Html(str):
 def element(tag: str, /, *children: str, **attributes: str | float | bool | None) -> Html:
     """An element; children that are no `Html` are escaped.
 
-    An attribute that is True stands without value, one that is None or False is left out; in names `_` stands for `-`,
+    An attribute that is True stands without value, one that is None or False is omitted; in names `_` stands for `-`,
     and one at the end, as in `class_`, for nothing.
     """
     parts = [tag]

@@ -86,7 +86,7 @@ def _counted(found: Score, go: str, *, class_: str = "", data_client: int | None
         kind, shown = Outcome.NOT_OFFERED, joined(sign(Outcome.NOT_OFFERED), hidden("not offered"))
     else:
         kind = next((each for each in (Outcome.FAILS, Outcome.DIFFERS, Outcome.FLAKY) if counts[each]), Outcome.PASS)
-        told = [
+        reported = [
             joined(
                 element("span", f"{counts[each]} {SYMBOLS[each]}", aria_hidden="true"),
                 hidden(f", {counts[each]} {each}"),
@@ -94,7 +94,7 @@ def _counted(found: Score, go: str, *, class_: str = "", data_client: int | None
             for each in (Outcome.FLAKY, Outcome.DIFFERS, Outcome.FAILS)
             if counts[each]
         ]
-        shown = joined(f"{found.passed}/{found.offered}", *(element("small", each) for each in told))
+        shown = joined(f"{found.passed}/{found.offered}", *(element("small", each) for each in reported))
     kinds = f"{LETTERS[kind]} {class_}".strip()
     return element("td", shown, class_=kinds, data_go=go, data_client=data_client)
 

@@ -50,9 +50,9 @@ def scores(results: Results) -> Html:
     )
     reference = ""
     if results.reference is not None:
-        told = side_score(results, Side.REFERENCE)
-        line = f"{results.reference.name}, the reference: {percent(told)}"
-        reference = element("p", f"{line} ({told.passed} of {told.offered})", class_="muted")
+        total_score = side_score(results, Side.REFERENCE)
+        line = f"{results.reference.name}, the reference: {percent(total_score)}"
+        reference = element("p", f"{line} ({total_score.passed} of {total_score.offered})", class_="muted")
     total = element(
         "div",
         element("p", percent(found), class_="score", id="score"),
@@ -188,9 +188,9 @@ def _findings(results: Results) -> Iterator[Html]:
         yield _finding(scenario, sorted(own[scenario.id], key=lambda each: order[each.client]))
 
 
-def _finding(scenario: Scenario, told: list[Result]) -> Html:
+def _finding(scenario: Scenario, total_score: list[Result]) -> Html:
     reasons: dict[tuple[Outcome, str], list[str]] = {}
-    for each in told:
+    for each in total_score:
         reasons.setdefault((each.outcome, one_line(each.reason)), []).append(each.client)
     lines = (
         element(

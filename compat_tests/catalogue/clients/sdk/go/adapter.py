@@ -16,7 +16,7 @@ _RUNNER: Final = Path(__file__).resolve().parent / "runner"
 _PROGRAM: Final = re.compile(r'^\t"(\w+)": +\w+,$', re.MULTILINE)
 _VERSION: Final = re.compile(r"rocketmq-clients/golang/v5 v(\S+)$", re.MULTILINE)
 
-_GOES_ON: Final = "it goes on with a message group while one of its messages waits to be tried again"
+_CONTINUES: Final = "it continues with a message group while one of its messages waits to be tried again"
 
 _STILL_ASKED: Final = "a producer that it has stopped still answers checks"
 
@@ -34,9 +34,9 @@ class GoSdk(Adapter):
     secures = frozenset({Security.TLS, Security.ACL})
     lacks = MappingProxyType(
         {
-            "grpc-simple.late-acknowledgement": "it does not look at the answer to an acknowledgement",
-            "grpc-fifo.failing-keeps-order": _GOES_ON,
-            "grpc-fifo.given-up": _GOES_ON,
+            "grpc-simple.late-acknowledgement": "it does not check the answer to an acknowledgement",
+            "grpc-fifo.failing-keeps-order": _CONTINUES,
+            "grpc-fifo.given-up": _CONTINUES,
             "grpc-transaction.another-producer": _STILL_ASKED,
             "grpc-mixed.transaction-checked-by-4": _STILL_ASKED,
         }

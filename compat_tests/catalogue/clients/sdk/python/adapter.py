@@ -32,7 +32,7 @@ class PythonSdk(Adapter):
     language = "Python"
     grpc = True
     programs = frozenset(_PROGRAM.findall((_RUNNER / "programs.py").read_text("utf-8")))
-    secures = frozenset({Security.ACL})  # with TLS it verifies certificates, and lets nobody say whom it may trust
+    secures = frozenset({Security.ACL})  # with TLS it verifies certificates, and has no option for trusted ones
 
     def missing(self, engine: Engine) -> str:
         """Besides the engine, pip."""

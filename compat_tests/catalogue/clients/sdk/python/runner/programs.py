@@ -1,4 +1,4 @@
-"""The programs, by name; ../java/sources/common says what each does."""
+"""The programs, by name; ../java/sources/common describes each."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _HELD: Final[dict[str, dict[str, Message]]] = {}
 """The messages that a simple consumer received, by its name and their ids: each as it came last."""
 
 
-class AsAsked(Exception):
-    """A listener fails as its message asks for."""
+class AsRequested(Exception):
+    """A listener fails as its message requests."""
 
 
 @contextlib.contextmanager
@@ -50,12 +50,12 @@ def _publish(request: Request) -> None:
             if request.number("async", 0):
                 _publish_at_once(request, producer)
             else:
-                _publish_in_turn(request, producer)
+                _publish_in_sequence(request, producer)
     except Exception as refused:  # noqa: BLE001 - the client raises all kinds; the producer does not start
         output.failure("refused", refused)
 
 
-def _publish_in_turn(request: Request, producer: Producer) -> None:
+def _publish_in_sequence(request: Request, producer: Producer) -> None:
     end = time.monotonic() + request.number("wait", _LONG)
     for message in request.messages():
         while not _taken(producer, message) and request.number("again", 0) and time.monotonic() < end:
@@ -87,7 +87,7 @@ def _sent(message: Message, receipt: Any) -> None:
 
 
 class _Checker(TransactionChecker):  # type: ignore[misc]
-    """Says what the letters of a message's key say."""
+    """Answers with the letters of a message's key."""
 
     def __init__(self, *, last: bool) -> None:
         self._last = last
@@ -98,7 +98,7 @@ class _Checker(TransactionChecker):  # type: ignore[misc]
         self._asked[message.message_id] += 1
         plan = next(iter(message.keys))
         step = len(plan) if self._last else self._asked[message.message_id]
-        return _OUTCOMES.get(_said(plan, step), TransactionResolution.TRANSACTION_RESOLUTION_UNSPECIFIED)
+        return _OUTCOMES.get(_letter(plan, step), TransactionResolution.TRANSACTION_RESOLUTION_UNSPECIFIED)
 
     @property
     def checks(self) -> int:
@@ -106,7 +106,7 @@ class _Checker(TransactionChecker):  # type: ignore[misc]
         return self._asked.total()
 
 
-def _said(plan: str, step: int) -> str:
+def _letter(plan: str, step: int) -> str:
     return plan[min(step, len(plan) - 1)]
 
 
@@ -117,7 +117,7 @@ def _publish_in_transaction(request: Request) -> None:
             transaction = producer.begin_transaction()
             try:
                 _sent(message, producer.send(message, transaction))
-                said = _said(next(iter(message.keys)), 0)
+                said = _letter(next(iter(message.keys)), 0)
                 if said == "c":
                     transaction.commit()
                 elif said == "r":
@@ -204,7 +204,7 @@ def _change_invisible(request: Request) -> None:
 
 
 class _Listener(MessageListener):  # type: ignore[misc]
-    """Keeps what it gets, and fails as messages ask for."""
+    """Keeps what it gets, and fails as messages request."""
 
     def __init__(self) -> None:
         self._unread: list[dict[str, Any]] = []
@@ -221,7 +221,7 @@ class _Listener(MessageListener):  # type: ignore[misc]
         if tries > int(message.properties.get("fail", "0")):
             return ConsumeResult.SUCCESS
         if message.properties.get("how") == "throw":
-            raise AsAsked
+            raise AsRequested
         return ConsumeResult.FAILURE
 
     def print_received(self) -> int:

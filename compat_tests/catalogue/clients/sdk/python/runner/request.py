@@ -1,4 +1,4 @@
-"""A program's name and arguments, the messages that they ask for, and what they say of the endpoint."""
+"""A program's name and arguments, the messages and the endpoint that they describe."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Request(Arguments):  # type: ignore[misc]
         return dict.fromkeys(self.all("topic"), expression)
 
     def messages(self) -> list[Message]:
-        """The messages that it asks for."""
+        """The messages that it describes."""
         return [_message(self.text("topic"), fields) for fields in self.message_fields()]
 
 

@@ -47,8 +47,8 @@ final class TopicRequest {
         try (Socket socket = new Socket()) {
             socket.connect(new InetSocketAddress(broker.substring(0, colon), port), WITHIN);
             socket.setSoTimeout(WITHIN);
-            // The length of the rest; then that of the header, whose first byte is 0 for JSON. ByteBuffer frame =
-            ByteBuffer.allocate(8 + header.length).putInt(4 + header.length).putInt(header.length);
+            // The length of the rest; then that of the header, whose first byte is 0 for JSON.
+            ByteBuffer frame = ByteBuffer.allocate(8 + header.length).putInt(4 + header.length).putInt(header.length);
             socket.getOutputStream().write(frame.put(header).array());
             DataInputStream in = new DataInputStream(socket.getInputStream());
             int size = in.readInt();
