@@ -1,6 +1,6 @@
-"""Connections that a thread of the kernel relays, without a session: those whose frames nobody has to look at.
+"""Connections that a thread of the kernel relays, without a session: those whose frames need no check.
 
-Whoever begins TLS or HTTP/2 gets a session, and so does everybody while guards or faults decide about requests, and
+Clients that begin TLS or HTTP/2 get a session, and so do all while guards or faults decide about requests, and
 while the broker cannot be reached.
 """
 
@@ -149,7 +149,7 @@ class KernelRelays:
     ) -> RelayedConnection:
         """Relay between two sockets from now on.
 
-        `on_close` is called once both are closed, or `back` once frames have to be looked at.
+        `on_close` is called once both are closed, or `back` once frames have to be checked.
         """
         hosts = relocation or _NO_HOST
         longest, _ = self._limits.longest_frame
@@ -179,7 +179,7 @@ class KernelRelays:
                 while True:
                     await trio.lowlevel.wait_readable(self._native.fileno())
                     ended = self._native.events()
-                    self._take_copies()  # what ended pairs have left, too
+                    self._take_copies()  # those of ended pairs, too
                     for number, reason, handed in ended:
                         self._ended(number, reason, handed)
         finally:
@@ -198,20 +198,20 @@ class KernelRelays:
                 continue  # the broker refuses it, or the client
             watching = self._watching.setdefault(number, {})
             if header.is_response:
-                told = watching.pop(header.opaque, None)
-                if told is not None:
-                    told(header, body)
+                on_answer = watching.pop(header.opaque, None)
+                if on_answer is not None:
+                    on_answer(header, body)
             else:
-                told = self._connections[number].port.copied(header, body)
-                if told is not None:
-                    watching[header.opaque] = told
+                on_answer = self._connections[number].port.copied(header, body)
+                if on_answer is not None:
+                    watching[header.opaque] = on_answer
                     if len(watching) > _MOST_WATCHED:  # the kernel has forgotten the oldest
                         watching.pop(next(iter(watching)))(None, memoryview(b""))
 
     def _ended(self, number: int, reason: str, handed: _Handed | None) -> None:
         connection = self._connections.pop(number)
-        for told in self._watching.pop(number, {}).values():
-            told(None, memoryview(b""))
+        for on_answer in self._watching.pop(number, {}).values():
+            on_answer(None, memoryview(b""))
         if handed is not None:
             client, broker, to_client, to_broker, of_client, of_broker = handed
             begun = AdoptedConnection(nonblocking(broker), to_broker, of_broker)
@@ -223,7 +223,7 @@ class KernelRelays:
         connection.on_close(connection)
 
     async def _watch(self) -> None:
-        """Have sessions take over from the kernel where frames have to be looked at from now on; bound its memory."""
+        """Have sessions take over from the kernel where frames have to be checked from now on; bound its memory."""
         while True:
             self._native.bound(max(0, self._limits.keys.current.max_in_flight_bytes - self._in_flight.total))
             await trio.sleep(_WATCH_SECONDS)
@@ -252,12 +252,12 @@ class PlainPort:
 
     Args:
         relays: The relayed connections.
-        plain: Whether nothing has to look at frames now.
+        plain: Whether frames need no check now.
         where: The broker's address; None: it is not known.
         relocation: What to replace in ids of messages of the broker at an address that is connected to.
         adopt: Takes over a client with the connection to the broker that it has.
         connecting: Makes connections to the broker.
-        copied: Takes a send that was chosen for the second cluster, and says who gets its answer.
+        copied: Takes a send that was chosen for the second cluster, and returns what gets its answer.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a proxy tells over HTTP: /metrics, /healthz, /readyz, /faults."""
+"""The proxy's HTTP resources: /metrics, /healthz, /readyz, /faults."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class ProxySources:
         pool: The connections that routes and calls share.
         listeners: The listeners by what they are; more may come.
         passed: What sessions passed on.
-        shadow: What copies sends to a second cluster; None: nothing does.
+        shadow: Copies sends to a second cluster; None: there is none.
         throttle: The quotas.
-        times: How long requests take; None: nobody measures.
-        usage: Who uses which topic.
+        times: How long requests take; None: it is not measured.
+        usage: The use of topics by accounts.
     """
 
     clock: Clock

@@ -1,4 +1,4 @@
-"""What the proxy answers as a name server: what those behind it say, with its own addresses for the brokers'.
+"""The proxy's answers as a name server: those of the servers behind it, with its addresses in place of the brokers'.
 
 Bodies are changed where an address stands and nowhere else, so members that only newer name servers know stay. The last
 answers are kept for the time when no name server answers.
@@ -54,7 +54,7 @@ _REFUSED: Final = frozenset({RequestCode.REGISTER_BROKER, RequestCode.UNREGISTER
 _MOST_KEPT: Final = 20_000
 _MOST_KEPT_BYTES: Final = 64 << 20
 _MOST_TOGETHER: Final = 64
-"""Questions for routes; the answers to all of them are in memory at the same time."""
+"""Requests for routes; the answers to all of them are in memory at the same time."""
 
 
 class _Query(NamedTuple):
@@ -68,10 +68,10 @@ class _Query(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class _Kept:
-    """The last answer to a question, its brokers, and what clients were told of it while these were all brokers."""
+    """The last answer to a request, its brokers, and the reply that clients got while these were all brokers."""
 
     answer: Response
-    told: ListedBrokers | None = None
+    listed: ListedBrokers | None = None
     brokers: Mapping[BrokerKey, Address] | None = None
     reply: Reply | None = None
 
@@ -109,7 +109,7 @@ class ProxyNameServer(RelayingDispatcher):
         self._kept: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
-        """Serve frames in order; each waits for the answer to the one before, but questions for routes in a row do not.
+        """Serve frames in order; each waits for the answer to the one before, unless both are requests for routes.
 
         Raises:
             FrameError: a header cannot be read.
@@ -120,33 +120,33 @@ class ProxyNameServer(RelayingDispatcher):
             if header.is_response:
                 continue
             if queries and (header.code != RequestCode.GET_ROUTEINFO_BY_TOPIC or len(queries) == _MOST_TOGETHER):
-                return self._engage(session, queries, handled)
+                return self._start(session, queries, handled)
             if not self._admitted(session, header, frame):
                 continue
             if header.code in _REFUSED:
                 self._refuse(session, header, frame.serialize_type)
                 continue
             if self._rings.is_loop(header.remark):
-                session.answer(header, frame.serialize_type, _not_reached(UpstreamConnectionError(LOOP_REMARK)))
+                session.answer(header, frame.serialize_type, _failure_reply(UpstreamConnectionError(LOOP_REMARK)))
                 continue
             queries.append(_Query(header, frame.serialize_type, bytes(frame.body), self.now()))
             if header.code != RequestCode.GET_ROUTEINFO_BY_TOPIC:
-                return self._engage(session, queries, handled + 1)
-        return self._engage(session, queries, len(frames))
+                return self._start(session, queries, handled + 1)
+        return self._start(session, queries, len(frames))
 
-    def _engage(self, session: Session, queries: list[_Query], handled: int) -> int:
+    def _start(self, session: Session, queries: list[_Query], handled: int) -> int:
         if queries:
             size = sum(len(each.body) for each in queries)
             if queries[0].header.code in _ROUTES:
-                session.begin_long_request(partial(self._send, session, queries, size), size)
+                session.begin_long_request(partial(self._send_without_task, session, queries, size), size)
             else:
                 self._wait(session, queries, size)
         return handled
 
-    def _send(self, session: Session, queries: list[_Query], size: int, ended: Callable[[], None]) -> None:
+    def _send_without_task(self, session: Session, queries: list[_Query], size: int, ended: Callable[[], None]) -> None:
         """Have the reader of the name server's answers answer the client: that is quicker than a task that waits."""
 
-        def told(answers: list[Response] | None) -> None:
+        def on_answers(answers: list[Response] | None) -> None:
             try:
                 if answers is None:
                     if not session.closed:
@@ -159,7 +159,7 @@ class ProxyNameServer(RelayingDispatcher):
                 ended()
 
         try:
-            is_sent = self._cluster.start_requests([self._request(each) for each in queries], told)
+            is_sent = self._cluster.start_requests([self._request(each) for each in queries], on_answers)
         except WireError:
             is_sent = False
         if not is_sent:
@@ -167,7 +167,7 @@ class ProxyNameServer(RelayingDispatcher):
             ended()
 
     def _wait(self, session: Session, queries: list[_Query], size: int) -> None:
-        """Have a task ask one name server after the other."""
+        """Have a task send them to one name server after the other."""
 
         async def answer() -> None:
             requests = [self._request(each) for each in queries]
@@ -207,18 +207,20 @@ class ProxyNameServer(RelayingDispatcher):
 
     def _reply(self, header: Header, answer: Response | UpstreamConnectionError) -> Reply:
         if header.code not in _ROUTES:
-            return _not_reached(answer) if isinstance(answer, UpstreamConnectionError) else _passed(answer, answer.body)
+            return (
+                _failure_reply(answer) if isinstance(answer, UpstreamConnectionError) else _passed(answer, answer.body)
+            )
         if isinstance(answer, UpstreamConnectionError):
             kept = self._kept.get(_key(header))
-            return _not_reached(answer) if kept is None else self._told(kept)
+            return _failure_reply(answer) if kept is None else self._reply_for_clients(kept)
         if answer.code != ResponseCode.SUCCESS:
             return _passed(answer, answer.body)
         if len(answer.body) > MOST_BYTES:
-            return _not_reached(UpstreamConnectionError(f"its answer of {len(answer.body)} bytes is too long"))
+            return _failure_reply(UpstreamConnectionError(f"its answer of {len(answer.body)} bytes is too long"))
         kept = self._keep(header, answer)
         if kept.brokers is not self._cluster.brokers and not _is_long(answer):
             self._note(_read_listed(header.code, answer.body))
-        return self._told(kept)
+        return self._reply_for_clients(kept)
 
     def _keep(self, header: Header, answer: Response) -> _Kept:
         """Keep an answer; one that is the same as before stays as it was."""
@@ -233,8 +235,8 @@ class ProxyNameServer(RelayingDispatcher):
             self._kept_bytes -= len(oldest.answer.body)
         return kept
 
-    def _told(self, kept: _Kept) -> Reply:
-        """What clients are told of an answer: it stays the same as long as the brokers do."""
+    def _reply_for_clients(self, kept: _Kept) -> Reply:
+        """The reply to clients for an answer: it stays the same as long as the brokers do."""
         stale = kept.brokers is not self._cluster.brokers and not _is_long(kept.answer)
         if kept.reply is None or stale:
             kept.brokers = self._cluster.brokers
@@ -242,27 +244,27 @@ class ProxyNameServer(RelayingDispatcher):
         return kept.reply
 
     async def _prepare(self, header: Header, answer: Response) -> None:
-        """Have what clients are told of a long answer ready."""
+        """Prepare the reply to clients for a long answer."""
         if len(answer.body) > MOST_BYTES:
             return
         kept = self._keep(header, answer)
         if kept.brokers is self._cluster.brokers:
             return
         size = len(answer.body)
-        told = kept.told or await self._cluster.in_thread(size, partial(_read_listed, header.code, answer.body))
-        kept.told = told
-        if told is not None:
-            self._cluster.note_brokers(told)
-            await self._ports.open_in_steps(told.addresses)
+        listed = kept.listed or await self._cluster.in_thread(size, partial(_read_listed, header.code, answer.body))
+        kept.listed = listed
+        if listed is not None:
+            self._cluster.note_brokers(listed)
+            await self._ports.open_in_steps(listed.addresses)
         brokers, proxied = self._cluster.brokers, dict(self._ports.proxied())
         body = await self._cluster.in_thread(size, partial(with_addresses, answer.body, proxied))
         kept.reply, kept.brokers = _passed(answer, body), brokers
 
-    def _note(self, told: ListedBrokers | None) -> None:
+    def _note(self, listed: ListedBrokers | None) -> None:
         """Have the brokers of an answer known, also one that came this moment, and have them have ports."""
-        if told is not None:
-            self._cluster.note_brokers(told)
-            self._ports.open(told.addresses)
+        if listed is not None:
+            self._cluster.note_brokers(listed)
+            self._ports.open(listed.addresses)
 
 
 def _key(header: Header) -> tuple[object, ...]:
@@ -289,7 +291,7 @@ def _read_listed(code: int, body: bytes) -> ListedBrokers | None:
         return None
 
 
-def _not_reached(reason: UpstreamConnectionError) -> Reply:
+def _failure_reply(reason: UpstreamConnectionError) -> Reply:
     return Reply(code=ResponseCode.SYSTEM_ERROR, remark=f"no name server of the cluster answers: {reason}")
 
 

@@ -1,11 +1,11 @@
-"""The proxy's own address of each broker behind it.
+"""The proxy's address for each broker behind it.
 
 Remoting clients connect to each broker by its address, and most of their requests do not name the broker. So each
 broker, slaves too, has a port here, whose connections are relayed to it. The port stays when the broker moves. The
 brokers that are known when the proxy starts have their ports at once, in the order of their names, so that a restarted
-proxy gives the same. One that comes later gets the next free port when a client is first told of it.
+proxy gives the same. One that comes later gets the next free port when a client's route first names it.
 
-The port of a broker that no name server tells any more is closed after a while, unless clients are connected to it; its
+The port of a broker that no name server lists any more is closed after a while, unless clients are connected to it; its
 number is then free. So brokers that come and go, or whose names are made up, take no more descriptors than there may be
 ports.
 """
@@ -29,8 +29,8 @@ from rocketwire.wire.addresses import MAX_PORT, Address
 
 log = logging.getLogger(__name__)
 
-GONE_SECONDS: Final = 120.0
-"""For how long a broker that is not told any more keeps its port: clients ask for routes every 30 s."""
+UNLISTED_SECONDS: Final = 120.0
+"""For how long a broker that is not listed any more keeps its port: clients request routes every 30 s."""
 _GIVES_WAY_SECONDS: Final = 10.0
 """After so long it gives way to another broker when there are as many ports as there may be: not sooner, or names that
 change with each answer would have thousands of ports opened and closed each second."""
@@ -108,8 +108,8 @@ class BrokerPorts:
         self._limits = limits
         self._nursery: trio.Nursery | None = None
         self._ports: dict[BrokerKey, _Port] = {}
-        self._gone: dict[BrokerKey, float] = {}
-        """When each broker went that has a port and is not told any more, the first one first."""
+        self._unlisted: dict[BrokerKey, float] = {}
+        """Since when each broker with a port is not listed any more, the first one first."""
         self._proxied: dict[str, str] = {}
         cluster.changed.subscribe(self._follow)
 
@@ -120,13 +120,13 @@ class BrokerPorts:
             task_status.started()
             while True:
                 await trio.sleep(_SWEEP_SECONDS)
-                await self._close_unused(trio.current_time() - GONE_SECONDS)
+                await self._close_unused(trio.current_time() - UNLISTED_SECONDS)
 
     async def _close_unused(self, oldest: float) -> None:
-        """Close the ports of brokers that are gone since before a time, a few at a time."""
-        gone = [key for key, since in self._gone.items() if since <= oldest]
-        for number, key in enumerate(gone, 1):
-            if key in self._gone and not self._ports[key].connections:
+        """Close the ports of brokers that are not listed since before a time, a few at a time."""
+        unlisted = [key for key, since in self._unlisted.items() if since <= oldest]
+        for number, key in enumerate(unlisted, 1):
+            if key in self._unlisted and not self._ports[key].connections:
                 self._close(key, self._ports[key])
             if number % _AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
@@ -146,7 +146,7 @@ class BrokerPorts:
             self._open(key)
 
     async def open_in_steps(self, keys: Iterable[BrokerKey]) -> None:
-        """Likewise many, while others have their turns."""
+        """Likewise many, while other tasks run in between."""
         for number, key in enumerate(self._without(keys), 1):
             self._open(key)
             if number % _AT_ONCE == 0:
@@ -157,20 +157,20 @@ class BrokerPorts:
         return sorted(key for key in keys if key in known and key not in self._ports)
 
     def _follow(self) -> None:
-        """Note which brokers are gone, and new addresses of others."""
+        """Note which brokers are not listed any more, and new addresses of others."""
         now, known = trio.current_time(), self._cluster.brokers
         for key, port in self._ports.items():
             address = known.get(key)
             if address is not None:
-                self._gone.pop(key, None)
+                self._unlisted.pop(key, None)
                 self._name(port, str(address))
             else:
-                self._gone.setdefault(key, now)
-        if not self._ports and known and self._nursery is not None:  # no name server was there at the start
+                self._unlisted.setdefault(key, now)
+        if not self._ports and known and self._nursery is not None:  # no name server answered at the start
             self._nursery.start_soon(self.open_in_steps, tuple(known))
 
     def _name(self, port: _Port, text: str) -> None:
-        """Have clients told a port where an address of its broker stands."""
+        """Have routes for clients contain a port in place of an address of its broker."""
         self._proxied[text] = str(port.address)
         port.texts[text] = None
         port.texts.move_to_end(text)
@@ -178,11 +178,11 @@ class BrokerPorts:
             self._forget(port, port.texts.popitem(last=False)[0])
 
     def _forget(self, port: _Port, text: str) -> None:
-        if self._proxied.get(text) == str(port.address):  # else another broker is there now
+        if self._proxied.get(text) == str(port.address):  # else another broker has the address now
             del self._proxied[text]
 
     def _open(self, key: BrokerKey) -> None:
-        address = self._cluster.brokers.get(key)  # it may be gone since the last step
+        address = self._cluster.brokers.get(key)  # it may have been removed since the last step
         if self._nursery is None or address is None or key in self._ports or not self._has_room():
             return
         sockets = self._bound(key)
@@ -197,12 +197,12 @@ class BrokerPorts:
         self._nursery.start_soon(self._serve, key, port, sockets)
 
     def _has_room(self) -> bool:
-        """Whether there may be one more port; an unused one of the broker that is gone for longest gives way."""
+        """Whether there may be one more port; the unused port of the broker that is unlisted for longest is closed."""
         if len(self._ports) < self._most:
             return True
         oldest = trio.current_time() - _GIVES_WAY_SECONDS
-        long_gone = takewhile(lambda each: each[1] <= oldest, self._gone.items())
-        unused = next((key for key, _ in long_gone if not self._ports[key].connections), None)
+        long_unlisted = takewhile(lambda each: each[1] <= oldest, self._unlisted.items())
+        unused = next((key for key, _ in long_unlisted if not self._ports[key].connections), None)
         if unused is not None:
             self._close(unused, self._ports[unused])
             return True
@@ -229,7 +229,7 @@ class BrokerPorts:
 
     def _close(self, key: BrokerKey, port: _Port) -> None:
         del self._ports[key]
-        self._gone.pop(key, None)
+        self._unlisted.pop(key, None)
         for text in port.texts:
             self._forget(port, text)
         log.info(
@@ -239,7 +239,7 @@ class BrokerPorts:
         port.scope.cancel()
 
     def _number(self) -> int | None:
-        """The number of the next port; None: there is none left."""
+        """The number of the next port; None: all are taken."""
         if not self._first:
             return 0
         if self._free:

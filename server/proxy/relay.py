@@ -25,7 +25,7 @@ from rocketwire.server.proxy.tunnels import AdoptedConnection, OnRelayedAnswer, 
 from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer
 from rocketwire.server.upstream.cluster import BrokerKey, UpstreamCluster
 from rocketwire.server.upstream.connecting import Connect
-from rocketwire.server.upstream.proxy_loops import CODE as RING_QUESTION
+from rocketwire.server.upstream.proxy_loops import CODE as LOOP_PROBE
 from rocketwire.server.upstream.proxy_loops import ProxyLoopGuard
 from rocketwire.server.upstream.signing import UpstreamAccount
 from rocketwire.wire.addresses import Address
@@ -44,7 +44,7 @@ class RelayParts:
     """What the relays of all brokers share.
 
     Attributes:
-        cluster: Says where brokers are now.
+        cluster: Has the addresses of the brokers.
         guards: As for `RelayingDispatcher`.
         quotas: That of the guards which is charged for answers, too.
         metrics: As for `RelayingDispatcher`.
@@ -55,9 +55,9 @@ class RelayParts:
         known: An address with the IP address of its host, which is known after connecting; None: there is none.
         account: Signs each request while there is one; else they keep what their clients have signed with.
         accounts: Fetches what requests of clients with accounts are decided by; None: there are no accounts.
-        may_receive: Says whether a producer may receive the messages of a topic.
-        times: Measures; None: nobody does.
-        shadow: Copies sends; None: nobody does.
+        may_receive: Decides whether a producer may receive the messages of a topic.
+        times: Measures; None: nothing is measured.
+        shadow: Copies sends; None: they are not copied.
     """
 
     cluster: UpstreamCluster
@@ -104,7 +104,7 @@ class FrameRelay(RelayingDispatcher):
         parts.cluster.changed.subscribe(self._find)
 
     def _find(self) -> None:
-        """Follow the broker. One that no name server tells any more stays where it was: a name server may be new."""
+        """Follow the broker. One that is not listed any more keeps its address: a name server may be new."""
         address = self._parts.cluster.brokers.get(self._key, self._target)
         if address == self._target or address is None:
             return
@@ -124,7 +124,7 @@ class FrameRelay(RelayingDispatcher):
 
     @property
     def plain(self) -> bool:
-        """Whether nothing has to look at all frames."""
+        """Whether not all frames have to be checked."""
         return not self._account.active and not self.guarded
 
     @property
@@ -150,8 +150,8 @@ class FrameRelay(RelayingDispatcher):
             for frame in frames:
                 header = decode_header(frame.header, frame.serialize_type)
                 handled += 1
-                if header.code == RING_QUESTION and not header.is_response:
-                    session.run_long_request(partial(self._answer_about_ring, session, header, frame.serialize_type), 0)
+                if header.code == LOOP_PROBE and not header.is_response:
+                    session.run_long_request(partial(self._answer_probe, session, header, frame.serialize_type), 0)
                     break
                 if not header.is_response and not self._admitted(session, header, frame):
                     continue
@@ -163,7 +163,7 @@ class FrameRelay(RelayingDispatcher):
                 if header.is_response:
                     tunnel.send(_with(frame, header) if guarded else frame, None)
                 elif self._held is None or not self._held.takes(session, tunnel, IncomingFrame(frame, header, arrived)):
-                    self._ask(tunnel, frame, header, guarded=guarded, arrived=arrived)
+                    self._forward(tunnel, frame, header, guarded=guarded, arrived=arrived)
                 if self._waits(session, tunnel):
                     break
         finally:
@@ -171,8 +171,8 @@ class FrameRelay(RelayingDispatcher):
                 tunnel.flush()
         return handled
 
-    async def _answer_about_ring(self, session: Session, header: Header, serialize_type: int) -> None:
-        """Tell another proxy whether the way to the broker leads back to it."""
+    async def _answer_probe(self, session: Session, header: Header, serialize_type: int) -> None:
+        """Answer another proxy whether the way to the broker leads back to it."""
         fields = await self._parts.rings.pass_on(self._target, header.ext)
         session.answer(header, serialize_type, Reply(ext=fields))
 
@@ -184,7 +184,7 @@ class FrameRelay(RelayingDispatcher):
                 session.run_long_request(tunnel.drained, 0)
         return session.has_long_request
 
-    def _ask(self, tunnel: Tunnel, frame: RawFrame, header: Header, *, guarded: bool, arrived: float) -> None:
+    def _forward(self, tunnel: Tunnel, frame: RawFrame, header: Header, *, guarded: bool, arrived: float) -> None:
         """Pass a request on."""
         if self._grants is not None:
             self._grants.note(tunnel.session, header, frame.body)
@@ -206,7 +206,7 @@ class FrameRelay(RelayingDispatcher):
 
     def pass_on(self, tunnel: Tunnel, incoming: IncomingFrame) -> None:
         """Pass a request to the broker."""
-        self._ask(tunnel, incoming.frame, incoming.header, guarded=True, arrived=incoming.at)
+        self._forward(tunnel, incoming.frame, incoming.header, guarded=True, arrived=incoming.at)
 
     def refuse_for(self, session: Session, incoming: IncomingFrame, error: Exception) -> None:
         """Answer a request with the error for which it is not passed on."""
@@ -219,7 +219,7 @@ class FrameRelay(RelayingDispatcher):
             self._times.answered(incoming.header.code, incoming.at)
 
     def _opened(self, session: Session, begun: AdoptedConnection | None = None) -> Tunnel | None:
-        """A new tunnel for a client; None: it has left, or it is not known where the broker is."""
+        """A new tunnel for a client; None: it has disconnected, or the broker's address is not known."""
         if self._target is None or session.closed:
             return None
         tunnel = self._tunnels[session] = Tunnel(
@@ -237,7 +237,7 @@ class FrameRelay(RelayingDispatcher):
         return tunnel
 
     def copied(self, header: Header, body: Buffer) -> OnRelayedAnswer | None:
-        """Take a send that the kernel has chosen for the second cluster, and say who gets its answer."""
+        """Take a send that the kernel has chosen for the second cluster; return what gets its answer."""
         return None if self._shadow is None else self._shadow.take_chosen(self._key.name, header, body)
 
     def adopt(self, session: Session, begun: AdoptedConnection) -> None:
@@ -259,7 +259,7 @@ class FrameRelay(RelayingDispatcher):
         self._tunnels.pop(tunnel.session, None)
 
     def peer_closed(self, session: Session) -> None:
-        """End the tunnel of a client that has left."""
+        """End the tunnel of a client that has disconnected."""
         tunnel = self._tunnels.pop(session, None)
         if tunnel is not None:
             tunnel.close()

@@ -53,7 +53,7 @@ class ProxyListeners:
         early: ConnectionTakeover | None = None,
         http2: Http2Server | None = None,
     ) -> Listener:
-        """Make a listener; somebody runs it."""
+        """Make a listener; the caller runs it."""
         self._own.listens(sock)
         served: Dispatcher = frames
         if self.faults is not None:

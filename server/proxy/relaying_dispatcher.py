@@ -1,4 +1,4 @@
-"""What the proxy's dispatchers have in common: a frame is looked at for guards and counters, and passed on."""
+"""What the proxy's dispatchers have in common: a frame is checked by guards, counted, and passed on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RelayingDispatcher:
         guards: Admit or refuse requests: quotas, accounts, whether anything may be changed.
         metrics: Counts requests.
         now: The clock of faults and times.
-        times: Measures; None: nobody does.
+        times: Measures; None: nothing is measured.
 
     Attributes:
         now: See above.
@@ -44,11 +44,11 @@ class RelayingDispatcher:
 
     @property
     def guarded(self) -> bool:
-        """Whether requests are looked at before they are passed on."""
+        """Whether requests are checked before they are passed on."""
         return any(guard.active for guard in self._guards)
 
     def settle(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing: nothing remains to be done."""
 
     def send_request(self, session: Session, _header: Header, frame: bytes) -> None:
         """Write a request of the server's own."""

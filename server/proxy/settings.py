@@ -1,4 +1,4 @@
-"""What `rocketwire proxy` is told, beside the keys that a broker has too."""
+"""The options of `rocketwire proxy`, beside the keys that a broker has too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rocketwire.server.configuration import ServerConfig
 from rocketwire.wire.addresses import Address
 
 LISTEN: Final = Address(host="127.0.0.1", port=9876)
-"""Where a proxy listens unless told otherwise: where clients look for a name server."""
+"""The default listen address of a proxy: where clients expect a name server."""
 PORT_STEP: Final = 3
 """How far the ports of two brokers lie apart: old clients send to the port two below a broker's."""
 

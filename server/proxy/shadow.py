@@ -1,11 +1,11 @@
 """A second cluster that gets a copy of some sends, to see whether it answers as the first one does.
 
-A copy is made of what the guards have admitted; a task passes it on, and the client's own request knows nothing of it:
+A copy is made of what the guards have admitted; a task sends it, and the client's request does not depend on it:
 when too many copies wait, further ones are dropped. Once both clusters have answered, or one of them will not, the
 answers are compared: the codes, and the queue if the client chose it. Offsets differ, for the clusters have other
 messages.
 
-Half messages are left out: nobody would tell the second cluster what became of them.
+Half messages are not copied: the second cluster would never get their outcomes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _MILLIONTHS: Final = 1_000_000
 _CLUSTERS: Final = 2
 
 
-class _Told(NamedTuple):
+class _ClusterAnswer(NamedTuple):
     """What a cluster answered."""
 
     code: int
@@ -66,10 +66,10 @@ class _Copy:
     Attributes:
         broker: The broker of the first cluster that it is for.
         queue: The queue that it is for; below 0: the broker chooses.
-        told: What the clusters answered, by their numbers; None: there is no answer.
+        answers: The answers of the clusters, by their numbers; None: there is no answer.
     """
 
-    __slots__ = ("body", "broker", "header", "queue", "told", "topic")
+    __slots__ = ("answers", "body", "broker", "header", "queue", "topic")
 
     def __init__(self, broker: str, header: Header, body: bytes, topic: str, queue: int) -> None:
         self.broker = broker
@@ -77,7 +77,7 @@ class _Copy:
         self.body = body
         self.topic = topic
         self.queue = queue
-        self.told: dict[int, _Told | None] = {}
+        self.answers: dict[int, _ClusterAnswer | None] = {}
 
 
 class ShadowCluster:
@@ -88,12 +88,12 @@ class ShadowCluster:
         pool: The connections to it.
         percent: How many of a hundred sends are copied; below one is possible.
         choose: Gives a random number below another.
-        limits: Say whether a line of the log is due.
+        limits: Decide whether a line of the log is due.
 
     Attributes:
         cluster: The second cluster.
         sampled: How many sends were chosen.
-        outcomes: What came of them, by OUTCOMES; those under way are in none.
+        outcomes: How many had each outcome of OUTCOMES; those in flight have none yet.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class ShadowCluster:
         self._choose = choose
         self._limits = limits
         self._waiting, self._received = trio.open_memory_channel[_Copy](MOST_COPIES)
-        # Those under way, the oldest first, and until when the first cluster may answer.
+        # Those in flight, the oldest first, and until when the first cluster may answer.
         self._open: dict[_Copy, float] = {}
         self._bytes = 0
         self._routes: dict[str, tuple[float, TopicRouteData | UpstreamConnectionError | None]] = {}
@@ -134,8 +134,8 @@ class ShadowCluster:
             body: Its body, which is copied.
 
         Returns:
-            What is called with the header and body of the broker's answer, or with None if there is none. None: no
-            answer is asked for.
+            The function to call with the header and body of the broker's answer, or with None if there is none. None:
+            the answer is not needed.
         """
         return self.take_chosen(broker, header, body) if self._chosen(header) else None
 
@@ -145,7 +145,7 @@ class ShadowCluster:
         if copy is None:
             return None
         if header.is_oneway:
-            self._tell(copy, 0, None)
+            self._note_answer(copy, 0, None)
             return None
         return partial(self._answered_frame, copy)
 
@@ -173,16 +173,20 @@ class ShadowCluster:
         copy = _Copy(broker, header, bytes(body), ext.get(fields.topic, ""), number(ext.get(fields.queue), -1))
         self._open[copy] = trio.current_time() + _FIRST_SECONDS
         self._bytes += len(copy.body)
-        self._waiting.send_nowait(copy)  # it holds as many as may be under way
+        self._waiting.send_nowait(copy)  # it holds as many as may be in flight
         return copy
 
     def _answered_frame(self, copy: _Copy, header: Header | None, _body: memoryview) -> None:
-        self._tell(copy, 0, None if header is None else _told(header.code, header.ext, header.remark))
+        self._note_answer(copy, 0, None if header is None else _cluster_answer(header.code, header.ext, header.remark))
 
     def _answered_call(self, copy: _Copy, done: OnAnswer, found: Response | UpstreamConnectionError) -> None:
         done(found)
-        self._tell(
-            copy, 0, None if isinstance(found, UpstreamConnectionError) else _told(found.code, found.ext, found.remark)
+        self._note_answer(
+            copy,
+            0,
+            None
+            if isinstance(found, UpstreamConnectionError)
+            else _cluster_answer(found.code, found.ext, found.remark),
         )
 
     # --- the second cluster
@@ -211,8 +215,8 @@ class ShadowCluster:
             await trio.sleep(_PERIOD_SECONDS)
             now = trio.current_time()
             for copy in [copy for copy, until in self._open.items() if until < now]:
-                if 0 not in copy.told:
-                    self._tell(copy, 0, None)
+                if 0 not in copy.answers:
+                    self._note_answer(copy, 0, None)
 
     async def _pass_on(self, copy: _Copy) -> None:
         """Send a copy; its answer comes later.
@@ -229,7 +233,7 @@ class ShadowCluster:
         connection.flush()
 
     async def _route(self, topic: str) -> TopicRouteData | None:
-        """The route of a topic in the second cluster; asked again after some seconds only."""
+        """The route of a topic in the second cluster; it is requested again after some seconds only."""
         now = trio.current_time()
         known = self._routes.get(topic)
         if known is None or known[0] < now:
@@ -267,22 +271,22 @@ class ShadowCluster:
         if isinstance(found, UpstreamConnectionError):
             if self._limits.may_log("shadow: not reached"):
                 log.warning("shadow: a send to %(topic)s: %(reason)s", {"topic": copy.topic, "reason": found})
-            self._tell(copy, 1, None)
+            self._note_answer(copy, 1, None)
         else:
-            self._tell(copy, 1, _told(found.code, found.ext, found.remark))
+            self._note_answer(copy, 1, _cluster_answer(found.code, found.ext, found.remark))
 
     # --- comparing
 
-    def _tell(self, copy: _Copy, number: int, told: _Told | None) -> None:
-        """Note the answer of a cluster, and compare once both are there. One that comes too late changes nothing."""
-        if number in copy.told:
+    def _note_answer(self, copy: _Copy, number: int, answer: _ClusterAnswer | None) -> None:
+        """Note the answer of a cluster, and compare both once they have come. A late one changes nothing."""
+        if number in copy.answers:
             return
-        copy.told[number] = told
-        if len(copy.told) == _CLUSTERS:
+        copy.answers[number] = answer
+        if len(copy.answers) == _CLUSTERS:
             del self._open[copy]
-            self.outcomes[self._compared(copy, copy.told[0], copy.told[1])] += 1
+            self.outcomes[self._compared(copy, copy.answers[0], copy.answers[1])] += 1
 
-    def _compared(self, copy: _Copy, first: _Told | None, second: _Told | None) -> str:
+    def _compared(self, copy: _Copy, first: _ClusterAnswer | None, second: _ClusterAnswer | None) -> str:
         if first is None or second is None:
             return NOT_COMPARED
         stored = first.code == second.code == ResponseCode.SUCCESS
@@ -311,11 +315,11 @@ def shadow_of(
     return ShadowCluster(UpstreamCluster(addresses, pool), pool, percent=percent, choose=choose, limits=limits)
 
 
-def _told(code: int, ext: Mapping[str, str] | None, remark: str | None) -> _Told:
-    return _Told(code, (ext or {}).get("queueId", ""), remark or "")
+def _cluster_answer(code: int, ext: Mapping[str, str] | None, remark: str | None) -> _ClusterAnswer:
+    return _ClusterAnswer(code, (ext or {}).get("queueId", ""), remark or "")
 
 
-def _shown(told: _Told) -> str:
-    if told.code == ResponseCode.SUCCESS:
-        return f"{told.code} with queue {told.queue}"
-    return f"{told.code} ({told.remark})"
+def _shown(answer: _ClusterAnswer) -> str:
+    if answer.code == ResponseCode.SUCCESS:
+        return f"{answer.code} with queue {answer.queue}"
+    return f"{answer.code} ({answer.remark})"

@@ -1,6 +1,6 @@
 """How long requests take through a proxy, and how long the servers behind it take for their part: by request code.
 
-They are kept only if metrics are on. The kernel measures what it relays by itself. Both are the same there, for a frame
+They are kept only if metrics are on. The kernel measures what it relays. Both are the same there, for a frame
 is passed on as soon as it has come.
 """
 
@@ -15,7 +15,7 @@ from rocketwire.server.monitoring.latencies import Histogram, Latencies
 from rocketwire.wire.facts.codes import RequestCode
 
 CODES: Final = frozenset(map(int, RequestCode))
-"""The codes that are told apart."""
+"""The codes that are counted separately."""
 RelayTimeSums: TypeAlias = "Mapping[int, tuple[int, tuple[int, ...], int]]"
 """What the kernel measured: of each code how many requests, the counts of the buckets, and the sum in ns."""
 _NANO: Final = 1_000_000_000

@@ -1,4 +1,4 @@
-"""Tunnels: each client's connection to a broker's port has a connection of its own to that broker.
+"""Tunnels: each client's connection to a broker's port has a separate connection to that broker.
 
 So the numbers of requests, heartbeats, the broker's own requests and long polls need no table here: the broker sees the
 client as if it were connected directly, and both ends end together. Frames pass whole and unchanged, but for the ids of
@@ -83,13 +83,13 @@ class Tunnel:
     Args:
         session: The client's side.
         address: The broker.
-        relocation: Says what to replace in message ids of the broker, once it is connected to; None: nothing.
+        relocation: Returns what to replace in message ids of the broker, once it is connected to; None: nothing.
         on_close: Called once when it is closed.
-        begun: A connection to the broker that there is already.
+        begun: An existing connection to the broker.
         connecting: Makes one otherwise.
         passed: Counts.
-        times: Measures; None: nobody does.
-        check_receiver: Says which client gets a check of a half message, by its record; None: this one gets all.
+        times: Measures; None: nothing is measured.
+        check_receiver: Returns the client that gets a check of a half message, by its record; None: this one gets all.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Tunnel:
 
     def send(self, frame: RawFrame, header: Header | None) -> None:
         """Pass a frame to the broker; `flush` sends it. `header` is that of a request that gets an answer."""
-        data = _whole(frame, frame.header)
+        data = _encode_frame(frame, frame.header)
         self._size += len(data)
         self._passed.up += 1
         self._passed.up_bytes += len(data)
@@ -145,7 +145,7 @@ class Tunnel:
             self._outbox.put((data,))
 
     def watch(self, opaque: int, watching: OnRelayedAnswer | None) -> None:
-        """Have the answer to a request shown to somebody, too."""
+        """Have the answer to a request passed to a function, too."""
         if watching is None:
             return
         if self._closed:
@@ -223,7 +223,7 @@ class Tunnel:
                 own.cancel_scope.cancel()
         except* (OSError, trio.ClosedResourceError, FrameError) as errors:
             log.debug("tunnel to %(address)s: %(reason)s", {"address": self.address, "reason": errors.exceptions[0]})
-        except* Exception:  # whatever a broker says, only this connection ends
+        except* Exception:  # whatever a broker sends, only this connection ends
             log.exception("tunnel to %(address)s", {"address": self.address})
         finally:
             self.close()
@@ -288,7 +288,7 @@ class Tunnel:
             header = _unsigned(header, frame.serialize_type)
         if self._relocation is not None and b"msgId" in header:
             header = replace_hosts(header, frame.serialize_type, self._relocation.old, self._relocation.new)
-        data = _whole(frame, header)
+        data = _encode_frame(frame, header)
         self._passed.down += 1
         self._passed.down_bytes += len(data)
         session = self.session
@@ -333,14 +333,14 @@ def _is_check(frame: RawFrame) -> bool:
 def _unsigned(data: bytes, serialize_type: int) -> bytes:
     """The header of a frame for a client; of a broker's request without a signature.
 
-    4.9.7 forwards requests to consumers (307, 309) as they were signed, and the code of a request is not signed: who
-    gets one may send another with the same fields, in the name of its sender, which may be the proxy.
+    4.9.7 forwards requests to consumers (307, 309) as they were signed, and the code of a request is not signed: the
+    receiver may send another with the same fields, in the name of the sender, which may be the proxy.
     """
     header = decode_header(data, serialize_type)
     return data if header.is_response else encode_header(unsigned(header), serialize_type)
 
 
-def _whole(frame: RawFrame, header: Buffer) -> bytes:
+def _encode_frame(frame: RawFrame, header: Buffer) -> bytes:
     """The bytes of a frame, with this header."""
     head = FRAME_PREFIX.pack(
         len(header) + len(frame.body) + LENGTH_SIZE, frame.serialize_type << TYPE_SHIFT | len(header)

@@ -1,7 +1,7 @@
 """Checks of half messages that a broker sends to a client whose account may not see the message.
 
-Brokers ask one producer of the group after the other, whatever its account, and count each time: strangers that name
-the group would use up the checks of others. So the check goes to a client that may see it.
+A broker sends checks to one producer of the group after the other, whatever its account, and counts each: strangers in
+the group would use up the checks of others. So the proxy passes the check to a client that may see the message.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class BackCheckReceivers:
     """The producers of one broker's clients.
 
     Args:
-        may_receive: Says whether a producer may receive the messages of a topic.
+        may_receive: Decides whether a producer may receive the messages of a topic.
     """
 
     def __init__(self, may_receive: MayCheck) -> None:
@@ -47,7 +47,7 @@ class BackCheckReceivers:
         self._groups[session] = frozenset([each.group_name.encode() for each in producers[:_MOST_GROUPS]])
 
     def receiver(self, session: Session, record: memoryview) -> Session | None:
-        """Who gets a check that a broker sends to a client: it, or another of the group; None: nobody may.
+        """The client that gets a check sent to `session`: that one, or another of the group; None: none may get it.
 
         Args:
             session: The client.

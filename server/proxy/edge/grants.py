@@ -1,6 +1,6 @@
-"""Which connections wait at brokers for what their accounts may not have any more: they end when accounts change.
+"""Connections that wait at brokers for messages that their accounts may no longer have: they end when accounts change.
 
-A broker holds a pull until messages come, for as long as the client says, and knows the proxy's account only.
+A broker holds a pull until messages come, as long as the client requests, and knows the proxy's account only.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LongPollPermissions:
             session.close()
         elif sum(map(len, grant.needed.resources)) <= _LONGEST:
             grants = self._of_sessions.setdefault(session, {})
-            if len(grants) <= _MOST:  # one more tells that there were too many
+            if len(grants) <= _MOST:  # one more shows that there were too many
                 grants.setdefault(grant.key, grant)
 
     def _check_all(self) -> None:

@@ -1,8 +1,8 @@
-"""Requests of clients with accounts that are not passed on at once: the proxy first sends a request of its own.
+"""Requests of clients with accounts that are not passed on at once: the proxy first sends another request.
 
-Of a request that names a message by its physical offset it fetches the message's topic. A query by key it makes
-itself, and leaves out of the answer what has another topic: Apache's brokers answer with all messages whose topic and
-key have the hash of the query.
+If a request names a message by its physical offset, the proxy fetches the message's topic. For a query by key it sends
+the query, and removes messages of other topics from the answer: Apache's brokers answer with all messages whose topic
+and key have the hash of the query.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST: Final = 16
 
 
 class EdgeAccounts(NamedTuple):
-    """What a proxy with accounts of its own requests of brokers: topics of messages, and queries by key."""
+    """The requests of a proxy with edge accounts to brokers: for topics of messages, and by key."""
 
     access: AccessControl
     places: MessagePlaces
@@ -48,8 +48,8 @@ class IncomingFrame(NamedTuple):
     at: float
 
 
-class FrameOutcomes(Protocol):
-    """Carries out what is decided."""
+class FrameHandler(Protocol):
+    """Carries out the decisions about requests."""
 
     def pass_on(self, tunnel: Tunnel, incoming: IncomingFrame) -> None:
         """Pass a request to the broker."""
@@ -65,15 +65,15 @@ class HeldRequests:
     """The requests of one broker's clients that wait.
 
     Args:
-        nursery: Carries its own requests.
-        accounts: Asks.
-        passes: Passes requests on.
+        nursery: Runs the proxy's requests.
+        accounts: Decide about requests.
+        handler: Passes on, answers or refuses requests.
     """
 
-    def __init__(self, nursery: trio.Nursery, accounts: EdgeAccounts, passes: FrameOutcomes) -> None:
+    def __init__(self, nursery: trio.Nursery, accounts: EdgeAccounts, handler: FrameHandler) -> None:
         self._nursery = nursery
         _, self._places, self._queries = accounts
-        self._passes = passes
+        self._handler = handler
         self._waiting: Counter[Session] = Counter()
 
     def takes(self, session: Session, tunnel: Tunnel, incoming: IncomingFrame) -> bool:
@@ -85,7 +85,7 @@ class HeldRequests:
         try:
             place = self._places.to_decide(session, incoming.header)
         except (ServerError, WireError) as error:
-            self._passes.refuse_for(session, incoming, error)
+            self._handler.refuse_for(session, incoming, error)
             return True
         if place is None:
             return False
@@ -129,15 +129,15 @@ class HeldRequests:
         try:
             await self._places.decide(session, incoming.header, place, tunnel.address)
         except Exception as error:  # noqa: BLE001 - it is logged; an undecided request is refused
-            self._passes.refuse_for(session, incoming, error)
+            self._handler.refuse_for(session, incoming, error)
             session.flush()
             return
         if not session.closed:
-            self._passes.pass_on(tunnel, incoming)
+            self._handler.pass_on(tunnel, incoming)
             tunnel.flush()
 
     async def _query(self, session: Session, tunnel: Tunnel, incoming: IncomingFrame) -> None:
         if session.congested:
             await session.drained()
-        self._passes.answer(session, incoming, await self._queries.answer(incoming.header, tunnel.address))
+        self._handler.answer(session, incoming, await self._queries.answer(incoming.header, tunnel.address))
         session.flush()

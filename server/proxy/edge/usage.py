@@ -1,8 +1,8 @@
-"""Who uses which topic: sends and pulls that a proxy admits, counted by account and topic.
+"""Use of topics: sends and pulls that a proxy admits, counted by account and topic.
 
-They are counted where frames are looked at anyway, for accounts, quotas or signatures: for the numbers alone no frame
-leaves the kernel's thread. Accounts and topics are what clients say, so only some thousand pairs have counts of their
-own.
+They are counted where frames are parsed anyway, for accounts, quotas or signatures: for the numbers alone no frame
+leaves the kernel's thread. Clients choose the names of accounts and topics, so only some thousand pairs have separate
+counts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class UsageMeter:
     """The last of the guards: it counts what the others have admitted, and refuses nothing.
 
     Args:
-        looks: Whether requests are looked at anyway.
+        looks: Whether requests are parsed anyway.
         accounts: Whether accounts are checked; if not, none is counted.
     """
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.server.proxy.name_server import with_addresses
-from rocketwire.server.proxy.ports import GONE_SECONDS
+from rocketwire.server.proxy.ports import UNLISTED_SECONDS
 from rocketwire.server.upstream.cluster import MOST_BROKERS
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
@@ -87,7 +87,7 @@ async def test_the_port_of_a_broker_that_is_gone_is_closed_and_given_to_another(
         port = proxy.address("b")
         names.names.remove("b")
         await pass_time(PERIOD)
-        await pass_time(GONE_SECONDS - 20)
+        await pass_time(UNLISTED_SECONDS - 20)
         client = proxy.to(port)
         assert (await client.send("T")).header.code == ResponseCode.SERVICE_NOT_AVAILABLE
         client.close()
@@ -105,10 +105,10 @@ async def test_a_broker_that_comes_again_keeps_its_port(tmp_path: Path) -> None:
     async with name_server(names) as address, proxying(tmp_path, address) as proxy:
         names.names.remove("b")
         await pass_time(PERIOD)
-        await pass_time(GONE_SECONDS / 2)
+        await pass_time(UNLISTED_SECONDS / 2)
         names.names.append("b")
         await pass_time(PERIOD)
-        await pass_time(GONE_SECONDS)
+        await pass_time(UNLISTED_SECONDS)
         assert (await ports_of_routes(proxy))["b"] == proxy.address("b").port
 
 
@@ -179,7 +179,7 @@ async def test_thousands_of_names_that_change_stop_nobody_and_leave_nothing(
             assert (await client.request(RequestCode.GET_KV_CONFIG)).header.code == 0
         names.names[:] = ["own"]
         await pass_time(PERIOD)
-        await pass_time(GONE_SECONDS)
+        await pass_time(UNLISTED_SECONDS)
         await pass_time(11)
         assert descriptors() - before <= 10
         assert (await ports_of_routes(proxy)) == {"own": own.port}

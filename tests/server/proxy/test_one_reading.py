@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.upstream.proxy_loops import CODE as RING_QUESTION
+from rocketwire.server.upstream.proxy_loops import CODE as LOOP_PROBE
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
@@ -35,7 +35,7 @@ async def recorded(folder: Path, *, accounts: bool = True, **keys: Any) -> Async
         async for data in stream:
             for frame in frames.receive(memoryview(data))[0]:
                 asked = decode_header(frame.header, frame.serialize_type)
-                if asked.code not in {RequestCode.GET_BROKER_CLUSTER_INFO, RING_QUESTION}:
+                if asked.code not in {RequestCode.GET_BROKER_CLUSTER_INFO, LOOP_PROBE}:
                     headers.append(bytes(frame.header))
                 if asked.code == RequestCode.GET_CONSUMER_RUNNING_INFO:  # it is forwarded, as by 4.9.7
                     forwarded = Header(code=asked.code, opaque=9, ext=asked.ext)
