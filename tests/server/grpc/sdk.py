@@ -1,4 +1,4 @@
-"""What an SDK of 5.x does, spoken by hand: one connection, calls and telemetry streams on it."""
+"""The calls of a 5.x SDK, made by hand: one connection, calls and telemetry streams on it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DIALLED = d.Endpoints(scheme=d.IPv4, addresses=[d.Address(host="dialled.example"
 
 
 class Incoming:
-    """What has come of one answer.
+    """The received parts of one answer.
 
     Attributes:
         data: The bytes of messages.
@@ -57,7 +57,7 @@ class Incoming:
         self.commands: list[s.TelemetryCommand] = []
 
     def messages(self, kind: type[Message]) -> list[Any]:
-        """The whole messages so far; they are taken."""
+        """The whole messages so far, which are removed."""
         found = []
         while len(self.data) >= 5:
             size = int.from_bytes(self.data[1:5])
@@ -111,7 +111,7 @@ class Sdk:
         self.sock.close()
 
     async def shake_hands(self) -> None:
-        """Agree on keys."""
+        """Do the handshake."""
         assert self.tls is not None
         while True:
             try:
@@ -125,7 +125,7 @@ class Sdk:
                 return
 
     async def send_out(self) -> None:
-        """Write what the protocol has to write."""
+        """Send the bytes that the protocol has to send."""
         data = self.http2.data_to_send()
         if self.tls is not None:
             if data:
@@ -144,7 +144,7 @@ class Sdk:
     def open(self, path: str, headers: Mapping[str, str] | None = None) -> int:
         """Begin a call."""
         stream = self.http2.get_next_available_stream_id()
-        told = {
+        sent_headers = {
             ":method": "POST",
             ":scheme": "http",
             ":path": path,
@@ -157,7 +157,7 @@ class Sdk:
             **self.headers,
             **(headers or {}),
         }
-        self.http2.send_headers(stream, [(name, value) for name, value in told.items() if value])
+        self.http2.send_headers(stream, [(name, value) for name, value in sent_headers.items() if value])
         self.incoming[stream] = Incoming()
         return stream
 
@@ -221,14 +221,14 @@ class Sdk:
         await self.send_out()
 
     async def rest(self) -> None:
-        """Read what is there once the server has come to rest."""
+        """Read until the server is at rest."""
         await settle()
         while self.take():
             await self.send_out()
             await settle()
 
     def take(self) -> bool:
-        """Take what has come; false if nothing has."""
+        """Read the waiting bytes; false if there are none."""
         try:
             data = self.sock.recv(1 << 20)
         except BlockingIOError:
@@ -352,7 +352,7 @@ async def create_group(broker: Client, name: str, **changes: Any) -> None:
 
 
 def counted_serves(monkeypatch: pytest.MonkeyPatch, kind: type[Any]) -> list[int]:
-    """How many calls of each read this class serves together, from now on."""
+    """Records, from now on, how many calls of each read this class serves together."""
     counts: list[int] = []
     serve = kind.serve
 

@@ -1,4 +1,4 @@
-"""Access control of 5.x clients: the accounts and permissions of all, and a signature of the time."""
+"""Access control of 5.x clients: the same accounts and permissions, and a signature of the time."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_a_signed_send_is_stored(guarded: Server) -> None:
         (signed("consumer-account"), "No default permission for topic:T"),
     ],
 )
-async def test_others_are_refused(guarded: Server, headers: dict[str, str], words: str) -> None:
+async def test_other_accounts_are_refused(guarded: Server, headers: dict[str, str], words: str) -> None:
     with Sdk(guarded.broker_address) as sdk:
         response = await sdk.call("SendMessage", send_request(), headers)
         assert code_of(response) is Code.UNAUTHORIZED
@@ -119,7 +119,7 @@ async def test_settings_need_the_permissions_of_heartbeats(guarded: Server) -> N
             assert command.status.code == Code.OK
 
 
-async def test_refused_calls_take_no_place_of_a_client(guarded: Server) -> None:
+async def test_refused_calls_count_no_client(guarded: Server) -> None:
     """More refused clients than a connection may have, with each call that names one."""
     with Sdk(guarded.broker_address) as sdk:
         for number in range(400):
@@ -134,7 +134,7 @@ async def test_refused_calls_take_no_place_of_a_client(guarded: Server) -> None:
         assert code_of(await sdk.call("Heartbeat", s.HeartbeatRequest(), signed("consumer-account"))) is Code.OK
 
 
-async def test_settings_of_no_group_need_an_account_too(guarded: Server) -> None:
+async def test_settings_without_a_group_need_an_account_too(guarded: Server) -> None:
     with Sdk(guarded.broker_address) as sdk:
         nothing = d.Settings(client_type=d.PRODUCER)
         ended = await sdk.over(await sdk.telemetry(nothing))
@@ -144,7 +144,7 @@ async def test_settings_of_no_group_need_an_account_too(guarded: Server) -> None
 
 
 @pytest.mark.slow
-async def test_refused_heartbeats_keep_nothing_for_a_client_that_is_gone(guarded: Server) -> None:
+async def test_refused_heartbeats_renew_nothing_for_a_client_that_left(guarded: Server) -> None:
     account = signed("consumer-account")
     with Sdk(guarded.broker_address) as sender:
         assert code_of(await sender.call("SendMessage", send_request(), signed("admin-account"))) is Code.OK
@@ -152,7 +152,7 @@ async def test_refused_heartbeats_keep_nothing_for_a_client_that_is_gone(guarded
         await sdk.command(await sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER), account))
         request = receive_request(auto_renew=True, invisible=0)
         assert len(await sdk.receive(request, account | {"grpc-timeout": "8S"})) == 3
-    with Sdk(guarded.broker_address) as sdk:  # under the id of the one that is gone
+    with Sdk(guarded.broker_address) as sdk:  # under the id of the client that left
         for _ in range(8):
             await guarded.pass_time(10, step=1)
             assert code_of(await sdk.call("Heartbeat", s.HeartbeatRequest())) is Code.UNAUTHORIZED
@@ -163,7 +163,7 @@ async def test_refused_heartbeats_keep_nothing_for_a_client_that_is_gone(guarded
 
 @pytest.mark.parametrize("name", ["T", "Unknown"])
 async def test_permission_is_decided_before_existence(guarded: Server, name: str) -> None:
-    """An account without permission gets the same answer, whether there is such a topic or not."""
+    """An account without permission gets the same answer whether the topic exists or not."""
     ack = s.AckMessageRequest(topic=topic(name), group=topic("G"), entries=[s.AckMessageEntry(receipt_handle="x")])
     change = s.ChangeInvisibleDurationRequest(topic=topic(name), group=topic("G"), receipt_handle="x")
     change.invisible_duration.seconds = 30

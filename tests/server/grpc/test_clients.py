@@ -1,4 +1,4 @@
-"""Which clients are here: those of which the guards have admitted a call."""
+"""The connected clients: those of which the guards have admitted a call."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Room:
         self.in_flight = InFlight()
         self.now = 0.0
         self.renewals = Renewals(lambda: self.now, lambda: round(self.now * 1000))
-        self.now = 100.0  # everybody counts as here at the start
+        self.now = 100.0  # at the start every client counts as connected
         self.clients = GrpcClients(cast("Any", self.in_flight), self.gone.append, self.renewals)
 
     def claimed(self, line: Any, client_id: str = "a") -> GrpcClient:
@@ -69,7 +69,7 @@ def room() -> Room:
     return Room()
 
 
-async def test_a_client_that_a_call_names_is_not_here(room: Room) -> None:
+async def test_a_client_that_a_call_names_is_not_connected(room: Room) -> None:
     client = room.claimed(Connection())
     client.keep(100)
     assert not client.admitted
@@ -82,7 +82,7 @@ async def test_a_client_that_a_call_names_is_not_here(room: Room) -> None:
     assert not room.claimed(Connection()).admitted
 
 
-async def test_a_client_that_is_admitted_is_here_until_its_connection_closes(room: Room) -> None:
+async def test_an_admitted_client_is_connected_until_its_connection_closes(room: Room) -> None:
     line: Any = Connection()
     client = room.claimed(line)
     client.keep(100)
@@ -92,7 +92,7 @@ async def test_a_client_that_is_admitted_is_here_until_its_connection_closes(roo
     assert room.in_flight.bytes == 100
     room.clients.connection_closed(line)
     assert room.gone == [client]
-    again = room.admitted(Connection())  # while something still refers to the former one
+    again = room.admitted(Connection())  # while an object still refers to the former one
     assert again is not client
     assert room.clients.find("a") is again
     assert room.in_flight.bytes == 0
@@ -108,7 +108,7 @@ async def test_a_call_that_is_not_admitted_renews_nothing(room: Room) -> None:
     assert client.remote_text == "198.51.100.7:9"
 
 
-async def test_clients_that_are_not_admitted_take_no_place_of_their_connection(room: Room) -> None:
+async def test_clients_that_are_not_admitted_do_not_count_for_their_connection(room: Room) -> None:
     line: Any = Connection()
     claims = [room.claimed(line, f"c{number}") for number in range(2000)]
     assert claims
@@ -119,7 +119,7 @@ async def test_clients_that_are_not_admitted_take_no_place_of_their_connection(r
     assert room.claimed(line, "c7").admitted
 
 
-async def test_a_late_admission_does_not_bring_a_client_back(room: Room) -> None:
+async def test_a_late_admission_does_not_restore_a_client(room: Room) -> None:
     line: Any = Connection()
     client = room.admitted(line)
     room.clients.leave(client, for_good=True)
@@ -140,7 +140,7 @@ async def test_a_client_that_is_admitted_on_a_closed_connection_leaves(room: Roo
     assert room.clients.find("a") is elsewhere
 
 
-async def test_silent_clients_are_forgotten_beside_requests_and_one_line_counts_them(
+async def test_silent_clients_are_forgotten_in_steps_with_one_log_line(
     room: Room, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -1,4 +1,4 @@
-"""Answered calls are freed at once: what only the collector finds keeps its messages for thousands of calls."""
+"""Answered calls are freed at once: those that only the collector finds keep their messages for thousands of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where clients of 5.x are served, and what that costs those who have none."""
+"""The addresses at which clients of 5.x are served, and the cost for servers without such clients."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_address_is_a_key() -> None:
         read_settings({"grpcListen": "nowhere"})
 
 
-def test_the_start_says_how_to_reach_it() -> None:
+def test_the_start_shows_how_to_connect() -> None:
     address = Address(host="127.0.0.1", port=8081)
     assert address == DEFAULT_ADDRESS
     ready = ServerAddresses(config=ServerConfig(), name_server=address, broker=address, grpc=address)
@@ -43,7 +43,7 @@ def test_the_start_says_how_to_reach_it() -> None:
     assert not any("5.x" in line for line in replace(ready, grpc=None).lines())
 
 
-async def test_the_default_port_is_taken_if_it_is_free(
+async def test_the_default_port_is_used_if_it_is_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     address = Address(host="127.0.0.1", port=free_port())
@@ -60,7 +60,7 @@ async def test_the_default_port_is_taken_if_it_is_free(
     assert warning.startswith("5.x clients are served on the broker's port only: cannot listen on ")
 
 
-async def test_a_port_that_is_given_must_be_free(tmp_path: Path) -> None:
+async def test_a_configured_port_must_be_free(tmp_path: Path) -> None:
     with bind("127.0.0.1", 0, option="a test") as sock:
         address = f"127.0.0.1:{sock.getsockname()[1]}"
         # Its task is in nurseries of the server and of the test.
@@ -71,7 +71,7 @@ async def test_a_port_that_is_given_must_be_free(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_nobody_waits_while_the_first_connection_is_prepared(tmp_path: Path) -> None:
+def test_others_wait_shortly_while_the_first_connection_is_prepared(tmp_path: Path) -> None:
     """In a process that has imported nothing of gRPC: the longest step of its event loop."""
     found = subprocess.run(
         [sys.executable, "-c", FIRST, str(tmp_path / "store")], capture_output=True, text=True, check=True, timeout=60

@@ -1,4 +1,4 @@
-"""Sends of 5.x clients in the kernel: with the result of the general way, and only while nothing speaks against it."""
+"""Sends of 5.x clients in the kernel: with the result of the general path, and only while a plan allows it."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 async def send_all(sdk: Sdk, *sent: d.Message) -> list[Any]:
-    """Send messages in one read, each in a call of its own; the responses."""
+    """Send messages in one read, each in a separate call; the responses."""
     return [response for (response,) in await sdk.call_each("SendMessage", *map(send_request, sent))]
 
 
 async def fill(sdk: Sdk, name: str = "T", queues: int = 2, **fields: Any) -> None:
-    """Put a message into each queue: only then the kernel takes more."""
+    """Put a message into each queue: before that the kernel serves no sends."""
     for _ in range(queues):
         assert code_of(await sdk.call("SendMessage", send_request(message(to=name, **fields)))) is Code.OK
 
 
-async def test_a_send_is_stored_as_the_general_way_stores_it(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+async def test_a_send_is_stored_as_by_the_general_path(sdk: Sdk, broker: Client, taken: list[int]) -> None:
     await fill(sdk)
     taken.clear()
     sent = [message(b"body", f"id{each}", tag="tag", keys=["k1", "k2"]) for each in range(4)]
@@ -54,7 +54,9 @@ async def test_a_send_is_stored_as_the_general_way_stores_it(sdk: Sdk, broker: C
     assert len(texts) == 1
 
 
-async def test_calls_behind_one_that_is_left_are_left_too(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+async def test_calls_behind_one_that_the_kernel_does_not_serve_are_not_served_either(
+    sdk: Sdk, broker: Client, taken: list[int]
+) -> None:
     assert broker is not None
     await fill(sdk)
     taken.clear()
@@ -75,7 +77,7 @@ async def test_types_are_those_of_the_topic(sdk: Sdk, broker: Client, taken: lis
     assert [each.entries[0].offset for each in responses[:2]] == [1, 2]
 
 
-async def test_a_decision_is_made_again_after_a_change(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+async def test_a_plan_is_made_again_after_a_change(sdk: Sdk, broker: Client, taken: list[int]) -> None:
     await fill(sdk)
     taken.clear()
     await broker.create_topic("T", 2, perm=4)
@@ -93,7 +95,7 @@ async def test_a_new_topic_is_noticed(sdk: Sdk, broker: Client, taken: list[int]
     assert taken[-1] == 1
 
 
-async def test_a_timed_message_has_a_recall_handle(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+async def test_a_timer_message_has_a_recall_handle(sdk: Sdk, broker: Client, taken: list[int]) -> None:
     await broker.create_topic("delay", 1, attributes="+message.type=DELAY")
     timed = message(to="delay", message_type=d.DELAY)
     timed.system_properties.delivery_timestamp.seconds = NOW // 1000 + 3600

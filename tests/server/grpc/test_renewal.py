@@ -1,4 +1,4 @@
-"""Messages that the server keeps for a client as long as it is here (`auto_renew`), over restarts, too."""
+"""Messages that the server renews for a client while it is connected (`auto_renew`), over restarts, too."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ HEARTBEAT = s.HeartbeatRequest(group=d.Resource(name="G"), client_type=d.PUSH_CO
 
 
 async def held(sdk: Sdk, **changes: Any) -> list[d.Message]:
-    """What a push consumer receives."""
+    """Receive as a push consumer."""
     await sdk.command(await sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
     return messages(await sdk.receive(receive_request(auto_renew=True, invisible=0, **changes), SOON))
 
 
 async def work(sdk: Sdk, server: Server, seconds: float) -> None:
-    """Let time pass while the client is busy, but alive."""
+    """Let time pass while the client is busy, but sends heartbeats."""
     for _ in range(round(seconds / 10)):
         await server.pass_time(10, step=1)
         assert code_of(await sdk.call("Heartbeat", HEARTBEAT)) is Code.OK
 
 
 async def others(server: Server, **changes: Any) -> list[bytes]:
-    """What another member of the group would get now."""
+    """The messages that another member of the group would receive now."""
     with Sdk(server.broker_address, "other@1@0@x") as other:
         stream = await other.begin("ReceiveMessage", receive_request(polling=5, **changes), SOON)
         await server.pass_time(6, step=0.5)
@@ -42,7 +42,7 @@ async def others(server: Server, **changes: Any) -> list[bytes]:
         return [each.body for each in messages(found.messages(s.ReceiveMessageResponse))]
 
 
-async def test_what_a_client_is_busy_with_is_given_to_nobody_else(server: Server, broker: Client) -> None:
+async def test_a_busy_clients_messages_are_delivered_to_no_other(server: Server, broker: Client) -> None:
     for body in (b"long", b"short"):
         await broker.send("T", body)
     with Sdk(server.broker_address) as sdk:
@@ -56,7 +56,7 @@ async def test_what_a_client_is_busy_with_is_given_to_nobody_else(server: Server
         assert await others(server) == []
 
 
-async def test_a_client_may_postpone_it_after_all(server: Server, broker: Client) -> None:
+async def test_a_client_may_postpone_it_nevertheless(server: Server, broker: Client) -> None:
     await broker.send("T", b"long")
     with Sdk(server.broker_address) as sdk:
         (received,) = await held(sdk)
@@ -65,7 +65,7 @@ async def test_a_client_may_postpone_it_after_all(server: Server, broker: Client
         assert await others(server) == [b"long"]
 
 
-async def test_what_a_client_gives_back_when_it_leaves_comes_once(server: Server, broker: Client) -> None:
+async def test_a_message_returned_by_a_leaving_client_is_redelivered_once(server: Server, broker: Client) -> None:
     await broker.send("T", b"long")
     with Sdk(server.broker_address) as sdk:
         await held(sdk)
@@ -81,7 +81,7 @@ async def test_what_a_client_gives_back_when_it_leaves_comes_once(server: Server
 
 
 @pytest.mark.parametrize("again", [False, True])
-async def test_what_a_client_held_that_is_gone_comes_again(server: Server, broker: Client, again: bool) -> None:
+async def test_messages_of_a_client_that_left_are_redelivered(server: Server, broker: Client, again: bool) -> None:
     await broker.send("T", b"long")
     with Sdk(server.broker_address) as sdk:
         await held(sdk)
@@ -94,7 +94,7 @@ async def test_what_a_client_held_that_is_gone_comes_again(server: Server, broke
     assert await others(server) == [b"long"]
 
 
-async def test_it_comes_again_in_the_end(server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_is_redelivered_in_the_end(server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("pop.renewals", "grpc.consuming.handles"):
         monkeypatch.setattr(f"rocketwire.server.{module}.MOST_MS", 240_000)  # not hours
     await broker.send("T", b"long")
@@ -120,7 +120,7 @@ async def stopped(server: Server, store: Path) -> Path:
 
 
 async def killed(server: Server, store: Path) -> Path:
-    """The store as a kill would leave it."""
+    """The store as after a kill."""
     del server
     copy = store.with_name("copy")
     shutil.copytree(store, copy)
@@ -150,7 +150,7 @@ async def test_a_restart_changes_nothing(
             await server.broker().send("Other", b"a sign of life")
             store = await ends(server, store)
     async with serving(store, clock=clock) as server:
-        await server.pass_time(20, step=1)  # the client is not back yet
+        await server.pass_time(20, step=1)  # the client has not returned yet
         with Sdk(server.broker_address, CLIENT) as sdk:
             await work(sdk, server, 150)
             assert await others(server, **queue) == []
@@ -163,10 +163,10 @@ async def test_a_restart_changes_nothing(
 
 @pytest.mark.parametrize("ends", [stopped, killed])
 @pytest.mark.parametrize("ordered", [False, True])
-async def test_what_went_out_just_before_a_restart_comes_again(
+async def test_messages_delivered_just_before_a_restart_are_redelivered(
     tmp_path: Path, ends: Callable[[Server, Path], Awaitable[Path]], ordered: bool
 ) -> None:
-    """Its client may not have got it, and is here: it must not be kept for that client for hours."""
+    """Its client, which is connected, may not have received it: it must not be renewed for that client for hours."""
     clock = Clock()
     store = tmp_path / "store"
     queue: dict[str, Any] = {"queue": 0} if ordered else {}
@@ -185,7 +185,9 @@ async def test_what_went_out_just_before_a_restart_comes_again(
             assert await others(server, **queue) == [b"lost"]
 
 
-async def test_what_went_out_just_before_a_connection_broke_comes_again(server: Server, broker: Client) -> None:
+async def test_messages_delivered_just_before_a_connection_broke_are_redelivered(
+    server: Server, broker: Client
+) -> None:
     for body in (b"1", b"2"):
         await broker.send("T", body)
     with Sdk(server.broker_address) as sdk:
@@ -199,8 +201,8 @@ async def test_what_went_out_just_before_a_connection_broke_comes_again(server: 
         assert await others(server) == [b"2"]
 
 
-async def test_what_went_out_on_a_silent_connection_comes_again(server: Server, broker: Client) -> None:
-    """The client lost its connection without a word, and is back over another one before it is forgotten."""
+async def test_messages_delivered_on_a_silent_connection_are_redelivered(server: Server, broker: Client) -> None:
+    """The client lost its connection silently, and is back over another one before it is forgotten."""
     for body in (b"1", b"2"):
         await broker.send("T", body)
     with Sdk(server.broker_address) as silent:
@@ -213,7 +215,7 @@ async def test_what_went_out_on_a_silent_connection_comes_again(server: Server, 
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-async def test_a_client_that_does_not_come_back_after_a_restart_loses_it(tmp_path: Path, ordered: bool) -> None:
+async def test_a_client_that_does_not_return_after_a_restart_loses_its_messages(tmp_path: Path, ordered: bool) -> None:
     clock = Clock()
     queue: dict[str, Any] = {"queue": 0} if ordered else {}
     async with serving(tmp_path / "store", clock=clock) as server:
@@ -227,7 +229,7 @@ async def test_a_client_that_does_not_come_back_after_a_restart_loses_it(tmp_pat
         assert await others(server, **queue) == [b"long"]
 
 
-async def test_what_is_held_in_order_holds_its_queue(tmp_path: Path) -> None:
+async def test_an_ordered_message_that_is_renewed_blocks_its_queue(tmp_path: Path) -> None:
     async with serving(tmp_path / "store") as server:
         broker = await ready(server, ordered=True)
         for body in (b"1", b"2"):

@@ -1,4 +1,4 @@
-"""Where a topic's queues are, and what may be sent to it."""
+"""The queues of a topic, and the types of messages that may be sent to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_a_route_has_the_address_that_the_client_dialled(sdk: Sdk) -> None
         assert queue.accept_message_types == [d.NORMAL]
 
 
-async def test_queues_that_are_only_read_or_only_written_come_first(sdk: Sdk, broker: Client) -> None:
+async def test_read_only_and_write_only_queues_come_first(sdk: Sdk, broker: Client) -> None:
     await broker.create_topic("R", 4, write_queue_nums=2)
     await broker.create_topic("W", 1, write_queue_nums=2)
     await broker.create_topic("N", 1, perm=4)
@@ -56,9 +56,7 @@ async def test_queues_that_are_only_read_or_only_written_come_first(sdk: Sdk, br
         ("MIXED", [d.NORMAL, d.FIFO, d.DELAY, d.TRANSACTION]),
     ],
 )
-async def test_a_topic_accepts_what_its_type_says(
-    sdk: Sdk, broker: Client, attribute: str, accepted: list[int]
-) -> None:
+async def test_a_topic_accepts_its_type(sdk: Sdk, broker: Client, attribute: str, accepted: list[int]) -> None:
     await broker.create_topic("typed", 1, attributes=f"+message.type={attribute}")
     response = await sdk.call("QueryRoute", route("typed"))
     assert list(response.message_queues[0].accept_message_types) == accepted
@@ -74,7 +72,7 @@ async def test_a_topic_accepts_what_its_type_says(
         (route(endpoints=d.Endpoints()), Code.ILLEGAL_ACCESS_POINT),
     ],
 )
-async def test_a_route_is_refused(sdk: Sdk, request_: Any, code: Code) -> None:
+async def test_an_invalid_query_of_a_route_is_refused(sdk: Sdk, request_: Any, code: Code) -> None:
     response = await sdk.call("QueryRoute", request_)
     assert code_of(response) is code
     assert not response.message_queues
@@ -92,13 +90,13 @@ async def test_every_consumer_is_assigned_the_broker_as_a_whole(sdk: Sdk) -> Non
     assert only.message_queue.broker.endpoints == DIALLED
 
 
-async def test_a_group_in_order_is_assigned_each_queue(sdk: Sdk, broker: Client) -> None:
+async def test_an_ordered_group_is_assigned_each_queue(sdk: Sdk, broker: Client) -> None:
     await create_group(broker, "ordered", consume_message_orderly=True)
     response = await sdk.call("QueryAssignment", assignment("ordered"))
     assert [each.message_queue.id for each in response.assignments] == [0, 1]
 
 
-async def test_an_assignment_is_refused(sdk: Sdk, broker: Client) -> None:
+async def test_an_invalid_query_of_assignments_is_refused(sdk: Sdk, broker: Client) -> None:
     await broker.create_topic("W", 1, perm=2)
     codes = [
         code_of(await sdk.call("QueryAssignment", each))

@@ -101,7 +101,7 @@ async def test_a_batch_of_several_message_groups_is_refused(sdk: Sdk, broker: Cl
     assert await stored(broker, "mixed", 4) == []
 
 
-async def test_a_batch_of_one_message_group_is_for_topics_that_take_such(sdk: Sdk, broker: Client) -> None:
+async def test_a_batch_of_one_message_group_needs_a_topic_of_that_type(sdk: Sdk, broker: Client) -> None:
     batch = [message(message_type=d.FIFO, message_group="g") for _ in range(2)]
     response = await sdk.call("SendMessage", send_request(*batch))
     assert code_of(response) is Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE
@@ -125,7 +125,7 @@ async def test_the_type_must_be_the_topics(sdk: Sdk, broker: Client) -> None:
     assert codes == [conflict, Code.OK, conflict, Code.OK]
 
 
-async def test_types_are_not_checked_where_that_is_off(sdk: Sdk, broker: Client) -> None:
+async def test_types_are_not_checked_if_that_is_switched_off(sdk: Sdk, broker: Client) -> None:
     await broker.set_config(enableTopicMessageTypeCheck="false")
     sent = message(message_type=d.FIFO, message_group="g")
     assert code_of(await sdk.call("SendMessage", send_request(sent))) is Code.OK
@@ -143,19 +143,19 @@ async def test_types_are_not_checked_where_that_is_off(sdk: Sdk, broker: Client)
         ([message(), message(to="U")], Code.MESSAGE_CORRUPTED),
     ],
 )
-async def test_a_send_is_refused(sdk: Sdk, broker: Client, sent: list[d.Message], code: Code) -> None:
+async def test_invalid_sends_are_refused(sdk: Sdk, broker: Client, sent: list[d.Message], code: Code) -> None:
     response = await sdk.call("SendMessage", s.SendMessageRequest(messages=sent))
     assert code_of(response) is code
     assert not response.entries
     assert await stored(broker) == []
 
 
-async def test_a_topic_that_is_only_read_is_forbidden(sdk: Sdk, broker: Client) -> None:
+async def test_a_read_only_topic_is_forbidden(sdk: Sdk, broker: Client) -> None:
     await broker.create_topic("R", 1, perm=4)
     assert code_of(await sdk.call("SendMessage", send_request(message(to="R")))) is Code.FORBIDDEN
 
 
-async def test_a_body_may_be_as_long_as_all_of_the_broker(tmp_path: Path) -> None:
+async def test_a_body_may_be_as_long_as_with_remoting(tmp_path: Path) -> None:
     async with serving(tmp_path / "store", max_message_size=100) as server:
         await server.broker().create_topic("T", 1)
         with Sdk(server.broker_address) as sdk:
@@ -163,7 +163,7 @@ async def test_a_body_may_be_as_long_as_all_of_the_broker(tmp_path: Path) -> Non
     assert codes == [Code.OK, Code.MESSAGE_BODY_TOO_LARGE]
 
 
-async def test_sends_have_the_quotas_of_all(tmp_path: Path) -> None:
+async def test_sends_have_the_usual_quotas(tmp_path: Path) -> None:
     async with serving(tmp_path / "store", topic_quotas="*=1/1") as server:
         await server.broker().create_topic("T", 1)
         with Sdk(server.broker_address) as sdk:
@@ -172,7 +172,7 @@ async def test_sends_have_the_quotas_of_all(tmp_path: Path) -> None:
     assert codes[-1] is Code.TOO_MANY_REQUESTS
 
 
-async def test_a_message_for_later_can_be_recalled(tmp_path: Path) -> None:
+async def test_a_timer_message_can_be_recalled(tmp_path: Path) -> None:
     async with serving(tmp_path / "store", recall_message_enable=True) as server:
         await server.broker().create_topic("later", 1, attributes="+message.type=DELAY")
         with Sdk(server.broker_address) as sdk:
@@ -188,7 +188,7 @@ async def test_a_message_for_later_can_be_recalled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("more", "code"), [(0, Code.OK), (1, Code.ILLEGAL_DELIVERY_TIME)])
-async def test_a_time_is_forty_days_ahead_at_most(sdk: Sdk, broker: Client, more: int, code: Code) -> None:
+async def test_a_delivery_time_is_forty_days_ahead_at_most(sdk: Sdk, broker: Client, more: int, code: Code) -> None:
     await broker.create_topic("later", 1, attributes="+message.type=DELAY")
     sent = message(to="later", message_type=d.DELAY, delivery_timestamp=timestamp(NOW + 40 * DAY + more))
     response = await sdk.call("SendMessage", send_request(sent))
@@ -208,7 +208,7 @@ async def test_the_delay_of_a_transaction_is_cleared(sdk: Sdk, broker: Client) -
     assert not [name for name in decode_stored_properties(record.properties) if name.startswith("TIMER_")]
 
 
-async def test_recalls_may_be_wrong_or_off(sdk: Sdk, broker: Client) -> None:
+async def test_invalid_and_forbidden_recalls_are_refused(sdk: Sdk, broker: Client) -> None:
     request = s.RecallMessageRequest(topic=topic(), recall_handle="x")
     assert code_of(await sdk.call("RecallMessage", request)) is Code.BAD_REQUEST
     await broker.set_config(recallMessageEnable="false")

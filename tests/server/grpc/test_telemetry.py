@@ -1,4 +1,4 @@
-"""What clients say of themselves, what they get in answer, and what the broker asks of them."""
+"""Settings of clients, the server's answers, and requests of the broker to clients."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_a_consumer_gets_its_groups_settings(sdk: Sdk, broker: Client) -> 
         ({"type": "CUSTOMIZED", "customizedRetryPolicy": {"next": [7000, 8000]}}, "customized_backoff", 7),
     ],
 )
-async def test_a_group_may_have_a_policy_of_its_own(
+async def test_a_group_may_have_its_retry_policy(
     sdk: Sdk, broker: Client, policy: dict[str, Any], field: str, first: int
 ) -> None:
     await create_group(broker, "G", group_retry_policy=policy, retry_max_times=3, consume_message_orderly=True)
@@ -118,7 +118,7 @@ async def test_without_a_client_id_the_stream_ends(sdk: Sdk) -> None:
     assert found.status == GrpcStatus.INVALID_ARGUMENT
 
 
-async def test_what_is_no_command_ends_the_stream(sdk: Sdk) -> None:
+async def test_an_unknown_command_ends_the_stream(sdk: Sdk) -> None:
     stream = await sdk.telemetry(producer_settings())
     await sdk.command(stream)
     sdk.put(stream, b"\xff", end=False)
@@ -174,7 +174,7 @@ async def test_members_leave_with_their_last_connection(sdk: Sdk, server: Server
     assert await consumers(broker) is None
 
 
-async def test_a_member_that_says_so_leaves_at_once(sdk: Sdk, broker: Client) -> None:
+async def test_a_member_that_terminates_leaves_at_once(sdk: Sdk, broker: Client) -> None:
     await sdk.command(await sdk.telemetry(consumer_settings()))
     request = s.NotifyClientTerminationRequest(group=d.Resource(name="G"))
     assert code_of(await sdk.call("NotifyClientTermination", request)) is Code.OK
@@ -208,7 +208,7 @@ async def test_a_message_can_be_verified(sdk: Sdk, broker: Client, code: d.Code,
     assert found.consume_result is verdict
 
 
-async def test_a_stream_that_was_cancelled_at_once_is_not_asked(sdk: Sdk, broker: Client) -> None:
+async def test_a_stream_that_was_cancelled_at_once_gets_no_request(sdk: Sdk, broker: Client) -> None:
     stream = await sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER))
     await sdk.command(stream)
     gone = sdk.open(SERVICE + "Telemetry")
@@ -221,7 +221,7 @@ async def test_a_stream_that_was_cancelled_at_once_is_not_asked(sdk: Sdk, broker
     assert (await sdk.command(stream)).print_thread_stack_trace_command.nonce
 
 
-async def test_threads_can_be_looked_at(sdk: Sdk, broker: Client) -> None:
+async def test_threads_can_be_printed(sdk: Sdk, broker: Client) -> None:
     stream = await sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER))
     await sdk.command(stream)
     ext = {"consumerGroup": "G", "clientId": CLIENT, "jstackEnable": "true"}
@@ -233,7 +233,7 @@ async def test_threads_can_be_looked_at(sdk: Sdk, broker: Client) -> None:
     assert decode_body(ConsumerRunningInfo, (await broker.receive()).body).jstack == "at Main"
 
 
-async def test_a_client_without_a_stream_is_asked_in_vain(sdk: Sdk, broker: Client) -> None:
+async def test_a_request_to_a_client_without_a_stream_is_refused(sdk: Sdk, broker: Client) -> None:
     await sdk.call("Heartbeat", heartbeat())
     ext = {"consumerGroup": "G", "clientId": CLIENT, "jstackEnable": "true"}
     answer = await broker.request(RequestCode.GET_CONSUMER_RUNNING_INFO, ext)

@@ -11,9 +11,9 @@ from tests.server.grpc.consuming import test_receiving
 
 OTHERWISE: Final = {
     "test_calls_of_one_read_are_one_group": "the broker sees no calls",
-    "test_types_are_not_checked_where_that_is_off": "the key is the proxy's own",
-    "test_each_delivery_is_told_whether_its_queue_has_it": "acknowledgements of several get one answer from a broker",
-    "test_a_cancelled_call_takes_nothing": "its pop takes a message, which is given back: see test_two_brokers",
+    "test_types_are_not_checked_if_that_is_switched_off": "the key is the proxy's",
+    "test_each_delivery_is_answered_whether_its_queue_has_it": "several acknowledgements get one answer",
+    "test_a_cancelled_call_takes_nothing": "its pop takes a message, which is returned: see test_two_brokers",
     "test_an_orphaned_transaction_is_recovered_by_any_producer_of_its_topic": "it has connections to the broker",
 }
 """Tests of the broker that do not apply to a proxy, and why."""

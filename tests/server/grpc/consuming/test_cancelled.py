@@ -1,4 +1,4 @@
-"""Receives whose client cancels them, or leaves, when the broker has taken messages for them."""
+"""Receives whose client cancels them, or leaves, after the broker has popped messages for them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.server.grpc.sdk import Sdk, code_of, create_group, message, receive_r
 from tests.server.harness import Client, Server, settle
 
 
-async def test_what_the_socket_has_not_taken_is_visible_again_at_once(server: Server, broker: Client) -> None:
-    """The client's windows allow all of it, so HTTP/2 has handed it over; but the client does not read."""
-    for first in (b"1", b"2"):  # the kernel takes no more than one of them
+async def test_unsent_messages_are_visible_again_at_once(server: Server, broker: Client) -> None:
+    """The client's windows allow all of it, so HTTP/2 has passed it to the socket; but the client does not read."""
+    for first in (b"1", b"2"):  # the kernel accepts no more than one of them
         await broker.send("T", first + bytes(3_900_000))
     with (
         Sdk(server.broker_address, window=1 << 24) as sdk,
@@ -37,7 +37,7 @@ async def test_what_the_socket_has_not_taken_is_visible_again_at_once(server: Se
 @pytest.mark.parametrize(
     "rule", ["delay:500:request,code=36", "delay:500:answer,code=36", "delay:500,code=200051,count=1"]
 )
-async def test_a_call_that_is_cancelled_among_dead_letters_leaves_them_there(tmp_path: Path, rule: str) -> None:
+async def test_a_call_that_is_cancelled_among_dead_letters_keeps_them_there(tmp_path: Path, rule: str) -> None:
     async with faulty(tmp_path, rule) as (server, broker, sdk):
         other = Sdk(server.broker_address, "other")
         await create_group(broker, "G", retry_max_times=0)

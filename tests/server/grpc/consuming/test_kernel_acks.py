@@ -1,4 +1,4 @@
-"""Acknowledgements of a read that are stored together: with the result of the general way."""
+"""Acknowledgements of one read that are stored together, with the result of the general path."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def stored(monkeypatch: pytest.MonkeyPatch) -> list[Draft]:
-    """What is stored of acknowledgements."""
+    """The stored records of acknowledgements."""
     found: list[Draft] = []
     append = MessageWriter.append
 
@@ -50,7 +50,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> list[Draft]:
 
 
 async def ack_all(sdk: Sdk, *requests: s.AckMessageRequest) -> list[s.AckMessageResponse]:
-    """Acknowledge in one read, by a call each; the responses."""
+    """Acknowledge in one read, by one call each; the responses."""
     return [response for (response,) in await sdk.call_each("AckMessage", *requests)]
 
 
@@ -63,7 +63,7 @@ async def received(sdk: Sdk, count: int = 4, **changes: Any) -> list[d.Message]:
 
 
 @pytest.mark.parametrize("kept", [{}, {"auto_renew": True, "invisible": 0}])
-async def test_what_is_stored_and_answered_is_that_of_the_general_way(
+async def test_records_and_responses_equal_those_of_the_general_path(
     sdk: Sdk,
     broker: Client,
     monkeypatch: pytest.MonkeyPatch,
@@ -84,7 +84,7 @@ async def test_what_is_stored_and_answered_is_that_of_the_general_way(
     assert {code_of(each) for each in responses} == {Code.OK}
 
 
-async def test_what_is_acknowledged_does_not_come_again(sdk: Sdk, server: Server, taken: list[int]) -> None:
+async def test_acknowledged_messages_are_not_redelivered(sdk: Sdk, server: Server, taken: list[int]) -> None:
     found = await received(sdk)
     await ack_all(sdk, *map(ack, found[1:]))
     assert taken[-1] == 3
@@ -92,7 +92,7 @@ async def test_what_is_acknowledged_does_not_come_again(sdk: Sdk, server: Server
     assert [each.body for each in await come(sdk, server, 5)] == [found[0].body]
 
 
-async def test_the_general_way_says_why_a_call_is_refused(sdk: Sdk, server: Server, taken: list[int]) -> None:
+async def test_the_general_path_refuses_calls(sdk: Sdk, server: Server, taken: list[int]) -> None:
     found = await received(sdk)
     wrong = found[1].system_properties.receipt_handle.rsplit(" ", 2)[0] + " 999"
     responses = await ack_all(sdk, ack(found[0]), ack(found[1], handle=wrong), ack(found[2]))
@@ -104,7 +104,7 @@ async def test_the_general_way_says_why_a_call_is_refused(sdk: Sdk, server: Serv
     assert code_of(late) is Code.INVALID_RECEIPT_HANDLE
 
 
-async def test_what_the_store_refuses_is_answered_so(
+async def test_a_refusal_of_the_store_is_answered(
     sdk: Sdk, server: Server, monkeypatch: pytest.MonkeyPatch, taken: list[int]
 ) -> None:
     found = await received(sdk)
@@ -123,7 +123,7 @@ async def test_what_the_store_refuses_is_answered_so(
     assert (entry.message_id, entry.status.message) == (found[1].system_properties.message_id, "the disk is full")
 
 
-async def test_messages_in_order_are_left(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+async def test_ordered_messages_are_not_acknowledged_together(sdk: Sdk, broker: Client, taken: list[int]) -> None:
     await create_group(broker, "G", consume_message_orderly=True)
     await sdk.call("SendMessage", send_request(message()))
     (found,) = await take(sdk)
@@ -132,7 +132,7 @@ async def test_messages_in_order_are_left(sdk: Sdk, broker: Client, taken: list[
     assert code_of(response) is Code.OK
 
 
-async def test_other_calls_of_the_read_do_not_hold_them_up(sdk: Sdk, server: Server, taken: list[int]) -> None:
+async def test_other_calls_of_the_read_do_not_delay_them(sdk: Sdk, server: Server, taken: list[int]) -> None:
     assert server is not None
     found = await received(sdk)
     streams = [sdk.open(f"{SERVICE}{name}") for name in ("AckMessage", "ReceiveMessage", "AckMessage", "SendMessage")]

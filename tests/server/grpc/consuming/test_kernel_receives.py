@@ -1,4 +1,4 @@
-"""Receives of a read that are served together: with the result of the general way."""
+"""Receives of one read that are served together, with the result of the general path."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> list[list[Draft]]:
 
 
 async def receive_all(sdk: Sdk, *requests: s.ReceiveMessageRequest) -> list[list[s.ReceiveMessageResponse]]:
-    """Receive in one read, by a call each; the responses of each."""
+    """Receive in one read, by one call each; the responses of each."""
     return await sdk.call_each("ReceiveMessage", *requests, headers=SOON)
 
 
@@ -57,7 +57,7 @@ async def send(broker: Client, messages: int, queues: int = 1) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"most": 2}, {"most": 3, "auto_renew": True, "invisible": 0}])
-async def test_what_is_stored_and_answered_is_that_of_the_general_way(
+async def test_records_and_responses_equal_those_of_the_general_path(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     served: list[int],
@@ -85,24 +85,24 @@ async def test_what_is_stored_and_answered_is_that_of_the_general_way(
     assert len(messages(together)) == min(8, 3 * changes["most"])
 
 
-async def test_of_one_queue_each_takes_what_the_one_before_left(
+async def test_each_receive_from_one_queue_takes_the_messages_behind_the_one_before(
     sdk: Sdk, broker: Client, served: list[int], stored: list[list[Draft]]
 ) -> None:
     await send(broker, 6)
     found = await receive_all(sdk, *[receive_request(most=2)] * 3)
     assert [bodies(each) for each in found] == [[b"0", b"1"], [b"2", b"3"], [b"4", b"5"]]
     assert served == [3]
-    assert [len(each) for each in stored] == [1, 1, 1]  # each is stored before the next takes
+    assert [len(each) for each in stored] == [1, 1, 1]  # each is stored before the next one pops
 
 
-async def test_more_than_a_group_may_have_are_several_groups(sdk: Sdk, broker: Client, served: list[int]) -> None:
+async def test_too_many_receives_for_a_group_make_several_groups(sdk: Sdk, broker: Client, served: list[int]) -> None:
     await send(broker, 20)
     found = await receive_all(sdk, *[receive_request(most=1)] * 20)
     assert [bodies(each) for each in found] == [[b"%d" % number] for number in range(20)]
     assert served == [16, 4]
 
 
-async def test_calls_that_take_of_several_queues_are_one_group(
+async def test_receives_from_several_queues_are_one_group(
     tmp_path: Path, served: list[int], stored: list[list[Draft]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coins = count()
@@ -116,7 +116,7 @@ async def test_calls_that_take_of_several_queues_are_one_group(
     assert [len(each) for each in stored] == [2]
 
 
-async def test_the_first_call_that_finds_nothing_waits(
+async def test_the_first_receive_without_messages_is_held(
     sdk: Sdk, server: Server, broker: Client, served: list[int]
 ) -> None:
     await send(broker, 1)
@@ -129,7 +129,7 @@ async def test_the_first_call_that_finds_nothing_waits(
     assert server is not None
 
 
-async def test_the_general_way_says_why_a_call_is_refused(sdk: Sdk, broker: Client, served: list[int]) -> None:
+async def test_the_general_path_refuses_calls(sdk: Sdk, broker: Client, served: list[int]) -> None:
     await send(broker, 2)
     wrong = receive_request(to="TBW102")
     found = await receive_all(sdk, receive_request(most=1), wrong, receive_request(most=1))
@@ -138,7 +138,7 @@ async def test_the_general_way_says_why_a_call_is_refused(sdk: Sdk, broker: Clie
     assert [bodies(each) for each in found] == [[b"0"], [], [b"1"]]
 
 
-async def test_what_the_store_refuses_is_taken_by_others(
+async def test_messages_whose_check_point_the_store_refuses_are_received_by_others(
     sdk: Sdk, broker: Client, monkeypatch: pytest.MonkeyPatch, served: list[int]
 ) -> None:
     await send(broker, 1)
@@ -157,7 +157,7 @@ async def test_what_the_store_refuses_is_taken_by_others(
     assert [each.body for each in await take(sdk)] == [b"0"]
 
 
-async def test_messages_in_order_and_those_that_come_again_are_left(
+async def test_ordered_and_redelivered_messages_are_not_received_together(
     sdk: Sdk, server: Server, broker: Client, served: list[int]
 ) -> None:
     await send(broker, 1)
@@ -173,7 +173,7 @@ async def test_messages_in_order_and_those_that_come_again_are_left(
     assert sum(served) == 1
 
 
-async def test_what_was_taken_for_a_cancelled_call_is_visible_again_at_once(
+async def test_messages_for_a_cancelled_call_are_visible_again_at_once(
     server: Server, broker: Client, served: list[int]
 ) -> None:
     await send(broker, 3)
@@ -205,7 +205,7 @@ async def test_a_change_of_topic_or_group_counts_at_once(sdk: Sdk, broker: Clien
     assert sum(served) == 1
 
 
-async def test_a_deadline_that_comes_too_soon_is_refused_whatever_was_asked_before(
+async def test_a_deadline_that_comes_too_soon_is_refused_after_other_calls_too(
     sdk: Sdk, broker: Client, served: list[int]
 ) -> None:
     await send(broker, 2)

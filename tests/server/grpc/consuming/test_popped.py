@@ -1,4 +1,4 @@
-"""The messages of a pop's answer: their handles come from the lists, whatever the records say of themselves."""
+"""The messages of a pop's answer: their handles come from the answer's lists, not from properties of the records."""
 
 from __future__ import annotations
 
@@ -57,42 +57,42 @@ NORMAL_QUEUE = PoppedQueue(KIND_NORMAL, 0, 5, [5, 6])
 RETRY_QUEUE = PoppedQueue(KIND_RETRY, 0, 4, [5])
 
 
-def test_a_handle_in_a_record_is_not_looked_at() -> None:
+def test_a_handle_in_a_record_is_ignored() -> None:
     body = record(b"x", 5, properties=b"POP_CK\x01x") + record(b"y", 6, properties=b"POP_CK\x010 1 2 3 1 b 9 9")
     assert read(body, NORMAL_QUEUE) == [(b"x", KIND_NORMAL, 5, 5), (b"y", KIND_NORMAL, 6, 5)]
 
 
 @pytest.mark.parametrize("retry_first", [False, True])
-def test_messages_with_the_same_place_are_told_apart_by_their_order(*, retry_first: bool) -> None:
+def test_messages_with_equal_offsets_are_distinguished_by_their_order(*, retry_first: bool) -> None:
     normal, retried = record(b"x", 5) + record(b"y", 6), record(b"again", 5)
-    told = [(b"x", KIND_NORMAL, 5, 5), (b"y", KIND_NORMAL, 6, 5)]
+    normal_messages = [(b"x", KIND_NORMAL, 5, 5), (b"y", KIND_NORMAL, 6, 5)]
     if retry_first:
-        assert read(retried + normal, RETRY_QUEUE, NORMAL_QUEUE) == [(b"again", KIND_RETRY, 5, 4), *told]
+        assert read(retried + normal, RETRY_QUEUE, NORMAL_QUEUE) == [(b"again", KIND_RETRY, 5, 4), *normal_messages]
     else:
-        assert read(normal + retried, NORMAL_QUEUE, RETRY_QUEUE) == [*told, (b"again", KIND_RETRY, 5, 4)]
+        assert read(normal + retried, NORMAL_QUEUE, RETRY_QUEUE) == [*normal_messages, (b"again", KIND_RETRY, 5, 4)]
 
 
-def test_a_record_with_the_name_of_a_retry_topic_is_of_that() -> None:
+def test_a_record_with_the_name_of_a_retry_topic_belongs_to_it() -> None:
     body = record(b"again", 5, topic="%RETRY%G_T") + record(b"x", 5) + record(b"y", 6)
     expected = [(b"again", KIND_RETRY, 5, 4), (b"x", KIND_NORMAL, 5, 5), (b"y", KIND_NORMAL, 6, 5)]
     assert read(body, NORMAL_QUEUE, RETRY_QUEUE) == expected
 
 
-def test_a_record_that_the_lists_do_not_name_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_record_that_the_lists_do_not_name_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
     assert read(record(b"x", 5) + record(b"z", 7) + record(b"y", 6), NORMAL_QUEUE) == [
         (b"x", KIND_NORMAL, 5, 5), (b"y", KIND_NORMAL, 6, 5)
     ]  # fmt: skip
     assert "does not name the message at offset 7 of queue 0" in caplog.text
 
 
-def test_a_damaged_body_is_no_message(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_body_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
     bad = record(b"bad", 5).replace(b"bad", b"BAD")
     assert read(bad + record(b"y", 6), NORMAL_QUEUE) == [(None, KIND_NORMAL, 5, 5), (b"y", KIND_NORMAL, 6, 5)]
     assert "the message at 100 of the commit log is damaged and is not delivered" in caplog.text
 
 
 @pytest.mark.parametrize("size", [0, -1, 27, 1 << 30])
-def test_behind_a_damaged_size_nothing_is_found(size: int) -> None:
+def test_records_behind_a_damaged_size_are_not_found(size: int) -> None:
     bad = size.to_bytes(4, signed=True) + record(b"y", 6)[4:]
     assert read(record(b"x", 5) + bad, NORMAL_QUEUE) == [(b"x", KIND_NORMAL, 5, 5), (None, KIND_NORMAL, 6, 5)]
     assert read(record(b"x", 5) + bad[:9], NORMAL_QUEUE) == [(b"x", KIND_NORMAL, 5, 5), (None, KIND_NORMAL, 6, 5)]
@@ -108,7 +108,7 @@ def damage(root: Path, bodies: Sequence[bytes]) -> None:
 
 
 @pytest.mark.parametrize("orderly", [False, True])
-async def test_a_damaged_message_is_a_dead_letter_and_holds_up_no_other(tmp_path: Path, *, orderly: bool) -> None:
+async def test_a_damaged_message_becomes_a_dead_letter_and_blocks_no_other(tmp_path: Path, *, orderly: bool) -> None:
     clock = Clock()
     write_log(tmp_path, [b"a\x011", b"a\x012"], clock)
     async with serving(tmp_path, clock=clock, check_crc_on_recover=False) as server:

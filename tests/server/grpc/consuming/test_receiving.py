@@ -1,4 +1,4 @@
-"""Messages on their way to 5.x clients: received, acknowledged, postponed, given up, and given back."""
+"""Messages of 5.x clients: received, acknowledged, postponed, made dead letters, and returned."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def messages(responses: Sequence[Any]) -> list[d.Message]:
 
 
 async def take(sdk: Sdk, **changes: Any) -> list[d.Message]:
-    """Receive; what has come."""
+    """Receive; the messages."""
     return messages(await sdk.receive(receive_request(**changes), SOON))
 
 
 async def come(sdk: Sdk, server: Server, seconds: float = 1, **changes: Any) -> list[d.Message]:
-    """Receive, in time that passes while the call waits; what has come."""
+    """Receive, in time that passes while the call waits; the messages."""
     stream = await sdk.begin("ReceiveMessage", receive_request(polling=5, **changes), SOON)
     await sdk.rest()
     await server.pass_time(seconds, step=0.5)
@@ -101,7 +101,7 @@ async def test_a_message_is_received_as_it_was_sent(sdk: Sdk, broker: Client) ->
     assert broker is not None
 
 
-async def test_the_queue_that_a_client_names_does_not_matter(sdk: Sdk, broker: Client) -> None:
+async def test_the_queue_that_a_client_names_is_ignored(sdk: Sdk, broker: Client) -> None:
     await broker.send("T", b"x", queue_id=1)
     assert [each.body for each in await take(sdk, queue=0)] == [b"x"]
 
@@ -114,7 +114,7 @@ async def test_messages_of_remoting_producers_are_received(sdk: Sdk, broker: Cli
     assert received.system_properties.message_id == sent.header.ext["msgId"]
 
 
-async def test_what_is_acknowledged_does_not_come_again(sdk: Sdk, server: Server) -> None:
+async def test_acknowledged_messages_are_not_redelivered(sdk: Sdk, server: Server) -> None:
     for number in range(3):
         await sdk.call("SendMessage", send_request(message(b"%d" % number, f"id{number}")))
     received = sorted(await take(sdk), key=lambda each: each.body)
@@ -142,7 +142,7 @@ async def test_deliveries_of_one_pop_are_acknowledged_together(sdk: Sdk, server:
     assert [each.body for each in await come(sdk, server, 5)] == [b"2"]
 
 
-async def test_each_delivery_is_told_whether_its_queue_has_it(sdk: Sdk) -> None:
+async def test_each_delivery_is_answered_whether_its_queue_has_it(sdk: Sdk) -> None:
     """Offsets of one check point, which are acknowledged together."""
     await sdk.call("SendMessage", send_request(*(message(b"%d" % number, f"id{number}") for number in range(2))))
     received = await take(sdk)
@@ -170,7 +170,7 @@ async def test_handles_are_checked(sdk: Sdk, server: Server) -> None:
     assert code_of(await sdk.call("AckMessage", s.AckMessageRequest(group=GROUP, topic=topic()))) is Code.BAD_REQUEST
 
 
-async def test_a_call_waits_for_a_message(sdk: Sdk, server: Server, broker: Client) -> None:
+async def test_a_call_is_held_until_a_message_comes(sdk: Sdk, server: Server, broker: Client) -> None:
     stream = await sdk.begin("ReceiveMessage", receive_request(), {"grpc-timeout": "15S"})
     await sdk.rest()
     assert not sdk.incoming[stream].over
@@ -180,7 +180,7 @@ async def test_a_call_waits_for_a_message(sdk: Sdk, server: Server, broker: Clie
     assert server is not None
 
 
-async def test_a_call_waits_in_vain(sdk: Sdk, server: Server) -> None:
+async def test_a_held_call_without_messages_is_answered(sdk: Sdk, server: Server) -> None:
     stream = await sdk.begin("ReceiveMessage", receive_request(polling=5), {"grpc-timeout": "8S"})
     await sdk.rest()
     await server.pass_time(4.9, step=0.1)
@@ -194,7 +194,7 @@ async def test_a_call_needs_no_deadline_and_no_settings(sdk: Sdk) -> None:
     assert len(messages(await sdk.receive(receive_request()))) == 1
 
 
-async def test_what_a_client_receives_is_what_it_subscribes_to(sdk: Sdk, broker: Client) -> None:
+async def test_the_filter_of_a_receive_becomes_the_subscription(sdk: Sdk, broker: Client) -> None:
     await sdk.call("SendMessage", send_request(message(tag="a")))
     await take(sdk, expression="a || b")
     assert code_of(await sdk.call("Heartbeat", s.HeartbeatRequest(group=GROUP))) is Code.OK
@@ -214,7 +214,7 @@ async def test_a_cancelled_call_takes_nothing(sdk: Sdk, broker: Client, server: 
     assert server is not None
 
 
-async def test_what_was_popped_for_a_cancelled_call_is_visible_again_at_once(server: Server, broker: Client) -> None:
+async def test_messages_popped_for_a_cancelled_call_are_visible_again_at_once(server: Server, broker: Client) -> None:
     await broker.send("T", bytes(100_000))
     with Sdk(server.broker_address, window=0) as sdk, Sdk(server.broker_address, "other") as other:
         stream = await sdk.begin("ReceiveMessage", receive_request())
@@ -226,7 +226,7 @@ async def test_what_was_popped_for_a_cancelled_call_is_visible_again_at_once(ser
         assert len(again.body) == 100_000
 
 
-async def test_what_a_client_had_not_read_when_it_left_is_visible_again_at_once(server: Server, broker: Client) -> None:
+async def test_messages_unread_when_the_client_left_are_visible_again_at_once(server: Server, broker: Client) -> None:
     await broker.send("T", bytes(100_000))
     with Sdk(server.broker_address, window=0) as sdk, Sdk(server.broker_address, "other") as other:
         await sdk.begin("ReceiveMessage", receive_request())
@@ -247,7 +247,7 @@ async def test_a_message_can_be_postponed(sdk: Sdk, server: Server) -> None:
     assert await come(sdk, server, 40, invisible=100) == []
 
 
-async def test_the_new_handle_acknowledges_what_was_postponed(sdk: Sdk, server: Server) -> None:
+async def test_the_new_handle_acknowledges_a_postponed_message(sdk: Sdk, server: Server) -> None:
     await sdk.call("SendMessage", send_request())
     (received,) = await take(sdk)
     response = await sdk.call("ChangeInvisibleDuration", change(received, 50))
@@ -274,7 +274,7 @@ async def test_the_time_of_a_change_is_bounded(sdk: Sdk, seconds: float) -> None
         (receive_request(expression="||"), Code.ILLEGAL_FILTER_EXPRESSION),
     ],
 )
-async def test_a_receive_is_refused(sdk: Sdk, request_: s.ReceiveMessageRequest, code: Code) -> None:
+async def test_invalid_receives_are_refused(sdk: Sdk, request_: s.ReceiveMessageRequest, code: Code) -> None:
     assert refused(await sdk.receive(request_, SOON)) is code
 
 
@@ -290,7 +290,7 @@ async def test_a_stream_has_the_parts_that_apaches_proxy_sends(sdk: Sdk, server:
         await server.pass_time(5.2, step=0.1)
     found = (await sdk.over(stream)).messages(s.ReceiveMessageResponse)
     assert [each.WhichOneof("content") for each in found] == of_apache["parts"]
-    if case != "unknown topic":  # Apache's proxy has an error of its own there
+    if case != "unknown topic":  # Apache's proxy has another error there
         assert Code(found[0].status.code).name == of_apache["code"]
         assert found[0].status.message == of_apache["text"]
 
@@ -308,18 +308,18 @@ async def test_sql_is_evaluated_and_a_wrong_expression_refused(sdk: Sdk) -> None
     assert codes(await sdk.receive(request, SOON)) == [Code.ILLEGAL_FILTER_EXPRESSION]
 
 
-async def test_tags_with_the_same_hash_code_are_told_apart(sdk: Sdk, server: Server) -> None:
+async def test_tags_with_equal_hash_codes_are_distinguished(sdk: Sdk, server: Server) -> None:
     for number, tag in enumerate(("BB", "Aa")):  # the same in Java
         await sdk.call("SendMessage", send_request(message(b"%d" % number, f"id{number}", tag=tag)))
     assert [each.body for each in await take(sdk, expression="Aa")] == [b"1"]
     assert await come(sdk, server, 40, expression="BB") == []  # it counts as consumed
 
 
-async def test_too_short_a_deadline_is_refused(sdk: Sdk) -> None:
+async def test_a_deadline_that_comes_too_soon_is_refused(sdk: Sdk) -> None:
     assert refused(await sdk.receive(receive_request(polling=10), {"grpc-timeout": "2S"})) is Code.ILLEGAL_POLLING_TIME
 
 
-async def test_an_attempt_that_got_no_answer_is_made_again(sdk: Sdk, server: Server, broker: Client) -> None:
+async def test_an_attempt_without_an_answer_is_repeated(sdk: Sdk, server: Server, broker: Client) -> None:
     await create_group(broker, "G", consume_message_orderly=True)
     for body in (b"1", b"2"):
         await broker.send("T", body)
@@ -331,7 +331,7 @@ async def test_an_attempt_that_got_no_answer_is_made_again(sdk: Sdk, server: Ser
     assert await come(sdk, server, 40, attempt_id="a") == []
 
 
-async def test_receives_have_the_quotas_of_all(sdk: Sdk, broker: Client) -> None:
+async def test_receives_have_the_usual_quotas(sdk: Sdk, broker: Client) -> None:
     await broker.set_config(groupQuotas="G=-/1")
     for body in (b"1", b"2"):
         await broker.send("T", body)
@@ -339,7 +339,7 @@ async def test_receives_have_the_quotas_of_all(sdk: Sdk, broker: Client) -> None
     assert refused(await sdk.receive(receive_request(), SOON)) is Code.TOO_MANY_REQUESTS
 
 
-async def test_no_more_receives_wait_than_pops_may(sdk: Sdk, server: Server, broker: Client) -> None:
+async def test_no_more_receives_are_held_than_pops_may_be(sdk: Sdk, server: Server, broker: Client) -> None:
     await broker.set_config(popPollingSize="1")
     streams = [await sdk.begin("ReceiveMessage", receive_request(polling=5), SOON) for _ in range(2)]
     await sdk.rest()
@@ -352,7 +352,7 @@ async def dead_letters(broker: Client) -> list[Any]:
     return records((await broker.pull("%DLQ%G")).body)
 
 
-async def test_what_was_tried_too_often_goes_to_the_dead_letters(sdk: Sdk, server: Server, broker: Client) -> None:
+async def test_a_message_tried_too_often_becomes_a_dead_letter(sdk: Sdk, server: Server, broker: Client) -> None:
     await create_group(broker, "G", retry_max_times=1)
     await sdk.call("SendMessage", send_request(message(b"poison", "idp")))
     (first,) = await take(sdk)
@@ -366,7 +366,7 @@ async def test_what_was_tried_too_often_goes_to_the_dead_letters(sdk: Sdk, serve
     assert await come(sdk, server, 60) == []
 
 
-async def test_a_client_may_give_a_message_up(sdk: Sdk, server: Server, broker: Client) -> None:
+async def test_a_client_may_make_a_message_a_dead_letter(sdk: Sdk, server: Server, broker: Client) -> None:
     await sdk.call("SendMessage", send_request(message(b"poison", "idp")))
     (received,) = await take(sdk)
     request = s.ForwardMessageToDeadLetterQueueRequest(
@@ -392,7 +392,7 @@ async def test_a_client_may_give_a_message_up(sdk: Sdk, server: Server, broker: 
     assert not system.HasField("dead_letter_queue")
 
 
-async def test_a_termination_gives_back_what_the_client_held(sdk: Sdk, server: Server, broker: Client) -> None:
+async def test_a_termination_returns_the_messages_of_the_client(sdk: Sdk, server: Server, broker: Client) -> None:
     await sdk.command(await sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
     for number in range(2):
         await sdk.call("SendMessage", send_request(message(b"%d" % number, f"id{number}")))
@@ -406,7 +406,7 @@ async def test_a_termination_gives_back_what_the_client_held(sdk: Sdk, server: S
     assert broker is not None
 
 
-async def test_a_handle_is_good_for_one_change(sdk: Sdk, server: Server) -> None:
+async def test_a_handle_may_be_changed_once(sdk: Sdk, server: Server) -> None:
     await sdk.call("SendMessage", send_request(message(b"x", "id1")))
     (got,) = await take(sdk)
     assert code_of(await sdk.call("ChangeInvisibleDuration", change(got, 10))) is Code.OK

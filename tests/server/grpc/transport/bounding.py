@@ -1,4 +1,4 @@
-"""Requests as large as they may be, and one more: of every method and repeated field that the descriptors have."""
+"""Requests of the largest allowed size, and one larger: of every method and repeated field in the descriptors."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Case(NamedTuple):
     """One request.
 
     Attributes:
-        what: What it has the most of: `bytes`, `fields`, or the field's name; and of which method.
+        what: Which part is the largest: `bytes`, `fields`, or the field's name; and the method.
         payload: Its message; of one that is too long only the beginning is needed.
-        length: How long the message is said to be.
+        length: The announced length of the message.
         refused: Whether there is one too many.
     """
 
@@ -39,7 +39,7 @@ class Case(NamedTuple):
 
 
 def cases(path: str) -> Iterator[Case]:
-    """The largest requests of a method, and those that are refused first."""
+    """The largest requests of a method, and the smallest refused ones."""
     most = request_bytes(BODY)[path]
     head = _UNKNOWN + _varint(most - 5 if most > 1 << 16 else most - 4)
     padding = head + bytes(most - len(head))
@@ -61,7 +61,7 @@ def _case(path: str, what: str, payload: bytes, *, refused: bool) -> Case:
 
 
 def _repeated(descriptor: Any, trail: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], FieldDescriptor]]:
-    """The repeated fields of a message, and of those in it, each with the numbers of the fields that it lies in."""
+    """The repeated fields of a message, and of those in it, each with the numbers of the enclosing fields."""
     for field in descriptor.fields:
         if field.full_name in NAMES.values():
             yield trail, field
@@ -87,7 +87,7 @@ def _varint(number: int) -> bytes:
 
 
 async def outcome_of(sdk: Sdk, case: Case) -> Incoming:
-    """What comes of a request; of a stream of messages, once it is over or has an answer."""
+    """The outcome of a request; of a stream of messages, once it has ended or has an answer."""
     streaming = METHODS[case.path].streams_requests or METHODS[case.path].streams_responses
     stream = sdk.open(case.path)
     incoming = sdk.incoming[stream]
@@ -117,7 +117,7 @@ async def read(sdk: Sdk) -> None:
 
 
 class LongestStep(trio.abc.Instrument):
-    """How long one task let no other run, the own one apart: processor time in seconds."""
+    """How long one task blocked the others, except the test's own: processor time in seconds."""
 
     def __init__(self) -> None:
         self._own = trio.lowlevel.current_task()

@@ -1,4 +1,4 @@
-"""The queue of a connection's calls: what is served when, and when a task is to serve it."""
+"""The queue of a connection's calls: when calls are served, and when by a task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CALLS: list[Event] = [(CALL, stream, "/s/m", {}, b"12") for stream in (1, 3, 5)]
 
 
 class Served:
-    """Notes what a queue does; each call becomes one request."""
+    """Records the actions of a queue; each call becomes one request."""
 
     def __init__(self) -> None:
         self.done: list[Any] = []
@@ -75,7 +75,7 @@ async def test_calls_wait_for_a_client_that_does_not_read_and_ends_do_not(served
     assert served.queue.may_be_served
 
 
-async def test_a_pause_leaves_the_other_requests_for_later(served: Served) -> None:
+async def test_a_pause_postpones_the_other_requests(served: Served) -> None:
     served.most = 2
     served.queue.add_events(CALLS)
     served.queue.serve()

@@ -1,4 +1,4 @@
-"""Connections of gRPC calls: on which ports they come, what ends them, and what they may hold."""
+"""Connections of gRPC calls: their ports, what ends them, and their bounds."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_tls_agrees_on_http2(server: Server, broker: Client) -> None:
         assert sdk.tls is not None
         assert sdk.tls.selected_alpn_protocol() == "h2"
         assert code_of(await sdk.call("SendMessage", send_request())) is Code.OK
-    remoting = secured(server)  # does not say what it speaks
+    remoting = secured(server)  # announces no protocol
     assert (await remoting.send("T")).header.code == 0
     assert broker is not None
 
@@ -75,19 +75,19 @@ async def test_the_preface_may_come_in_pieces(server: Server, broker: Client) ->
     assert broker is not None
 
 
-async def test_the_name_server_takes_no_calls(server: Server) -> None:
+async def test_the_name_server_serves_no_calls(server: Server) -> None:
     client = server.name_server()
     await client.write(PREFACE)
     assert await client.ended()
 
 
-async def test_http2_begins_a_connection_or_never(server: Server, broker: Client) -> None:
+async def test_http2_begins_with_the_first_bytes_or_never(server: Server, broker: Client) -> None:
     await broker.write(PREFACE)
     assert await broker.ended()
     assert await server.broker().is_open()
 
 
-async def test_what_is_not_http2_after_all_ends_the_connection(server: Server) -> None:
+async def test_a_broken_preface_ends_the_connection(server: Server) -> None:
     client = server.broker()
     await client.write(b"POST / HTTP/1.1\r\n\r\n")
     client._received = lambda: client.sock.recv(1 << 20) and b""  # type: ignore[method-assign]  # a GOAWAY
@@ -124,8 +124,8 @@ async def test_a_bug_in_a_method_is_logged_and_ends_its_call_alone(
     assert code_of(await sdk.call("QueryRoute", route())) is Code.OK
 
 
-async def test_a_stop_says_goodbye(tmp_path: Path) -> None:
-    """Clients are told to dial again, on the stream that they have for that, and that the connection ends."""
+async def test_a_stop_sends_goaway(tmp_path: Path) -> None:
+    """Clients are requested to reconnect, on their telemetry stream, and the connection is announced to end."""
     async with serving(tmp_path / "store") as server:
         sdk = Sdk(server.broker_address)
         await sdk.call("/grpc.health.v1.Health/Check", health_pb2.HealthCheckRequest())
@@ -154,7 +154,7 @@ async def test_an_idle_connection_is_closed(sdk: Sdk, server: Server, broker: Cl
         await sdk.read()
 
 
-async def test_pings_are_not_punished(sdk: Sdk) -> None:
+async def test_many_pings_are_allowed(sdk: Sdk) -> None:
     await sdk.telemetry(producer_settings())
     for _ in range(200):
         sdk.http2.ping(bytes(8))
@@ -165,7 +165,7 @@ async def test_pings_are_not_punished(sdk: Sdk) -> None:
 
 
 async def test_a_client_that_does_not_read_is_not_served_further(server: Server, broker: Client) -> None:
-    """Calls whose answers find no window are answered later; meanwhile they hold a bounded amount."""
+    """Calls whose answers find no window are answered later; meanwhile their memory is bounded."""
     await broker.create_topic("wide", 1000)
     with Sdk(server.broker_address, window=0) as sdk:
         streams = [await sdk.begin("QueryRoute", route("wide")) for _ in range(200)]
@@ -187,7 +187,7 @@ async def test_a_client_that_does_not_read_is_not_served_further(server: Server,
 async def test_a_client_that_does_not_read_receives_no_further_messages(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it was given becomes visible again when it leaves, and its memory is free."""
+    """Its messages become visible again when it leaves, and their memory is released."""
     if kind == "general":
         monkeypatch.setattr(kernel_receives.KernelReceives, "serve", lambda *_: 0)
     async with serving(tmp_path / "store") as server:
@@ -200,7 +200,7 @@ async def test_a_client_that_does_not_read_receives_no_further_messages(
             await sdk.rest()
             (connection,) = [each for each in gc.get_objects() if isinstance(each, GrpcConnection) and not each.closed]
             assert HIGH_WATER < connection.http2.waiting < HIGH_WATER + (2 << 20)
-            assert connection.held > 2 * connection.http2.waiting  # with the records that would be given back
+            assert connection.held > 2 * connection.http2.waiting  # with the records that would be returned
             assert connection.congested
             assert not connection.stalled
         await settle()
@@ -213,7 +213,7 @@ async def test_a_client_that_does_not_read_receives_no_further_messages(
                 bodies |= {each.message.body[0] for each in await sdk.receive(receive_request()) if each.message.body}
 
 
-async def test_progress_is_that_of_answers_while_some_wait(server: Server, broker: Client) -> None:
+async def test_progress_counts_by_answers_while_some_wait(server: Server, broker: Client) -> None:
     """A client that sends, and does not read, is refused before others."""
     with Sdk(server.broker_address, window=0) as sdk:
         began = trio.current_time()
@@ -252,14 +252,14 @@ async def test_messages_of_a_stream_wait_while_its_answers_are_not_read(
         await sdk.rest()
         (connection,) = [each for each in gc.get_objects() if isinstance(each, GrpcConnection) and not each.closed]
         assert 2000 < connection.http2.waiting < 3000
-        assert connection.held > 30 * 256  # an event has a size of its own
+        assert connection.held > 30 * 256  # an event has its own size
         sdk.http2.update_settings({4: 1 << 20})
         await sdk.send_out()
         for _ in range(101):
             assert (await sdk.command(stream)).WhichOneof("command") == "settings"
 
 
-async def test_answers_for_which_there_is_no_room_end_the_connection(tmp_path: Path) -> None:
+async def test_answers_without_room_end_the_connection(tmp_path: Path) -> None:
     async with serving(tmp_path / "store", max_in_flight_bytes_per_connection=64 << 10) as server:
         broker = server.broker()
         await broker.create_topic("wide", 2000)
@@ -270,7 +270,7 @@ async def test_answers_for_which_there_is_no_room_end_the_connection(tmp_path: P
         assert (await broker.send("wide")).header.code == 0
 
 
-async def test_requests_that_are_not_finished_count_as_calls(sdk: Sdk) -> None:
+async def test_unfinished_requests_count_as_calls(sdk: Sdk) -> None:
     for _ in range(100):
         sdk.open(f"{SERVICE}SendMessage")
     await sdk.send_out()
@@ -291,7 +291,7 @@ async def test_a_cancelled_call_is_forgotten(sdk: Sdk, server: Server) -> None:
     assert server is not None
 
 
-async def test_a_long_request_holds_up_no_other_call(sdk: Sdk) -> None:
+async def test_a_long_request_delays_no_other_call(sdk: Sdk) -> None:
     topics = [f"topic-{number:04}" for number in range(1000)]
     command = await sdk.command(await sdk.telemetry(producer_settings(*topics)))
     assert command.status.code == Code.OK
@@ -308,7 +308,7 @@ async def test_a_refused_heartbeat_is_counted(sdk: Sdk) -> None:
     assert "heartbeatGroups" in found.headers["grpc-message"]
 
 
-async def test_a_connection_carries_a_bounded_number_of_clients(
+async def test_the_clients_of_a_connection_are_bounded(
     sdk: Sdk, monkeypatch: pytest.MonkeyPatch, server: Server
 ) -> None:
     monkeypatch.setattr("rocketwire.server.grpc.clients._MOST_OF_CONNECTION", 2)
@@ -333,7 +333,7 @@ async def test_answers_wait_for_the_disk(tmp_path: Path) -> None:
             assert len(received) == 7
 
 
-async def test_what_a_flush_held_up_for_a_cancelled_call_is_visible_again(tmp_path: Path) -> None:
+async def test_messages_delayed_by_a_flush_for_a_cancelled_call_are_visible_again(tmp_path: Path) -> None:
     flushes = trio.Event()
 
     async def run_sync(sync_fn: Callable[..., Any], *args: Any) -> Any:
@@ -380,17 +380,17 @@ def test_without_such_clients_nothing_of_grpc_is_imported() -> None:
     assert done.stdout.strip() == "[]"
 
 
-async def test_an_error_of_the_protocol_is_told_and_ends_the_connection(sdk: Sdk) -> None:
-    """Also after other reads: the first is served in another way."""
+async def test_a_protocol_error_is_reported_and_ends_the_connection(sdk: Sdk) -> None:
+    """After other reads, too: another code path serves the first one."""
     await sdk.call("QueryRoute", route())
     sdk.sock.send(bytes.fromhex("000001 01 05 000000FF 40"))  # a header block that ends within its first field
     while not sdk.ended:
         await trio.lowlevel.wait_readable(sdk.sock)
         sdk.take()
-    assert sdk.goaway in {ErrorCodes.COMPRESSION_ERROR, ErrorCodes.PROTOCOL_ERROR}  # h2 says the second
+    assert sdk.goaway in {ErrorCodes.COMPRESSION_ERROR, ErrorCodes.PROTOCOL_ERROR}  # h2 reports the second
 
 
-async def test_a_client_that_leaves_is_no_warning(sdk: Sdk, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_client_that_leaves_causes_no_warning(sdk: Sdk, caplog: pytest.LogCaptureFixture) -> None:
     await sdk.call("QueryRoute", route())
     sdk.http2.close_connection()
     await sdk.send_out()

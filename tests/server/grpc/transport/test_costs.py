@@ -1,4 +1,4 @@
-"""How long the others wait for the most costly requests that are allowed, each alone and many in one read."""
+"""How long others wait for the most costly allowed requests, each alone and many in one read."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _TEXT: Final = "k" * 30
 
 
 class Costly(NamedTuple):
-    """A request that is as costly as it may be."""
+    """A request of the highest cost."""
 
     method: str
     request: Callable[[], Message]
 
 
 def acknowledgements(*, renewed: bool) -> s.AckMessageRequest:
-    """Of as many deliveries as a call may have, each of another check point."""
+    """As many deliveries as a call may have, each of another check point."""
     made = s.AckMessageRequest(topic=topic(), group=GROUP)
     for number in range(1024):
         mark = " R" if renewed else ""
@@ -54,7 +54,7 @@ def batch() -> s.SendMessageRequest:
 
 
 def with_keys(keys: int) -> s.SendMessageRequest:
-    """Messages with as many keys as fields are allowed."""
+    """Messages with as many keys as the number of fields allows."""
     made = s.SendMessageRequest()
     for number in range(32_000 // keys):
         made.messages.append(message(b"x", f"01{number:032X}", keys=["k"] * (keys - 20)))
@@ -62,7 +62,7 @@ def with_keys(keys: int) -> s.SendMessageRequest:
 
 
 def with_properties() -> s.SendMessageRequest:
-    """Messages with as many user properties as each may have, as many as fields are allowed."""
+    """Messages with the most user properties each, as many as the number of fields allows."""
     made = s.SendMessageRequest()
     for number in range(80):
         each = message(b"x", f"01{number:032X}")
@@ -131,7 +131,7 @@ COSTLY: Final = {
 
 
 async def prepare(server: Server) -> None:
-    """Make the topics."""
+    """Create the topics."""
     for name, queues in (("T", 2), ("Wide", 16_384)):
         await server.broker().create_topic(name, queues)
 
@@ -143,7 +143,7 @@ def cases() -> Iterator[tuple[str, Case]]:
 
 
 async def longest_steps(kind: str, folder: Path) -> dict[str, float]:
-    """How long the others wait for each request, in seconds of processor time."""
+    """How long others wait for each request, in seconds of processor time."""
     found = {}
     async with listening(folder, kind) as (server, address):
         if kind != "serve guarded":
@@ -165,7 +165,7 @@ async def longest_steps(kind: str, folder: Path) -> dict[str, float]:
 
 
 async def many(sdk: Sdk, path: str, payload: bytes) -> None:
-    """Have as many calls read at once as a read takes."""
+    """Have as many calls read at once as one read can have."""
     streams = [sdk.open(path) for _ in range(60_000 // len(payload))]
     for stream in streams:
         sdk.put(stream, payload, end=False)
@@ -179,7 +179,7 @@ async def many(sdk: Sdk, path: str, payload: bytes) -> None:
 
 @pytest.fixture
 def frozen() -> Iterator[None]:
-    """Keep what the tests have made so far out of collections, as a server does with its own."""
+    """Exclude the tests' objects so far from collections, as a server does with its objects at the start."""
     gc.collect()
     gc.freeze()
     yield
@@ -190,6 +190,6 @@ def frozen() -> Iterator[None]:
 @pytest.mark.usefixtures("frozen")
 @pytest.mark.parametrize("kind", KINDS)
 def test_others_wait_shortly_for_the_most_costly_request(kind: str, tmp_path: Path) -> None:
-    found = trio.run(longest_steps, kind, tmp_path)  # by the real clock: what is done in steps looks at it
+    found = trio.run(longest_steps, kind, tmp_path)  # by the real clock, which the steps read
     late = {name: seconds for name, seconds in found.items() if not within(seconds, MOST_SECONDS)}
     assert late == {}

@@ -1,4 +1,4 @@
-"""What requests of 5.x clients may cost: of every method, of a broker and of a proxy, with and without accounts."""
+"""The cost bounds of 5.x clients' requests: of every method, of a broker and of a proxy, with and without accounts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_SECONDS: Final = 0.05
 
 @contextlib.asynccontextmanager
 async def listening(folder: Path, kind: str) -> AsyncIterator[tuple[Server, Address]]:
-    """A server, and the address of it or of a proxy in front of it; `guarded` ones have accounts."""
+    """A server, and its address or that of a proxy before it; `guarded` ones have accounts."""
     file = folder / "plain_acl.yml"
     file.write_text(ACCOUNTS)
     own: dict[str, Any] = {"acl_enable": True, "acl_file": str(file)} if "guarded" in kind else {}
@@ -46,7 +46,7 @@ KINDS: Final = ("serve", "serve guarded", "proxy", "proxy guarded")
 
 
 def is_refused(case: Case, found: Incoming) -> bool:
-    """Whether a request was refused as one that is too large."""
+    """Whether a request was refused as too large."""
     if case.what == "bytes":
         return found.headers.get("grpc-status") == str(int(GrpcStatus.RESOURCE_EXHAUSTED))
     if METHODS[case.path].streams_requests or case.path in ANONYMOUS:
@@ -77,12 +77,12 @@ SERVED: Final = frozenset(
     for path in METHODS
     if path.rpartition("/")[2] not in {"PullMessage", "UpdateOffset", "GetOffset", "QueryOffset", "List"}
 )
-"""The others are only declared: any request is answered with UNIMPLEMENTED."""
+"""The others only exist in the service description: any request is answered with UNIMPLEMENTED."""
 
 
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> list[InFlight]:
-    """What counts bytes in flight, once a server runs."""
+    """The account of bytes in flight, once a server runs."""
     found: list[InFlight] = []
     real = InFlight.__init__
 
@@ -114,9 +114,9 @@ async def test_no_message_of_a_stream_is_read_while_its_answers_wait(tmp_path: P
         with Sdk(server.broker_address, window=0) as sdk:
             path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
             stream = sdk.open(path)
-            question = METHODS[path].request(file_containing_symbol="apache.rocketmq.v2.MessagingService")
+            query = METHODS[path].request(file_containing_symbol="apache.rocketmq.v2.MessagingService")
             for _ in range(900):
-                sdk.put(stream, question, end=False)
+                sdk.put(stream, query, end=False)
             await sdk.send_out()
             await settle()
             await sdk.rest()
