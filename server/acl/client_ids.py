@@ -63,12 +63,19 @@ class ClientIds:
         self._now = now
         self._of_peers: WeakKeyDictionary[Peer, _Connection] = WeakKeyDictionary()
         self._of_ids: WeakValueDictionary[str, _Id] = WeakValueDictionary()
+        self._reserved: set[str] = set()
+
+    def reserve(self, client_id: str) -> None:
+        """Let no account use an id, which is the server's own."""
+        self._reserved.add(client_id)
 
     def may_use(self, client_id: str, account: str, peer: Peer) -> bool:
         """Whether an account may act under a client id on a connection.
 
         It may not while the id belongs to another account, whose client is connected on other connections only.
         """
+        if client_id in self._reserved:
+            return False
         found = self._of_ids.get(client_id)
         if found is None or account in found.heard.get(peer, ()):
             return True

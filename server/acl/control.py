@@ -230,6 +230,10 @@ class AccessControl:
         if not self._client_ids.may_use(client_id, account, peer):
             self._refuse("client_id", f"client id {client_id} belongs to another account")
 
+    def reserve_client_id(self, client_id: str) -> None:
+        """See `CallAccounts`."""
+        self._client_ids.reserve(client_id)
+
     def note_client_id(self, client_id: str, account: str, peer: Peer) -> None:
         """See `CallAccounts`."""
         self._client_ids.heard(client_id, account, peer)

@@ -51,5 +51,8 @@ class CallAccounts(Protocol):
             ServerError: it belongs to another account.
         """
 
+    def reserve_client_id(self, client_id: str) -> None:
+        """Let no account use a client id under which the server itself is a client of others."""
+
     def note_client_id(self, client_id: str, account: str, peer: Peer) -> None:
         """Note that an account has done something under a client id, and has it from now on."""

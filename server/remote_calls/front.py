@@ -77,6 +77,8 @@ def remote_grpc_server(
     topics = RemoteTopics(cluster, pool)
     groups = RemoteGroups(topics, pool, upstream_keys)
     pulls = PopEmulation(topics, groups, pool, clock)
+    if accounts is not None:
+        accounts.reserve_client_id(pulls.client_id)
     members = RemoteMembers(topics, pool, pulls, may_receive)
     answers = CallAnswers(pool, answered)
     brokers = BrokerRequests(

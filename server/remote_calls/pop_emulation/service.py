@@ -62,6 +62,9 @@ class PopEmulation:
         groups: Its groups.
         pool: The connections that all calls share.
         clock: The time of handles.
+
+    Attributes:
+        client_id: By which this server is a member of its groups at brokers.
     """
 
     def __init__(self, topics: RemoteTopics, groups: RemoteGroups, pool: ConnectionPool, clock: Clock) -> None:
@@ -69,7 +72,7 @@ class PopEmulation:
         self._known_groups = groups
         self._pool = pool
         self._clock = clock
-        self._client_id = CLIENT_PREFIX + token_hex(8)
+        self.client_id = CLIENT_PREFIX + token_hex(8)
         self._without: dict[str, float] = {}
         self._groups: dict[tuple[str, str], GroupAtBroker] = {}
 
@@ -163,7 +166,7 @@ class PopEmulation:
             group = self._groups[broker, name] = GroupAtBroker(
                 name,
                 self._rpc(self._pool, broker, name),
-                client_id=self._client_id,
+                client_id=self.client_id,
                 clock=self._clock,
                 queues_of=lambda topic: self._queues(broker, topic, name),
             )
@@ -178,7 +181,7 @@ class PopEmulation:
 
     def _rpc(self, pool: ConnectionPool, broker: str, group: str) -> GroupRpc:
         address: Callable[[], Any] = lambda: self._topics.address(broker)  # noqa: E731 - it may move
-        return GroupRpc(pool, address, broker=broker, group=group, client_id=self._client_id)
+        return GroupRpc(pool, address, broker=broker, group=group, client_id=self.client_id)
 
     def _queues(self, broker: str, topic: str, group: str = "") -> int:
         """How many queues of a topic are read at a broker."""

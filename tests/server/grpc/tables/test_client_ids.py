@@ -11,7 +11,11 @@ import pytest
 
 from rocketwire.server.grpc.tables.client_ids import ALIVE_SECONDS
 from rocketwire.server.grpc.transport.connection import GrpcConnection
+from rocketwire.server.remote_calls.pop_emulation import service
+from rocketwire.server.remote_calls.pop_emulation.group import CLIENT_PREFIX
 from rocketwire.wire.addresses import Address
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.client import LockBatchRequestBody, UnlockBatchRequestBody
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
@@ -176,6 +180,24 @@ async def test_who_receives_by_grpc_has_its_id_in_the_remoting_protocol_too(
             assert f"client id {CLIENT} belongs to another account" in str(refusal)
             assert await remoting_heartbeat(remote, "owner-account") is None
             await owner.command(await owner.telemetry(consumer_settings()))
+
+
+async def test_nobody_uses_the_client_id_of_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under it the proxy locks queues of brokers without POP, and brokers show it to all members of a group."""
+    monkeypatch.setattr(service, "token_hex", lambda _: "1234")
+    own = f"{CLIENT_PREFIX}1234"
+    async with guarded_ports(tmp_path, through_proxy=True) as (_, address, remote):
+        for code, body in (
+            (RequestCode.HEART_BEAT, remoting.heartbeat(own)),
+            (RequestCode.LOCK_BATCH_MQ, encode_body(LockBatchRequestBody(consumer_group="G", client_id=own))),
+            (RequestCode.UNLOCK_BATCH_MQ, encode_body(UnlockBatchRequestBody(consumer_group="G", client_id=own))),
+        ):
+            ext = {ACCESS_KEY: "member-account"}
+            ext[SIGNATURE] = SecretKey(SECRET).sign(signed_content(ext), body).decode()
+            refusal = (await remote.ask(code, ext, body)).header.remark
+            assert f"client id {own} belongs to another account" in str(refusal)
+        with Sdk(address, own, headers=MEMBER) as member:
+            assert (await ended(member, consumer_settings(), MEMBER))[0] == GrpcStatus.INVALID_ARGUMENT
 
 
 @pytest.mark.slow
