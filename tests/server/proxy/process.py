@@ -1,4 +1,4 @@
-"""`rocketwire proxy` as a process of its own."""
+"""`rocketwire proxy` as a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A proxy in this process, in front of servers that tests start."""
+"""A proxy in this process, before servers that tests start."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def proxying(
     shadow_sample: float = 100,
     **keys: Any,
 ) -> AsyncIterator[Proxy]:
-    """A proxy in front of name servers, with some keys changed."""
+    """A proxy before name servers, with some keys changed."""
     loopback = Address(host="127.0.0.1", port=port)
     settings = ProxySettings(
         base=changed(replace(small_config(folder), name_server=loopback), **keys),
@@ -80,18 +80,18 @@ async def proxying(
         shadow_sample=shadow_sample,
     )
     ready: list[ProxyAddresses] = []
-    told = trio.Event()
+    is_ready = trio.Event()
 
     def listens(standing: ProxyAddresses) -> None:
         ready.append(standing)
-        told.set()
+        is_ready.set()
 
     async def serve() -> None:
         await serve_proxy(settings, clock=Clock(), choose=lambda bound: bound - 1, run_sync=run_inline, ready=listens)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve)
-        await told.wait()
+        await is_ready.wait()
         proxy = Proxy(ready[0])
         try:
             yield proxy
@@ -102,7 +102,7 @@ async def proxying(
 
 @contextlib.asynccontextmanager
 async def pair(folder: Path, **keys: Any) -> AsyncIterator[tuple[Server, Proxy]]:
-    """A server with the topic T of two queues, and a proxy in front of it, with some keys changed."""
+    """A server with the topic T of two queues, and a proxy before it, with some keys changed."""
     async with serving(folder / "store") as server:
         await server.broker().create_topic("T", 2)
         async with proxying(folder / "p", server.name_server_address, **keys) as proxy:

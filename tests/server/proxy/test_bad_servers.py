@@ -1,4 +1,4 @@
-"""Servers behind a proxy that lie, are silent, or do not read."""
+"""Servers behind a proxy that send wrong answers, are silent, or do not read."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ async def name_server(answers: Answers, *, deaf: Container[int] = ()) -> AsyncIt
         frames = FrameReader()
         async for data in stream:
             for frame in frames.receive(memoryview(data))[0]:
-                asked = decode_header(frame.header, frame.serialize_type)
-                told = None if number in deaf else answers(asked.code)
-                if told is not None:
-                    header = Header(code=told[0], opaque=asked.opaque, flag=FLAG_RESPONSE)
-                    await stream.send_all(encode_frame(header, told[1]))
+                header_in = decode_header(frame.header, frame.serialize_type)
+                reply = None if number in deaf else answers(header_in.code)
+                if reply is not None:
+                    header = Header(code=reply[0], opaque=header_in.opaque, flag=FLAG_RESPONSE)
+                    await stream.send_all(encode_frame(header, reply[1]))
 
     async with trio.open_nursery() as nursery:
         (listener,) = await nursery.start(partial(trio.serve_tcp, serve, 0, host="127.0.0.1"))
@@ -56,7 +56,7 @@ def brokers(text: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reply",
     [
         (0, b"no JSON"),
         (0, b"[1,2]"),
@@ -65,32 +65,32 @@ def brokers(text: str) -> bytes:
         (1, b""),
     ],
 )
-async def test_what_cannot_be_used_is_no_broker(
-    tmp_path: Path, told: tuple[int, bytes], caplog: pytest.LogCaptureFixture
+async def test_malformed_answers_name_no_broker(
+    tmp_path: Path, reply: tuple[int, bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
-    async with name_server(lambda _: told) as address, proxying(tmp_path / "p", address) as proxy:
+    async with name_server(lambda _: reply) as address, proxying(tmp_path / "p", address) as proxy:
         assert proxy.standing.brokers == {}
         answer = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
-        assert (answer.header.code, bytes(answer.body)) == told
+        assert (answer.header.code, bytes(answer.body)) == reply
         assert caplog.records
 
 
-async def test_a_broker_that_nobody_reaches_is_answered_for(tmp_path: Path) -> None:
-    told = (0, brokers("127.0.0.1:1"))
-    async with name_server(lambda _: told) as address, proxying(tmp_path / "p", address) as proxy:
+async def test_requests_to_an_unreachable_broker_are_answered(tmp_path: Path) -> None:
+    reply = (0, brokers("127.0.0.1:1"))
+    async with name_server(lambda _: reply) as address, proxying(tmp_path / "p", address) as proxy:
         answer = await proxy.broker("liar").send("T")
         assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
-        await proxy.broker("liar").send_oneway(310, send_ext("T"), b"one way, so nobody is told")
+        await proxy.broker("liar").send_oneway(310, send_ext("T"), b"one way, without an answer")
 
 
-async def test_a_name_server_that_says_the_proxy_is_its_own_broker(
+async def test_a_name_server_may_not_name_the_proxy_as_its_broker(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told = [(0, brokers("127.0.0.1:1"))]
-    async with name_server(lambda _: told[0]) as address, proxying(tmp_path / "p", address) as proxy:
+    reply = [(0, brokers("127.0.0.1:1"))]
+    async with name_server(lambda _: reply[0]) as address, proxying(tmp_path / "p", address) as proxy:
         own = proxy.address("liar")
-        told[0] = (0, brokers(str(own)))
+        reply[0] = (0, brokers(str(own)))
         await proxy.names().request(RequestCode.GET_BROKER_CLUSTER_INFO)
         answer = await proxy.broker("liar").send("T")
         assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
@@ -100,7 +100,7 @@ async def test_a_name_server_that_says_the_proxy_is_its_own_broker(
         ]
 
 
-async def test_a_silent_name_server_is_passed_over(tmp_path: Path) -> None:
+async def test_a_silent_name_server_is_skipped(tmp_path: Path) -> None:
     async with name_server(lambda _: None) as silent, serving(tmp_path / "store") as server:
         await server.broker().create_topic("T")
         async with trio.open_nursery() as nursery:
@@ -119,8 +119,8 @@ async def test_a_silent_name_server_is_passed_over(tmp_path: Path) -> None:
             nursery.cancel_scope.cancel()
 
 
-async def test_a_connection_by_which_nothing_comes_any_more_is_made_again(tmp_path: Path) -> None:
-    """The name server's machine was started again, say, and knows nothing of the connection."""
+async def test_a_connection_without_answers_is_replaced(tmp_path: Path) -> None:
+    """As after a restart of the name server's machine, which knows nothing of the connection."""
     deaf: set[int] = set()
     async with name_server(lambda _: (0, b"{}"), deaf=deaf) as address, proxying(tmp_path / "p", address) as proxy:
         names = proxy.names()
@@ -133,16 +133,16 @@ async def test_a_connection_by_which_nothing_comes_any_more_is_made_again(tmp_pa
         assert (await names.request(RequestCode.GET_KV_CONFIG)).header.code == 0
 
 
-async def test_a_broker_that_does_not_read_stops_its_client_and_nobody_else(tmp_path: Path) -> None:
+async def test_a_broker_that_does_not_read_blocks_its_client_only(tmp_path: Path) -> None:
     async with serving(tmp_path / "store") as server:
         await server.broker().create_topic("T")
         with trio.socket.socket() as deaf:
             await deaf.bind(("127.0.0.1", 0))
             deaf.listen()
-            told = (0, brokers(f"127.0.0.1:{deaf.getsockname()[1]}"))
-            # Python relays, which counts what waits: a quota has it look at each frame.
+            reply = (0, brokers(f"127.0.0.1:{deaf.getsockname()[1]}"))
+            # Python relays, which counts waiting bytes: because of the quota it sees each frame.
             keys: dict[str, Any] = {"topic_quotas": "T=100000/-", "max_in_flight_bytes_per_connection": 64 << 20}
-            async with name_server(lambda _: told) as address, proxying(tmp_path / "p", address, **keys) as proxy:
+            async with name_server(lambda _: reply) as address, proxying(tmp_path / "p", address, **keys) as proxy:
                 client = proxy.broker("liar")
                 written = 0
                 frame = client.frame(310, send_ext("T"), bytes(256 << 10))

@@ -1,4 +1,4 @@
-"""Brokers that come and go behind a proxy: their ports, and what others wait when there are thousands."""
+"""Brokers that come and go behind a proxy: their ports, and the wait of others when there are thousands."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PERIOD = 2.5
 
 
 def address_of(name: str) -> str:
-    """Where nobody listens."""
+    """An address without a listener."""
     return f"127.0.0.2:{1 + zlib.crc32(name.encode()) % 60000}"
 
 
 class Names:
-    """What a name server says: brokers by name, which are all in the route of each topic."""
+    """A name server's answers: brokers by name, which are all in the route of each topic."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self.names = list(names)
@@ -64,7 +64,7 @@ async def ports_of_routes(proxy: Proxy) -> dict[str, int]:
     return {each.broker_name: int(each.broker_addrs[0].rpartition(":")[2]) for each in found}
 
 
-async def test_a_broker_that_comes_later_has_a_port_when_a_client_is_told(tmp_path: Path) -> None:
+async def test_a_broker_that_comes_later_has_a_port_before_a_client_gets_its_route(tmp_path: Path) -> None:
     names = Names(["a"])
     first = free_port()
     async with name_server(names) as address, proxying(tmp_path, address, first_port=first) as proxy:
@@ -73,14 +73,14 @@ async def test_a_broker_that_comes_later_has_a_port_when_a_client_is_told(tmp_pa
         before = descriptors()
         ports = await ports_of_routes(proxy)
         assert ports["a"] == proxy.address("a").port
-        # Two ports, what waits for their connections, and both ends of the client's connection.
+        # Two ports, the tasks that wait for their connections, and both ends of the client's connection.
         assert 2 < descriptors() - before <= 6
         answer = await proxy.to(Address(host="127.0.0.1", port=ports["b"])).send("T")
         assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
         assert (await ports_of_routes(proxy)) == ports
 
 
-async def test_the_port_of_a_broker_that_is_gone_is_closed_and_given_to_another(tmp_path: Path) -> None:
+async def test_the_port_of_a_removed_broker_is_closed_and_reused(tmp_path: Path) -> None:
     names = Names(["a", "b"])
     first = free_port()
     async with name_server(names) as address, proxying(tmp_path, address, first_port=first) as proxy:
@@ -100,7 +100,7 @@ async def test_the_port_of_a_broker_that_is_gone_is_closed_and_given_to_another(
         assert (await ports_of_routes(proxy))["c"] == port.port
 
 
-async def test_a_broker_that_comes_again_keeps_its_port(tmp_path: Path) -> None:
+async def test_a_broker_that_returns_keeps_its_port(tmp_path: Path) -> None:
     names = Names(["a", "b"])
     async with name_server(names) as address, proxying(tmp_path, address) as proxy:
         names.names.remove("b")
@@ -128,7 +128,7 @@ async def test_brokers_beyond_the_limit_have_no_port_and_known_ones_stay(
         names.names[:] = ["d"]
         await pass_time(PERIOD)
         assert address_of("d").endswith(f":{(await ports_of_routes(proxy))['d']}")
-        await pass_time(11)  # an unused port of one that is gone for some seconds gives way
+        await pass_time(11)  # an unused port of a broker that was removed some seconds ago is reused
         names.names.append("e")
         await pass_time(PERIOD)
         assert not address_of("d").endswith(f":{(await ports_of_routes(proxy))['d']}")
@@ -140,28 +140,28 @@ def longest_step(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def test_addresses_that_never_end_take_no_long_time() -> None:
+def test_nested_addresses_are_read_in_a_short_time() -> None:
     body = b'"brokerAddrs":{' * 200_000
     assert longest_step(lambda: with_addresses(body, {})) < 1
 
 
-async def test_names_that_change_while_ports_are_opened(tmp_path: Path) -> None:
+async def test_names_may_change_while_ports_are_opened(tmp_path: Path) -> None:
     names = Names(f"a{number}" for number in range(40))
 
-    def told(code: int) -> tuple[int, bytes]:
+    def answer_of(code: int) -> tuple[int, bytes]:
         answer = names(code)
         if code == RequestCode.GET_BROKER_CLUSTER_INFO:
             names.names[:] = [f"{each[0]}{int(each[1:]) + 40}" for each in names.names]
         return answer
 
-    async with name_server(told) as address, proxying(tmp_path, address) as proxy:
+    async with name_server(answer_of) as address, proxying(tmp_path, address) as proxy:
         for _ in range(3):
             await pass_time(PERIOD)
             assert await ports_of_routes(proxy)
 
 
 @pytest.mark.slow
-async def test_thousands_of_names_that_change_stop_nobody_and_leave_nothing(
+async def test_thousands_of_changing_names_block_no_client_and_leave_nothing_behind(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)

@@ -1,4 +1,4 @@
-"""Every call of 5.x clients about what is another account's: at a broker, and at a proxy that lends its account."""
+"""Every call of 5.x clients that names another account's objects: at a broker, and at a proxy that signs for it."""
 
 from __future__ import annotations
 
@@ -58,20 +58,20 @@ REFUSED: Final = frozenset(
         Code.INVALID_TRANSACTION_ID,
         Code.NOT_IMPLEMENTED,
         Code.ILLEGAL_TOPIC,
-        Code.TOPIC_NOT_FOUND,  # as name servers tell everybody
+        Code.TOPIC_NOT_FOUND,  # as name servers answer every client
         Code.ILLEGAL_CONSUMER_GROUP,
         Code.BAD_REQUEST,
         Code.MESSAGE_NOT_FOUND,
     }
 )
 ROUTES: Final = frozenset({"QueryRoute", "QueryAssignment"})
-"""They tell the queues of a topic, as name servers tell everybody."""
+"""They return the queues of a topic, as name servers do to every client."""
 MINUTE: Final = timedelta(seconds=60)
 TRANSACTION: Final = "01" + "7" * 32
 
 
 class Placed(NamedTuple):
-    """Where things of the owner are.
+    """The owner's objects.
 
     Attributes:
         address: Where clients connect to.
@@ -107,7 +107,7 @@ def by(account: str) -> dict[str, str]:
 
 
 def handle(place: int, *, kind: str = "0", revive: int = 0) -> str:
-    """A receipt handle, as anybody can write it."""
+    """A receipt handle, as any client can write it."""
     return f"0 {NOW} 60000 {revive} {kind} broker-a 0 0 {place}"
 
 
@@ -116,7 +116,7 @@ def group(name: str) -> d.Resource:
 
 
 def mixed() -> list[tuple[str, str]]:
-    """Topics and groups of which one at least is the owner's."""
+    """Topics and groups of which one at least belongs to the owner."""
     return [
         ("Hidden", "hidden"),
         ("Hidden", "own"),
@@ -134,7 +134,7 @@ def mixed() -> list[tuple[str, str]]:
 
 
 def unary(places: Places) -> dict[str, list[Message]]:
-    """The calls that one message asks and one answers, by name."""
+    """The unary calls, by name."""
     recalled = encode_recall_handle("Hidden", "broker-a", NOW + 60_000, "TIMED").decode()
     ids = [*(place for place in places.all() if place >= 0), 0, 4, 8]
     return {
@@ -204,7 +204,7 @@ def unary(places: Places) -> dict[str, list[Message]]:
 UNIMPLEMENTED: Final = ("PullMessage", "UpdateOffset", "GetOffset", "QueryOffset")
 
 
-def test_every_call_is_here() -> None:
+def test_every_call_is_listed() -> None:
     names = {path.removeprefix(SERVICE) for path in METHODS if path.startswith(SERVICE)}
     places = Places(*range(8))
     assert names == {*unary(places), *UNIMPLEMENTED, "ReceiveMessage", "Telemetry"}
@@ -216,27 +216,29 @@ async def receive(sdk: Sdk, request: Message, headers: Mapping[str, str]) -> lis
 
 @pytest.mark.slow
 @pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
-async def test_no_call_gives_or_changes_what_is_anothers(tmp_path: Path, *, through_proxy: bool) -> None:
+async def test_no_call_reveals_or_changes_what_belongs_to_another_account(
+    tmp_path: Path, *, through_proxy: bool
+) -> None:
     async with placed(tmp_path, through_proxy=through_proxy) as (address, owner, places):
         with Sdk(address) as its, Sdk(address, "thief@1@0@x") as thief:
             half = send_request(message(PROOF, TRANSACTION, to="Hidden", message_type=d.TRANSACTION))
             assert code_of(await its.call("SendMessage", half, by(OWNER))) is Code.OK
-            with Sdk(address, "first@1@0@x") as first:  # now there is the group
+            with Sdk(address, "first@1@0@x") as first:  # now the group exists
                 await receive(first, receive_request("own", to="Own", polling=5), by(OTHER))
             before = await state(owner)
-            for name, asked in unary(places).items():
-                for request in asked:
-                    for headers in (by(OTHER), {}, by("nobody-account")):
+            for name, calls in unary(places).items():
+                for request in calls:
+                    for headers in (by(OTHER), {}, by("unknown-account")):
                         response = await thief.call(name, request, headers)
-                        told = (name, headers, request, response)
-                        assert PROOF not in response.SerializeToString(), told
-                        if name not in ROUTES and name != "NotifyClientTermination":  # nobody of that id is here
+                        shown = (name, headers, request, response)
+                        assert PROOF not in response.SerializeToString(), shown
+                        if name not in ROUTES and name != "NotifyClientTermination":  # no client has that id
                             codes = (
                                 {code_of(response), *(Code(each.status.code) for each in response.entries)}
                                 if (name == "AckMessage")
                                 else {code_of(response)}
                             )
-                            assert codes <= REFUSED, told
+                            assert codes <= REFUSED, shown
                 assert await state(owner) == before, name
             for name, who in mixed():
                 responses = await receive(thief, receive_request(who, to=name, polling=5), by(OTHER))
@@ -246,7 +248,7 @@ async def test_no_call_gives_or_changes_what_is_anothers(tmp_path: Path, *, thro
                 ended = await thief.over(await thief.telemetry(settings, by(OTHER)))
                 assert ended.status != 0
             assert await state(owner) == before
-            # Nobody has taken it from the owner.
+            # The owner still has it.
             end = s.EndTransactionRequest(
                 topic=topic("Hidden"), message_id=TRANSACTION, transaction_id=TRANSACTION, resolution=d.COMMIT
             )
@@ -255,7 +257,7 @@ async def test_no_call_gives_or_changes_what_is_anothers(tmp_path: Path, *, thro
 
 @pytest.mark.slow
 @pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
-async def test_what_the_owner_may_call(tmp_path: Path, *, through_proxy: bool) -> None:
+async def test_the_owner_may_make_the_same_calls(tmp_path: Path, *, through_proxy: bool) -> None:
     async with placed(tmp_path, through_proxy=through_proxy) as (address, _, _):
         with Sdk(address, CLIENT) as sdk:
             account = by(OWNER)
@@ -283,8 +285,8 @@ async def test_what_the_owner_may_call(tmp_path: Path, *, through_proxy: bool) -
 
 
 @pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
-async def test_the_owner_gives_up_what_has_come_again(tmp_path: Path, *, through_proxy: bool) -> None:
-    """It stands in the retry topic of POP then, which is named by group and topic."""
+async def test_the_owner_makes_a_redelivered_message_a_dead_letter(tmp_path: Path, *, through_proxy: bool) -> None:
+    """It is in POP's retry topic then, which is named by group and topic."""
     async with lending(tmp_path) as (server, _, _, proxy):
         await _make_transactional(server)
         address = proxy.standing.listened if through_proxy else server.broker_address
@@ -314,7 +316,7 @@ async def test_the_owner_gives_up_what_has_come_again(tmp_path: Path, *, through
 
 
 @pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
-async def test_who_loses_a_permission_receives_nothing_that_it_waits_for(
+async def test_a_held_receive_gets_nothing_after_the_permission_is_withdrawn(
     tmp_path: Path, *, through_proxy: bool
 ) -> None:
     async with lending(tmp_path) as (server, owner, _, proxy):

@@ -1,4 +1,4 @@
-"""What a proxy does not let through: quotas, changes where only reading is allowed, faults."""
+"""Refusals of a proxy: quotas, changes where only reading is allowed, faults."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_sends_over_a_quota_are_refused_until_time_has_passed(tmp_path: Pa
         assert (await client.send("T")).header.code == ResponseCode.FLOW_CONTROL
 
 
-async def test_pulls_are_charged_with_what_they_bring(tmp_path: Path) -> None:
+async def test_pulls_are_charged_by_their_messages(tmp_path: Path) -> None:
     async with pair(tmp_path, topic_quotas="T=-/3") as (server, proxy):
         for _ in range(6):
             await server.broker().send("T")
@@ -52,7 +52,7 @@ async def test_pulls_are_charged_with_what_they_bring(tmp_path: Path) -> None:
         assert (await client.pull("T", 0)).header.code == 0
 
 
-async def test_a_read_only_proxy_shows_everything_and_changes_nothing(tmp_path: Path) -> None:
+async def test_a_read_only_proxy_allows_all_reads_and_no_change(tmp_path: Path) -> None:
     async with pair(tmp_path, read_only=True) as (server, proxy):
         await server.broker().send("T")
         client, names = proxy.broker(), proxy.names()
@@ -76,7 +76,7 @@ async def test_a_read_only_proxy_shows_everything_and_changes_nothing(tmp_path: 
 
 
 @pytest.mark.parametrize("rule", ["answer:215:slow down,code=310", "corrupt:header,code=310", "drop:answer,code=310"])
-async def test_faults_of_a_proxy(tmp_path: Path, rule: str) -> None:
+async def test_faults_of_a_proxy_apply(tmp_path: Path, rule: str) -> None:
     async with pair(tmp_path, faults=FaultKeys(rules=(parse_rule(rule),))) as (server, proxy):
         client = proxy.broker()
         await client.write(client.frame(310, send_ext("T"), b"x"))
@@ -107,21 +107,21 @@ def accounts(tmp_path: Path) -> dict[str, Any]:
 
 
 async def join(client: Client, key: str, client_id: str) -> Frame:
-    """Be a producer of the group P."""
+    """Register a producer of the group P."""
     body = heartbeat(client_id, producers=["P"])
     ext = {ACCESS_KEY: key, SIGNATURE: SecretKey(SECRETS[key]).sign(key.encode(), body).decode()}
     return await client.request(RequestCode.HEART_BEAT, ext, body)
 
 
 async def send_half(server: Server) -> None:
-    """Send a message of a transaction past the proxy, and pass time until it has been checked."""
+    """Send a message of a transaction directly to the broker, and pass time until it has been checked."""
     half = send_ext("T", producer_group="P", sys_flag=4, properties=properties_text(TRAN_MSG="true", PGROUP="P"))
     assert (await server.broker().request(310, half, b"half")).header.code == 0
     for _ in range(8):
         await server.pass_time(10)
 
 
-async def test_only_accounts_of_the_file_get_through(tmp_path: Path, accounts: dict[str, Any]) -> None:
+async def test_only_accounts_of_the_file_are_admitted(tmp_path: Path, accounts: dict[str, Any]) -> None:
     async with pair(tmp_path, **accounts) as (_, proxy):
         client = proxy.broker()
         assert "No accessKey" in str((await client.send("T")).header.remark)
@@ -144,10 +144,10 @@ async def test_only_accounts_of_the_file_get_through(tmp_path: Path, accounts: d
         assert "Exception" not in str((await client.request(37, ending)).header.remark)
 
 
-async def test_checks_of_a_transaction_go_to_accounts_that_may_know_the_message(
+async def test_back_checks_reach_accounts_with_the_permission_for_the_message(
     tmp_path: Path, accounts: dict[str, Any]
 ) -> None:
-    """A broker behind a proxy knows the proxy's account only, and asks any producer of the group."""
+    """A broker behind a proxy knows the proxy's account only, and queries any producer of the group."""
     times: dict[str, Any] = {"transaction_time_out": 1000, "transaction_check_interval": 1000}
     async with serving(tmp_path / "store", transaction_check_max=3, **times) as server:
         await server.broker().create_topic("T")

@@ -17,7 +17,7 @@ from tests.server.proxy.proxied import proxying
 from tests.server.proxy.test_bad_servers import brokers, name_server
 
 WITH_PYTHON: dict[str, Any] = {"topic_quotas": "T=100000/-"}
-"""A quota has Python pass frames on, not the kernel."""
+"""Because of the quota Python relays frames, not the kernel."""
 
 
 @pytest.mark.parametrize("keys", [{}, WITH_PYTHON], ids=["kernel", "python"])
@@ -31,17 +31,17 @@ async def test_clients_get_the_proxys_address_in_routes_and_ids(
     ):
         await server.broker().create_topic("T")
         answer = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
-        told = proxy.address()
-        assert told.host == advertised
-        assert decode_body(TopicRouteData, answer.body).broker_datas[0].broker_addrs == {0: str(told)}
-        sent = await proxy.to(Address(host="127.0.0.1", port=told.port)).send("T")
+        address = proxy.address()
+        assert address.host == advertised
+        assert decode_body(TopicRouteData, answer.body).broker_datas[0].broker_addrs == {0: str(address)}
+        sent = await proxy.to(Address(host="127.0.0.1", port=address.port)).send("T")
         assert sent.header.code == 0
-        assert decode_host(bytes.fromhex((sent.header.ext or {})["msgId"][:16])) == ("127.0.0.1", told.port)
+        assert decode_host(bytes.fromhex((sent.header.ext or {})["msgId"][:16])) == ("127.0.0.1", address.port)
 
 
-async def test_a_name_that_nobody_knows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    told = (0, brokers("no-such-host.invalid:10911"))
-    async with name_server(lambda _: told) as address, proxying(tmp_path / "p", address) as proxy:
+async def test_an_unknown_host_name_is_answered(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    reply = (0, brokers("no-such-host.invalid:10911"))
+    async with name_server(lambda _: reply) as address, proxying(tmp_path / "p", address) as proxy:
         for _ in range(2):
             answer = await proxy.broker("liar").send("T")
             assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE

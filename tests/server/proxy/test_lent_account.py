@@ -1,4 +1,4 @@
-"""What a proxy does with its own account for clients whose accounts may not do so themselves."""
+"""The use of a proxy's account for clients whose accounts lack the permission."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ async def lending(folder: Path) -> AsyncIterator[tuple[Server, Client, Places, P
 
 
 def refusal_of(code: int) -> str:
-    """Why a request is refused of a code that brokers of this program do not serve."""
+    """The refusal of a request with a code that brokers of this program do not serve."""
     return "not supported" if code in ACCESS_RULES else f"{NOT_PASSED}{code}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("serialize_type", [SerializeType.JSON, SerializeType.ROCKETMQ])
-async def test_no_code_gives_or_changes_what_is_anothers(tmp_path: Path, serialize_type: int) -> None:
+async def test_no_code_reveals_or_changes_what_belongs_to_another_account(tmp_path: Path, serialize_type: int) -> None:
     async with lending(tmp_path) as (server, owner, places, proxy):
         await send_every_code(proxy.broker, refusal_of, server, owner, places, serialize_type)
 
 
-async def test_what_the_owner_may_ask_of_the_same(tmp_path: Path) -> None:
+async def test_the_owner_may_send_the_same_requests(tmp_path: Path) -> None:
     async with lending(tmp_path) as (_, _, places, proxy):
         await check_owner_access(proxy.broker(), places)
 
@@ -80,32 +80,32 @@ async def test_undecided_codes_reach_no_name_server(tmp_path: Path) -> None:
         names = proxy.names()
         for code in EVERY_CODE:
             for account in (OTHER, ADMIN):
-                (asked,) = unserved(code, refusal_of(code))
-                answer = await signed_request(names, account, code, asked.ext)
+                (request,) = unserved(code, refusal_of(code))
+                answer = await signed_request(names, account, code, request.ext)
                 if code not in ACCESS_RULES:
-                    told = (answer.header.code, answer.header.remark)
-                    assert told == (ResponseCode.SYSTEM_ERROR, f"{NOT_PASSED}{code}")
+                    shown = (answer.header.code, answer.header.remark)
+                    assert shown == (ResponseCode.SYSTEM_ERROR, f"{NOT_PASSED}{code}")
                 elif code in ADMIN_CODES and account == OTHER:
-                    assert answer.header.remark == REFUSED + (asked.words or "")
+                    assert answer.header.remark == REFUSED + (request.words or "")
 
 
 async def test_more_requests_than_may_wait_are_all_answered(tmp_path: Path) -> None:
     async with lending(tmp_path) as (_, _, places, proxy):
         client = proxy.broker()
         query = {"topic": "Hidden", "key": "K", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(1 << 60)}
-        asked = [(33, {"offset": str(places.topic)}), *[(12, query)] * 3, *[(33, {"offset": str(places.half)})] * 40]
-        await client.write(b"".join(client.frame(code, signed(OWNER, ext)) for code, ext in asked))
-        answers = [await client.receive() for _ in asked]
+        sent = [(33, {"offset": str(places.topic)}), *[(12, query)] * 3, *[(33, {"offset": str(places.half)})] * 40]
+        await client.write(b"".join(client.frame(code, signed(OWNER, ext)) for code, ext in sent))
+        answers = [await client.receive() for _ in sent]
         assert {answer.header.code for answer in answers} == {0}
         assert all(PROOF in bytes(answer.body) for answer in answers)
-        assert len({answer.header.opaque for answer in answers}) == len(asked)
+        assert len({answer.header.opaque for answer in answers}) == len(sent)
 
 
 OTHER_SUBSCRIBES: Final = "  topicPerms: [Own=PUB|SUB]\n  groupPerms: [own=SUB]\n"
 
 
 @pytest.mark.parametrize("code", sorted(HELD_CODES))
-async def test_who_loses_a_permission_gets_nothing_that_it_waits_for(tmp_path: Path, code: int) -> None:
+async def test_a_held_request_delivers_nothing_after_the_permission_is_withdrawn(tmp_path: Path, code: int) -> None:
     async with lending(tmp_path) as (server, owner, _, proxy):
         end = (await done(owner, ADMIN, 30, {"topic": "Own", "queueId": "0"})).header.ext or {}
         ext = {**POP, **pull_ext("Own", int(end["offset"]), consumer_group="own"), **HELD}

@@ -1,7 +1,7 @@
 """A thousand clients through a proxy, with ten thousand queues: each is served, none costs much.
 
-Clients and servers are processes of their own, or share this one with nothing of the proxy, so its memory and processor
-time can be read. Run it with `--log-cli-level=INFO` to see the figures.
+Clients and servers are processes, or share this one with nothing of the proxy, so its memory and processor time can be
+read. Run it with `--log-cli-level=INFO` to see the figures.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ AT_ONCE: Final = 100
 """Requests that are written before their answers are read; the answers must fit into the buffers of sockets."""
 CONNECTION_BYTES: Final = 16 * 1024
 REQUEST_SECONDS: Final = 0.001
-"""Of processor time of the proxy, for any of these requests: some times what it takes."""
+"""Of processor time of the proxy, for any of these requests: several times the usual cost."""
 FRAME_SECONDS: Final = 0.0005
 
 
 @contextlib.contextmanager
 def many_files() -> Iterator[None]:
-    """As many open files as the system allows this process: processes that it starts inherit that."""
+    """As many open files as the system allows this process: its child processes inherit that."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
@@ -63,14 +63,14 @@ def behind(tmp_path: Path) -> Iterator[Process]:
 
 
 class Spent:
-    """Says what a process used for something."""
+    """Logs the resources that a process used for a step."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._before = cpu_seconds(pid)
 
     def each(self, what: str, count: int) -> float:
-        """Seconds of processor time for each of `count` since the last question."""
+        """Seconds of processor time for each of `count` since the last call."""
         now = cpu_seconds(self._pid)
         found, self._before = (now - self._before) / count, now
         log.info("%s: %.0f us of the proxy's processor time each, %d of them", what, found * 1e6, count)
@@ -82,10 +82,10 @@ TOPICS: Final = [[f"T{number * TOPICS_OF_ONE + place}" for place in range(TOPICS
 GROUPS: Final = [range(start, start + AT_ONCE) for start in range(0, CLIENTS, AT_ONCE)]
 
 
-def test_a_thousand_clients_with_ten_thousand_queues(behind: Process) -> None:
+def test_a_thousand_clients_with_ten_thousand_queues_are_served_cheaply(behind: Process) -> None:
     proxy = ProxyProcess(behind.name_server)
     try:
-        with Caller(proxy.broker) as first:  # what the first client costs is no client's part
+        with Caller(proxy.broker) as first:  # the cost of the first client does not count
             beat(first, "first", ["T0"])
             assert answer_to(first).header.code == ResponseCode.SUCCESS
         before = proxy.rss()
@@ -114,7 +114,7 @@ def test_a_thousand_clients_with_ten_thousand_queues(behind: Process) -> None:
 
 
 def beat(client: Caller, name: str, topics: list[str]) -> None:
-    """Send a heartbeat of a consumer with a group of its own."""
+    """Send a heartbeat of a consumer with a separate group."""
     member = consumer(f"G-{name}", *(subscription(topic) for topic in topics))
     client.write(client.frame(34, None, heartbeat(name, member)))
 
@@ -129,11 +129,11 @@ def beat_all(clients: list[Caller]) -> None:
 
 
 def request_routes(names: list[Caller], place: int, broker: str) -> None:
-    """Each client asks for the route of one of its topics."""
+    """Each client queries the route of one of its topics."""
     for group in GROUPS:
         for number in group:
-            asking = names[number]
-            asking.write(asking.frame(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": TOPICS[number][place]}))
+            client = names[number]
+            client.write(client.frame(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": TOPICS[number][place]}))
         for number in group:
             route = decode_body(TopicRouteData, answer_to(names[number]).body)
             assert route.broker_datas[0].broker_addrs == {0: broker}
@@ -141,25 +141,25 @@ def request_routes(names: list[Caller], place: int, broker: str) -> None:
 
 
 def hold_pulls(clients: list[Caller]) -> None:
-    """Each client waits for messages of each of its queues."""
+    """Each client has a held pull for each of its queues."""
     for number, client in enumerate(clients):
-        asked: dict[str, Any] = {
+        options: dict[str, Any] = {
             "consumer_group": f"G-client-{number}",
             "sys_flag": 6,
             "suspend_timeout_millis": 60_000,
         }
         for topic in TOPICS[number]:
             for queue in range(QUEUES):
-                client.write(client.frame(11, pull_ext(topic, queue_id=queue, **asked)))
+                client.write(client.frame(11, pull_ext(topic, queue_id=queue, **options)))
 
 
 def bodies(topics: list[str]) -> list[bytes]:
-    """What is sent to the queues of a client."""
+    """The messages sent to the queues of a client."""
     return [f"{topic}/{queue}".encode() for topic in topics for queue in range(QUEUES)]
 
 
 def send_to(sender: Caller, topics: list[str]) -> int:
-    """Send a message to each queue of a client; how many."""
+    """Send a message to each queue of a client; their number."""
     for body in bodies(topics):
         topic, _, queue = body.decode().partition("/")
         sender.write(sender.frame(310, send_ext(topic, queue_id=int(queue)), body))
@@ -174,7 +174,7 @@ def woken(client: Caller) -> list[bytes | memoryview]:
 
 
 def answer_to(client: Caller) -> Frame:
-    """The next answer; the broker tells members of a new group of each other, too."""
+    """The next answer; the broker notifies members of a new group of each other, too."""
     while not (found := client.receive()).header.flag & FLAG_RESPONSE:
         pass
     return found

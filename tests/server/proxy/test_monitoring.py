@@ -1,4 +1,4 @@
-"""What a proxy tells over HTTP, and faults that come while connections are relayed."""
+"""A proxy's metrics and health over HTTP, and faults that begin while connections are relayed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def http(proxy: Proxy, method: str, path: str, body: bytes = b"") -> tuple
 
 
 async def taken_over(server: Server, proxy: Proxy) -> None:
-    """Wait until the kernel, which has a thread of its own, relays no more than a connection within a frame."""
+    """Wait until the kernel, in its thread, relays no more than a connection within a frame."""
     for _ in range(1000):
         await server.pass_time(0.2)
         body = (await http(proxy, "GET", "/metrics"))[1].decode()
@@ -52,7 +52,7 @@ async def taken_over(server: Server, proxy: Proxy) -> None:
     raise AssertionError
 
 
-async def test_metrics_and_health(tmp_path: Path) -> None:
+async def test_metrics_and_health_are_answered(tmp_path: Path) -> None:
     async with pair(tmp_path, http=HTTP) as (_, proxy):
         assert (await proxy.broker().send("T")).header.code == 0
         await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
@@ -78,7 +78,7 @@ def sample(body: bytes, name: str, /, **labels: str) -> float:
 
 
 @pytest.mark.parametrize("looks_at_frames", [False, True])
-async def test_what_passes_is_counted_by_broker(tmp_path: Path, looks_at_frames: bool) -> None:
+async def test_relayed_requests_are_counted_by_broker(tmp_path: Path, looks_at_frames: bool) -> None:
     keys: dict[str, Any] = {"topic_quotas": "T=1000/1000"} if looks_at_frames else {}
     by = "session" if looks_at_frames or relay_kernel() is None else "kernel"
     async with pair(tmp_path, http=HTTP, **keys) as (_, proxy):
@@ -123,25 +123,25 @@ async def test_requests_are_timed_until_their_answers(tmp_path: Path, looks_at_f
                 await sdk.call("SendMessage", send_request())
             await settle()
             _, body = await http(proxy, "GET", "/metrics")
-            asked = {code: sample(body, "requests_total", code=code) for code in codes}
+            counts = {code: sample(body, "requests_total", code=code) for code in codes}
             durations = {code: sample(body, "request_duration_seconds_count", code=code) for code in codes}
             upstream = {code: sample(body, "upstream_duration_seconds_count", code=code) for code in codes}
             refused = 2 if looks_at_frames else 0
-            assert asked == {"SEND_MESSAGE_V2": 5, "PULL_MESSAGE": 2, "GET_ROUTEINFO_BY_TOPIC": 2}
+            assert counts == {"SEND_MESSAGE_V2": 5, "PULL_MESSAGE": 2, "GET_ROUTEINFO_BY_TOPIC": 2}
             assert durations == {"SEND_MESSAGE_V2": 4 + looks_at_frames, "PULL_MESSAGE": 1, "GET_ROUTEINFO_BY_TOPIC": 2}
             assert upstream["SEND_MESSAGE_V2"] == 4 - refused - looks_at_frames
             assert upstream["PULL_MESSAGE"] == 1
             assert upstream["GET_ROUTEINFO_BY_TOPIC"] >= 2
 
 
-async def test_requests_are_not_timed_if_nobody_wants_that(tmp_path: Path) -> None:
+async def test_requests_are_not_timed_unless_configured(tmp_path: Path) -> None:
     async with pair(tmp_path, http=HTTP, request_times=False) as (_, proxy):
         assert (await proxy.broker().send("T")).header.code == 0
         _, body = await http(proxy, "GET", "/metrics")
         assert b"duration_seconds" not in body
 
 
-async def test_a_time_has_the_wait_of_a_long_poll(tmp_path: Path) -> None:
+async def test_a_time_includes_the_wait_of_a_long_poll(tmp_path: Path) -> None:
     keys: dict[str, Any] = {"topic_quotas": "T=1000/1000"}
     async with pair(tmp_path, http=HTTP, **keys) as (server, proxy):
         waiting = proxy.broker()
@@ -154,7 +154,7 @@ async def test_a_time_has_the_wait_of_a_long_poll(tmp_path: Path) -> None:
         assert 2.5 > sample(body, "upstream_duration_seconds_sum", code="PULL_MESSAGE") >= 2
 
 
-async def test_uses_of_accounts_are_told_apart(tmp_path: Path) -> None:
+async def test_uses_are_counted_by_account(tmp_path: Path) -> None:
     keys = accounts(tmp_path, "proxy", "first-account:secret-key:T=PUB", "second-account:secret-key:T=PUB")
     async with pair(tmp_path, http=HTTP, **keys) as (_, proxy):
         for account, times in (("first-account", 2), ("second-account", 1)):
@@ -183,30 +183,30 @@ def test_invented_names_share_a_count() -> None:
     assert used[-1] == ("(others)", "(others)", "send", 5, 10)
 
 
-async def test_each_metric_is_in_the_docs(tmp_path: Path) -> None:
+async def test_each_metric_is_documented(tmp_path: Path) -> None:
     async with (
         serving(tmp_path / "store") as server,
         proxying(tmp_path / "p", server.name_server_address, http=HTTP, shadow=(server.name_server_address,)) as proxy,
     ):
         _, body = await http(proxy, "GET", "/metrics")
     _, _, own = DOCS.read_text("utf-8").partition("## Of a proxy")
-    told = set(re.findall(r"`(\w+)`", own))
+    documented = set(re.findall(r"`(\w+)`", own))
     for family in text_string_to_metric_families(body.decode()):
         name = family.name + ("_total" if family.type == "counter" else "")
-        assert name in told or name.startswith(("process_", "python_")), name
+        assert name in documented or name.startswith(("process_", "python_")), name
 
 
-async def test_a_proxy_that_knows_no_broker_is_not_ready(tmp_path: Path) -> None:
-    nobody = Address(host="127.0.0.1", port=1)
-    async with proxying(tmp_path / "p", nobody, http=HTTP) as proxy:
+async def test_a_proxy_without_a_broker_is_not_ready(tmp_path: Path) -> None:
+    unreachable = Address(host="127.0.0.1", port=1)
+    async with proxying(tmp_path / "p", unreachable, http=HTTP) as proxy:
         status, body = await http(proxy, "GET", "/readyz")
         assert status == 503
         assert "no broker is known" in json.loads(body)["checks"]["name servers"]
         assert "rocketwire_name_servers_answer 0.0" in (await http(proxy, "GET", "/metrics"))[1].decode()
 
 
-async def test_faults_apply_to_connections_that_there_are(tmp_path: Path) -> None:
-    """They go over from the kernel to sessions, and nothing is lost or doubled on the way."""
+async def test_faults_apply_to_existing_connections(tmp_path: Path) -> None:
+    """They pass from the kernel to sessions, and nothing is lost or doubled on the way."""
     keys: dict[str, Any] = {"http": HTTP, "fault_injection_enable": True}
     async with pair(tmp_path, **keys) as (server, proxy):
         clients = [proxy.broker() for _ in range(3)]
@@ -220,7 +220,7 @@ async def test_faults_apply_to_connections_that_there_are(tmp_path: Path) -> Non
         await taken_over(server, proxy)
         assert [(await each.send("T")).header.code for each in clients[:2]] == [215, 215]
         await clients[2].write(half[50:])
-        assert (await clients[2].receive()).header.code in {0, 215}  # its first part may have gone through before
+        assert (await clients[2].receive()).header.code in {0, 215}  # its first part may have been relayed before
         assert (await http(proxy, "DELETE", "/faults"))[0] < 300
         await settle()
         assert [(await each.send("T")).header.code for each in clients] == [0, 0, 0]

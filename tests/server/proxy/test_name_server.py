@@ -1,4 +1,4 @@
-"""What a proxy answers as a name server to many requests at once."""
+"""A proxy's answers as a name server to many simultaneous requests."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ROUTE: Final = RequestCode.GET_ROUTEINFO_BY_TOPIC
 
 
 async def queues(client: Client) -> int:
-    """How many queues the topic T has, as the name server says."""
+    """How many queues the topic T has in the name server's route."""
     (found,) = decode_body(TopicRouteData, (await client.request(ROUTE, {"topic": "T"})).body).queue_datas
     return found.write_queue_nums
 
 
-async def test_a_changed_route_is_told_at_once(tmp_path: Path) -> None:
+async def test_a_changed_route_is_returned_at_once(tmp_path: Path) -> None:
     async with serving(tmp_path / "store") as server:
         broker = server.broker()
         async with proxying(tmp_path / "proxy", server.name_server_address) as proxy:
@@ -30,7 +30,7 @@ async def test_a_changed_route_is_told_at_once(tmp_path: Path) -> None:
                 assert await queues(names) == count
 
 
-async def test_requests_of_one_read_keep_their_order_but_routes_are_asked_together(tmp_path: Path) -> None:
+async def test_requests_of_one_read_keep_their_order_but_routes_are_queried_together(tmp_path: Path) -> None:
     async with pair(tmp_path) as (_, proxy):
         client = proxy.names()
         where = {"namespace": "N", "key": "k"}

@@ -1,4 +1,4 @@
-"""Requests that a broker behind a proxy might read otherwise than the proxy that decides about them."""
+"""Requests that a broker behind a proxy might read otherwise than the proxy that checks them."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ from tests.server.proxy.test_bad_servers import brokers
 
 @contextlib.asynccontextmanager
 async def recorded(folder: Path, *, accounts: bool = True, **keys: Any) -> AsyncIterator[tuple[Client, list[bytes]]]:
-    """A client of a proxy that has accounts, or has none, and the headers of what reaches the broker behind it."""
+    """A client of a proxy that has accounts, or has none, and the headers that reach the broker behind it."""
     headers: list[bytes] = []
-    told = [b""]
+    broker_table = [b""]
 
     async def serve(stream: trio.SocketStream) -> None:
         frames = FrameReader()
         async for data in stream:
             for frame in frames.receive(memoryview(data))[0]:
-                asked = decode_header(frame.header, frame.serialize_type)
-                if asked.code not in {RequestCode.GET_BROKER_CLUSTER_INFO, LOOP_PROBE}:
+                received_header = decode_header(frame.header, frame.serialize_type)
+                if received_header.code not in {RequestCode.GET_BROKER_CLUSTER_INFO, LOOP_PROBE}:
                     headers.append(bytes(frame.header))
-                if asked.code == RequestCode.GET_CONSUMER_RUNNING_INFO:  # it is forwarded, as by 4.9.7
-                    forwarded = Header(code=asked.code, opaque=9, ext=asked.ext)
+                if received_header.code == RequestCode.GET_CONSUMER_RUNNING_INFO:  # it is forwarded, as by 4.9.7
+                    forwarded = Header(code=received_header.code, opaque=9, ext=received_header.ext)
                     await stream.send_all(encode_frame(forwarded, b"", frame.serialize_type))
-                header = Header(code=0, opaque=asked.opaque, flag=FLAG_RESPONSE)
-                if not asked.is_response:
-                    await stream.send_all(encode_frame(header, told[0] if asked.code == 106 else b""))
+                header = Header(code=0, opaque=received_header.opaque, flag=FLAG_RESPONSE)
+                if not received_header.is_response:
+                    await stream.send_all(encode_frame(header, broker_table[0] if received_header.code == 106 else b""))
 
     file = folder / "plain_acl.yml"
     file.write_text(ACCOUNTS)
     async with trio.open_nursery() as nursery:
         (listener,) = await nursery.start(partial(trio.serve_tcp, serve, 0, host="127.0.0.1"))
         host, port = listener.socket.getsockname()
-        told[0] = brokers(f"{host}:{port}")
+        broker_table[0] = brokers(f"{host}:{port}")
         address = Address(host=host, port=port)
         async with proxying(folder / "p", address, acl_enable=accounts, acl_file=str(file), **keys) as proxy:
             yield proxy.broker("liar"), headers
@@ -60,7 +60,7 @@ def framed(header: bytes, body: bytes = b"") -> bytes:
     return (4 + len(header) + len(body)).to_bytes(4) + len(header).to_bytes(4) + header + body
 
 
-async def test_a_broker_gets_the_header_that_was_decided_about(tmp_path: Path) -> None:
+async def test_a_broker_gets_the_header_that_was_checked(tmp_path: Path) -> None:
     async with recorded(tmp_path) as (client, headers):
         ext = signed(OTHER, {"topic": "Own", "queueId": "0"})
         twice = json.dumps({"code": 30, "opaque": 1, "flag": 0, "language": "JAVA", "version": 407})[:-1]
@@ -91,14 +91,14 @@ async def test_an_answer_is_not_read_as_a_request(tmp_path: Path) -> None:
         b'{"clientID":"c","consumerDataSet":[{"$ref":"$.x"}],"x":{"groupName":"hidden"}}',
     ],
 )
-async def test_a_body_that_may_be_read_otherwise_reaches_no_broker(tmp_path: Path, body: bytes) -> None:
+async def test_an_ambiguous_body_reaches_no_broker(tmp_path: Path, body: bytes) -> None:
     async with recorded(tmp_path) as (client, headers):
         answer = await client.request(34, signed(OTHER, {"x": "1"}, body), body)
         assert answer.header.code != 0
         assert headers == []
 
 
-async def test_a_heartbeat_too_long_to_be_decided_about_reaches_no_broker(tmp_path: Path) -> None:
+async def test_a_heartbeat_too_long_to_be_checked_reaches_no_broker(tmp_path: Path) -> None:
     async with recorded(tmp_path, max_heartbeat_bytes=1000) as (client, headers):
         body = heartbeat("c", consumer("hidden", subscription("Hidden"))) + b" " * 1000
         answer = await client.request(34, signed(OTHER, {"x": "1"}, body), body)
@@ -108,7 +108,7 @@ async def test_a_heartbeat_too_long_to_be_decided_about_reaches_no_broker(tmp_pa
 
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY])
 async def test_a_client_gets_no_signature_of_the_proxy(tmp_path: Path, serialize_type: int) -> None:
-    """The code of a request is not signed: with the same fields anything could be asked in the proxy's name."""
+    """The code of a request is not signed: the same fields could serve for any request in the proxy's name."""
     own: dict[str, Any] = {"upstream_access_key": "proxy-account", "upstream_secret_key": "proxy-secret"}
     async with recorded(tmp_path, **own) as (client, headers):
         ext = {"consumerGroup": "own", "clientId": "c", "jstackEnable": "true"}

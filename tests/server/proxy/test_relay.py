@@ -1,4 +1,4 @@
-"""What passes between clients and brokers through a proxy."""
+"""Requests and answers between clients and brokers through a proxy."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from tests.server.proxy.proxied import pair, proxying
 
 @contextlib.asynccontextmanager
 async def names_apart(tmp_path: Path) -> AsyncIterator[tuple[Server, dict[str, Any]]]:
-    """A name server in a server of its own, and the settings of a broker that registers there."""
+    """A name server in a separate server, and the settings of a broker that registers there."""
     async with serving(tmp_path / "names", broker_name="other") as names:
         yield names, {"name_server": None, "name_servers": (names.name_server_address,), "broker_name": "broker-a"}
 
 
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY])
-async def test_a_message_goes_through_and_its_id_names_the_proxy(tmp_path: Path, serialize_type: int) -> None:
+async def test_a_message_is_relayed_and_its_id_names_the_proxy(tmp_path: Path, serialize_type: int) -> None:
     async with pair(tmp_path) as (server, proxy):
         client = proxy.broker()
         sent = await client.request(310, send_ext("T", queue_id=1), b"hello", serialize_type=serialize_type)
@@ -63,8 +63,8 @@ async def test_routes_and_brokers_have_addresses_of_the_proxy(tmp_path: Path) ->
         names = proxy.names()
         wanted = {0: str(proxy.address())}
         for ext in ({}, {"acceptStandardJsonOnly": "true"}):
-            told = await names.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T", **ext})
-            route = decode_body(TopicRouteData, told.body)
+            response = await names.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T", **ext})
+            route = decode_body(TopicRouteData, response.body)
             assert [each.broker_addrs for each in route.broker_datas] == [wanted]
             assert [each.write_queue_nums for each in route.queue_datas] == [2]
         info = decode_body(ClusterInfo, (await names.request(RequestCode.GET_BROKER_CLUSTER_INFO)).body)
@@ -74,20 +74,20 @@ async def test_routes_and_brokers_have_addresses_of_the_proxy(tmp_path: Path) ->
         assert (missing.header.code, missing.header.remark) == (direct.header.code, direct.header.remark)
 
 
-async def test_what_a_name_server_keeps_goes_through_and_registrations_do_not(tmp_path: Path) -> None:
+async def test_values_of_a_name_server_are_relayed_and_registrations_are_not(tmp_path: Path) -> None:
     async with pair(tmp_path) as (server, proxy):
         names = proxy.names()
         value = {"namespace": "N", "key": "k", "value": "v"}
         assert (await names.request(RequestCode.PUT_KV_CONFIG, value)).header.code == 0
-        told = await server.name_server().request(RequestCode.GET_KV_CONFIG, value)
-        assert told.header.ext is not None
-        assert told.header.ext["value"] == "v"
+        response = await server.name_server().request(RequestCode.GET_KV_CONFIG, value)
+        assert response.header.ext is not None
+        assert response.header.ext["value"] == "v"
         refused = await names.request(RequestCode.REGISTER_BROKER, {"brokerName": "x"})
         assert refused.header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
-async def test_the_broker_asks_its_clients_through_the_proxy(tmp_path: Path) -> None:
-    """Both members of a group are told of each other, by the broker's own requests."""
+async def test_requests_of_the_broker_to_its_clients_are_relayed(tmp_path: Path) -> None:
+    """Both members of a group learn of each other by the broker's requests."""
     async with pair(tmp_path) as (server, proxy):
         one, two = proxy.broker(), proxy.broker()
         await one.heartbeat("one", consumer("G", subscription("T")))
@@ -101,7 +101,7 @@ async def test_the_broker_asks_its_clients_through_the_proxy(tmp_path: Path) -> 
 
 
 async def members(server: Server, count: int) -> list[str]:
-    """The members of the group, once there are so many: the kernel relays in a thread, which takes its time."""
+    """The members of the group, once there are so many: the kernel's thread needs some time to relay."""
     found: list[str] = []
     for _ in range(1000):
         await settle()
@@ -127,7 +127,7 @@ async def test_a_held_pull_is_woken_and_ends_with_its_client(tmp_path: Path) -> 
         assert len(records(woken.body)) == 1
 
 
-async def test_a_broker_that_is_gone_is_answered_for_until_it_is_back(tmp_path: Path) -> None:
+async def test_requests_to_a_stopped_broker_are_answered_until_it_is_back(tmp_path: Path) -> None:
     async with names_apart(tmp_path) as (names, where):
         port = free_port()
         async with serving(tmp_path / "a", listen_port=port, **where) as server:
@@ -148,7 +148,7 @@ async def test_a_broker_that_is_gone_is_answered_for_until_it_is_back(tmp_path: 
                     assert (await again.send("T")).header.code == 0
 
 
-async def test_a_broker_that_moves_is_followed_and_those_that_come_later_are_offered(tmp_path: Path) -> None:
+async def test_a_broker_that_moves_is_followed_and_later_ones_are_offered(tmp_path: Path) -> None:
     async with (
         names_apart(tmp_path) as (names, where),
         proxying(tmp_path / "proxy", names.name_server_address) as proxy,
@@ -158,8 +158,8 @@ async def test_a_broker_that_moves_is_followed_and_those_that_come_later_are_off
                 await server.broker().create_topic("T")
                 await settle()
                 await names.pass_time(3, step=1)
-                told = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
-                (broker,) = decode_body(TopicRouteData, told.body).broker_datas
+                response = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+                (broker,) = decode_body(TopicRouteData, response.body).broker_datas
                 host, _, number = broker.broker_addrs[0].rpartition(":")
                 address = Address(host=host, port=int(number))
                 assert address != server.broker_address
@@ -174,11 +174,11 @@ async def test_the_last_routes_serve_while_no_name_server_answers(tmp_path: Path
         await settle()
         async with proxying(tmp_path / "proxy", names.name_server_address) as proxy:
             client = proxy.names()
-            asked = {"topic": "T"}
-            before = await client.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, asked)
+            query = {"topic": "T"}
+            before = await client.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, query)
             names._scope.cancel()
             await settle()
-            after = await client.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, asked)
+            after = await client.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, query)
             assert bytes(after.body) == bytes(before.body)
             assert str(proxy.address()).encode() in bytes(after.body)
             unknown = await client.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Other"})
@@ -231,7 +231,7 @@ async def test_the_ports_of_a_restarted_proxy_are_the_same(tmp_path: Path) -> No
         assert found == [first, first]
 
 
-async def test_a_port_in_use_is_passed_over(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_skipped(tmp_path: Path) -> None:
     async with serving(tmp_path / "store", broker_name="broker-a") as server:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))

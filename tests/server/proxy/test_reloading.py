@@ -17,7 +17,7 @@ from tests.server.proxy.proxied import pair, proxying
 from tests.server.proxy.test_signing import accounts, sent
 
 
-async def test_quotas_that_are_written_into_the_file_are_in_force_soon(tmp_path: Path) -> None:
+async def test_quotas_written_into_the_file_are_soon_in_force(tmp_path: Path) -> None:
     file = tmp_path / "proxy.conf"
     file.write_text("# nothing yet\n")
     async with pair(tmp_path, file=str(file)) as (server, proxy):
@@ -25,7 +25,7 @@ async def test_quotas_that_are_written_into_the_file_are_in_force_soon(tmp_path:
         assert [(await client.send("T")).header.code for _ in range(3)] == [0, 0, 0]
         await server.pass_time(LOOK_SECONDS)
         file.write_text("topicQuotas=T=1/-\n")
-        for _ in range(100):  # the kernel's thread takes its time to hand the connection over
+        for _ in range(100):  # the kernel's thread needs some time to hand the connection over
             await server.pass_time(LOOK_SECONDS)
             if any([(await client.send("T")).header.code for _ in range(3)]):
                 break  # perhaps in the middle of the three
@@ -37,19 +37,19 @@ async def test_quotas_that_are_written_into_the_file_are_in_force_soon(tmp_path:
         assert [(await client.send("T")).header.code for _ in range(3)] == [0, 0, 0]
 
 
-async def test_an_account_is_changed_without_a_connection_less(tmp_path: Path) -> None:
+async def test_an_account_is_changed_without_closing_a_connection(tmp_path: Path) -> None:
     file = tmp_path / "proxy.conf"
-    told = "upstreamAccessKey=proxy-account\nupstreamSecretKey={}\n"
-    file.write_text(told.format("wrong"))
+    account_text = "upstreamAccessKey=proxy-account\nupstreamSecretKey={}\n"
+    file.write_text(account_text.format("wrong"))
     at_broker = accounts(tmp_path, "broker", "proxy-account:proxy-secret:T=PUB|SUB", "own-account:own-secret:T=PUB")
     async with serving(tmp_path / "store", auto_create_topic_enable=True, **at_broker) as server:
         start: dict[str, Any] = {"upstream_access_key": "proxy-account", "upstream_secret_key": "wrong"}
         async with proxying(tmp_path / "p", server.name_server_address, file=str(file), **start) as proxy:
             client = proxy.broker()
 
-            async def is_told(code: int, text: str, account: tuple[str, str] | None = None) -> None:
+            async def check_answer(code: int, text: str, account: tuple[str, str] | None = None) -> None:
                 file.write_text(text)
-                for _ in range(100):  # the kernel's thread takes its time to hand the connection over
+                for _ in range(100):  # the kernel's thread needs some time to hand the connection over
                     await server.pass_time(LOOK_SECONDS)
                     if (await sent(client, "T", account))[0] == code:
                         break
@@ -59,22 +59,22 @@ async def test_an_account_is_changed_without_a_connection_less(tmp_path: Path) -
                     assert (called is Code.OK) == (code == 0 and account is None)
 
             refused = ResponseCode.SYSTEM_ERROR
-            await is_told(refused, told.format("wrong"))
-            await is_told(refused, "")  # signed by nobody
-            await is_told(0, told.format("proxy-secret"))
-            await is_told(0, "upstreamAccessKey=other-account\n")  # a half: that of before stays
-            await is_told(refused, told.format("wrong-again"))
-            await is_told(0, "", ("own-account", "own-secret"))
+            await check_answer(refused, account_text.format("wrong"))
+            await check_answer(refused, "")  # unsigned
+            await check_answer(0, account_text.format("proxy-secret"))
+            await check_answer(0, "upstreamAccessKey=other-account\n")  # incomplete: the former account stays
+            await check_answer(refused, account_text.format("wrong-again"))
+            await check_answer(0, "", ("own-account", "own-secret"))
 
 
-async def test_what_cannot_be_used_changes_nothing_and_what_was_given_otherwise_stays(tmp_path: Path) -> None:
+async def test_an_invalid_file_changes_nothing_and_keys_given_otherwise_stay(tmp_path: Path) -> None:
     file = tmp_path / "proxy.conf"
     live = LiveConfig(ServerConfig(), Clock())
     reloading = ConfigurationReloader(
         str(file), FileSystem(), live, fixed=frozenset({"groupQuotas"}), run_sync=run_inline
     )
     texts = ("", "topicQuotas=T=5/-\ngroupQuotas=G=1/-\nbrokerName=other\n", "topicQuotas=nonsense\n")
-    await reloading.look()  # there is no file yet
+    await reloading.look()  # the file does not exist yet
     for text in texts:
         file.write_text(text)
         await reloading.look()

@@ -1,4 +1,4 @@
-"""Proxies behind each other: in a row they pass requests on, in a ring they refuse them, with few descriptors."""
+"""Proxies behind each other: in a row they relay requests, in a loop they refuse them, with few descriptors."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from tests.server.proxy.proxied import Proxy, descriptors, proxying
 from tests.server.proxy.test_bad_servers import brokers, name_server
 
 WITH_PYTHON: dict[str, Any] = {"topic_quotas": "T=100000/-"}
-"""A quota has Python pass frames on, not the kernel."""
-NOBODY = "127.0.0.1:1"
+"""Because of the quota Python relays frames, not the kernel."""
+UNREACHABLE = "127.0.0.1:1"
 
 
 @contextlib.asynccontextmanager
 async def ring(folder: Path, count: int, **keys: Any) -> AsyncIterator[list[Proxy]]:
-    """Proxies, each of which has the next one's port for its broker."""
-    told = [(0, brokers(NOBODY)) for _ in range(count)]
+    """Proxies, each of which has the next one's port as its broker."""
+    replies = [(0, brokers(UNREACHABLE)) for _ in range(count)]
     async with contextlib.AsyncExitStack() as stack:
         proxies = []
         for number in range(count):
 
             def answers(_code: int, number: int = number) -> tuple[int, bytes]:
-                return told[number]
+                return replies[number]
 
             address = await stack.enter_async_context(name_server(answers))
             proxies.append(await stack.enter_async_context(proxying(folder / str(number), address, **keys)))
         for number in range(count):
-            told[number] = (0, brokers(str(proxies[(number + 1) % count].address("liar"))))
+            replies[number] = (0, brokers(str(proxies[(number + 1) % count].address("liar"))))
         await settle()
         mock_clock().jump(3)
         await settle()
@@ -46,7 +46,7 @@ async def ring(folder: Path, count: int, **keys: Any) -> AsyncIterator[list[Prox
 
 @pytest.mark.parametrize("keys", [{}, WITH_PYTHON], ids=["kernel", "python"])
 @pytest.mark.parametrize("count", [1, 2, 3])
-async def test_a_ring_is_refused(tmp_path: Path, count: int, keys: dict[str, Any]) -> None:
+async def test_a_loop_is_refused(tmp_path: Path, count: int, keys: dict[str, Any]) -> None:
     async with ring(tmp_path, count, **keys) as proxies:
         before = descriptors()
         for _ in range(3):
@@ -59,26 +59,26 @@ async def test_a_ring_is_refused(tmp_path: Path, count: int, keys: dict[str, Any
         assert descriptors() - before < 60
 
 
-async def test_a_ring_that_is_gone_is_connected_to_again(tmp_path: Path) -> None:
+async def test_a_former_loop_is_connected_again(tmp_path: Path) -> None:
     async with serving(tmp_path / "store") as server:
         await server.broker().create_topic("T")
-        told = [(0, brokers(NOBODY)), (0, brokers(NOBODY))]
+        replies = [(0, brokers(UNREACHABLE)), (0, brokers(UNREACHABLE))]
         async with (
-            name_server(lambda _: told[0]) as first,
-            name_server(lambda _: told[1]) as second,
+            name_server(lambda _: replies[0]) as first,
+            name_server(lambda _: replies[1]) as second,
             proxying(tmp_path / "1", first) as one,
             proxying(tmp_path / "2", second) as two,
         ):
-            told[:] = [(0, brokers(str(two.address("liar")))), (0, brokers(str(one.address("liar"))))]
+            replies[:] = [(0, brokers(str(two.address("liar")))), (0, brokers(str(one.address("liar"))))]
             await server.pass_time(3)
             assert (await one.broker("liar").send("T")).header.code == ResponseCode.SERVICE_NOT_AVAILABLE
-            told[1] = (0, brokers(str(server.broker_address)))
+            replies[1] = (0, brokers(str(server.broker_address)))
             await server.pass_time(6)
             assert (await one.broker("liar").send("T")).header.code == 0
 
 
 @pytest.mark.parametrize("keys", [{}, WITH_PYTHON], ids=["kernel", "python"])
-async def test_a_row_of_proxies_passes_requests_on(tmp_path: Path, keys: dict[str, Any]) -> None:
+async def test_a_row_of_proxies_relays_requests(tmp_path: Path, keys: dict[str, Any]) -> None:
     async with serving(tmp_path / "store") as server, contextlib.AsyncExitStack() as stack:
         await server.broker().create_topic("T")
         names = server.name_server_address
@@ -89,7 +89,7 @@ async def test_a_row_of_proxies_passes_requests_on(tmp_path: Path, keys: dict[st
         assert (await proxy.broker(next(iter(proxy.standing.brokers)).name).send("T")).header.code == 0
 
 
-async def test_a_row_that_is_too_long_is_taken_for_a_ring(tmp_path: Path) -> None:
+async def test_a_row_that_is_too_long_counts_as_a_loop(tmp_path: Path) -> None:
     async with serving(tmp_path / "store") as server, contextlib.AsyncExitStack() as stack:
         names = server.name_server_address
         for number in range(MOST_PROXIES + 1):
@@ -98,8 +98,8 @@ async def test_a_row_that_is_too_long_is_taken_for_a_ring(tmp_path: Path) -> Non
         assert not proxy.standing.brokers
 
 
-async def test_name_servers_in_a_ring(tmp_path: Path) -> None:
-    """Each proxy has the other one for its name server: a question would go round until it is given up."""
+async def test_name_servers_in_a_loop_are_refused(tmp_path: Path) -> None:
+    """Each proxy has the other one as its name server: a request would circulate until its time is over."""
 
     async def time_goes_on() -> None:
         while True:
@@ -108,19 +108,19 @@ async def test_name_servers_in_a_ring(tmp_path: Path) -> None:
 
     port = free_port()
     async with proxying(tmp_path / "1", Address(host="127.0.0.1", port=port)) as one, trio.open_nursery() as nursery:
-        nursery.start_soon(time_goes_on)  # the second one is asked before it is ready
+        nursery.start_soon(time_goes_on)  # the second one gets a request before it is ready
         async with proxying(tmp_path / "2", one.standing.listened, port=port) as two:
             for proxy in (one, two):
                 answer = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
-                # Refused, or given up: a proxy serves the requests of a connection one after the other.
+                # Refused, or timed out: a proxy serves the requests of a connection one after the other.
                 assert answer.header.code == ResponseCode.SYSTEM_ERROR
                 assert re.search(r"this proxy|does not answer", answer.header.remark or "")
         nursery.cancel_scope.cancel()
 
 
-async def test_what_others_ask_about_rings(tmp_path: Path) -> None:
-    told = (0, brokers(NOBODY))
-    async with name_server(lambda _: told) as address, proxying(tmp_path / "p", address) as proxy:
+async def test_loop_probes_of_others_are_answered(tmp_path: Path) -> None:
+    replies = (0, brokers(UNREACHABLE))
+    async with name_server(lambda _: replies) as address, proxying(tmp_path / "p", address) as proxy:
         client = proxy.broker("liar")
         for ids in ("", "x", "a" * 1000, ",,,", "0,1", "\x00"):
             answer = await client.request(CODE, {"proxies": ids})

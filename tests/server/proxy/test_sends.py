@@ -1,4 +1,4 @@
-"""Handles (POP_CK) that consumers send with messages that they forward stay at a proxy that looks at sends."""
+"""Handles (POP_CK) in messages that consumers forward do not pass a proxy that checks sends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def test_a_handle_does_not_reach_the_broker(tmp_path: Path, keys: dict[str
             assert got["i" if short else "properties"] == CLEAN
 
 
-async def test_what_a_client_has_signed_itself_stays(tmp_path: Path) -> None:
+async def test_a_message_with_the_clients_signature_is_unchanged(tmp_path: Path) -> None:
     async with recorded(tmp_path, accounts=False, topic_quotas="T=100/-") as (client, headers):
         ext = signed(OTHER, send_ext("T", properties=TEXT))
         assert (await client.request(RequestCode.SEND_MESSAGE_V2, ext, b"x")).header.code == 0
@@ -40,7 +40,7 @@ async def test_what_a_client_has_signed_itself_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("code", "batch"), [(RequestCode.SEND_BATCH_MESSAGE, "false"), (310, "true"), (10, "true")])
-def test_batches(code: int, batch: str) -> None:
+def test_handles_are_removed_from_batches(code: int, batch: str) -> None:
     name = "batch" if code == RequestCode.SEND_MESSAGE else "m"
     header = Header(code=code, opaque=1, ext={name: batch})
     body = encode_batch([BatchItem(1, b"POP_CK", TEXT.encode()), BatchItem(2, b"y", b"")])
@@ -55,7 +55,7 @@ def test_batches(code: int, batch: str) -> None:
     ("code", "ext", "body"),
     [(310, {"i": CLEAN.replace("POP_CKX", "P")}, TEXT.encode()), (11, {"i": TEXT}, b""), (310, None, TEXT.encode())],
 )
-def test_what_has_no_handle_is_not_changed(code: int, ext: dict[str, str] | None, body: bytes) -> None:
+def test_a_message_without_a_handle_is_unchanged(code: int, ext: dict[str, str] | None, body: bytes) -> None:
     header = Header(code=code, opaque=1, ext=ext)
     same, unchanged = without_handles(header, body)
     assert same is header

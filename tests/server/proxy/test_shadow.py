@@ -1,5 +1,5 @@
-"""Copies of sends to a second cluster: what it gets, how answers are compared, and that the first one's clients notice
-nothing."""
+"""Copies of sends to a second cluster: which sends, how answers are compared, and that clients of the first do not
+notice."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ NOTHING = {"same": 0, "different": 0, "not_compared": 0, "dropped": 0}
 
 
 class Both(NamedTuple):
-    """Two clusters, and a proxy in front of the first that copies all sends to the second."""
+    """Two clusters, and a proxy before the first that copies all sends to the second."""
 
     first: Server
     second: Server
     proxy: Proxy
 
     async def outcomes(self) -> dict[str, float]:
-        """What came of the copies so far."""
+        """The counted outcomes of the copies so far."""
         await settle()
         return await outcomes(self.proxy)
 
     async def becomes(self, expected: Mapping[str, float]) -> None:
-        """Wait for the kernel's thread, which needs real time, until this came of the copies."""
+        """Wait, in real time, until the kernel's thread has counted these outcomes."""
         until = time.monotonic() + 30
         while (found := await self.outcomes()) != expected:
             assert time.monotonic() < until, found
@@ -49,7 +49,7 @@ class Both(NamedTuple):
 
 
 async def outcomes(proxy: Proxy) -> dict[str, float]:
-    """What came of the copies, those that there are."""
+    """The outcomes of the copies that are not 0."""
     _, body = await http(proxy, "GET", "/metrics")
     found = {name: sample(body, "shadow_sends_total", outcome=name) for name in NOTHING}
     return {name: count for name, count in found.items() if count}
@@ -62,7 +62,7 @@ async def both(
     of_first: Mapping[str, Any] = MappingProxyType({}),
     **keys: Any,
 ) -> AsyncIterator[Both]:
-    """Two clusters that have the topic T with two queues; no other topic is made."""
+    """Two clusters that have the topic T with two queues; no other topic is created."""
     async with (
         serving(folder / "first", auto_create_topic_enable=False, **of_first) as first,
         serving(folder / "second", auto_create_topic_enable=False, **of_second) as second,
@@ -119,7 +119,7 @@ async def test_other_answers_are_counted_and_logged(tmp_path: Path, caplog: pyte
     assert len(lines) == 2
 
 
-async def test_what_is_no_send_and_half_messages_are_left_out(tmp_path: Path) -> None:
+async def test_other_requests_and_half_messages_are_not_copied(tmp_path: Path) -> None:
     async with both(tmp_path) as of:
         client = of.proxy.broker()
         assert (
@@ -136,14 +136,14 @@ async def test_what_is_no_send_and_half_messages_are_left_out(tmp_path: Path) ->
     [({"topic_quotas": "T=1000/1000"}, 99.9999), ({}, 0.0001)],  # the random number of tests is the highest
     ids=["by a session", "by the kernel"],
 )
-async def test_only_a_part_is_copied(tmp_path: Path, keys: dict[str, Any], percent: float) -> None:
+async def test_only_the_configured_share_is_copied(tmp_path: Path, keys: dict[str, Any], percent: float) -> None:
     async with both(tmp_path, shadow_sample=percent, **keys) as of:
         assert (await of.proxy.broker().send("T")).header.code == 0
         assert await of.outcomes() == {}
 
 
 @pytest.mark.skipif(relay_kernel() is None, reason="there is no kernel that relays")
-async def test_copies_take_no_connection_from_the_kernel(tmp_path: Path) -> None:
+async def test_copies_remove_no_connection_from_the_kernel(tmp_path: Path) -> None:
     async with both(tmp_path) as of:
         client = of.proxy.broker()
         for _ in range(3):
@@ -156,7 +156,7 @@ async def test_copies_take_no_connection_from_the_kernel(tmp_path: Path) -> None
         assert sample(body, "relayed_frames_total", by="kernel", to="broker") == 4
 
 
-async def test_a_broker_that_goes_without_an_answer_is_not_compared(tmp_path: Path) -> None:
+async def test_a_broker_that_stops_without_an_answer_is_not_compared(tmp_path: Path) -> None:
     silent = FaultKeys(rules=(parse_rule("disconnect:answer,code=310"),))
     async with both(tmp_path, of_first={"faults": silent}) as of:
         client = of.proxy.broker()
@@ -166,11 +166,11 @@ async def test_a_broker_that_goes_without_an_answer_is_not_compared(tmp_path: Pa
         await of.becomes({"not_compared": 1})
 
 
-async def test_a_second_cluster_that_is_away_is_not_waited_for(
+async def test_an_unreachable_second_cluster_is_not_waited_for(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    nobody = Address(host="127.0.0.1", port=free_port())
-    async with pair(tmp_path, shadow=(nobody,), http=HTTP) as (_, proxy):
+    unreachable = Address(host="127.0.0.1", port=free_port())
+    async with pair(tmp_path, shadow=(unreachable,), http=HTTP) as (_, proxy):
         client = proxy.broker()
         for _ in range(3):
             assert (await client.send("T")).header.code == 0
@@ -197,8 +197,8 @@ async def test_copies_are_dropped_when_the_second_cluster_does_not_answer(
         await of.becomes({"dropped": 2, "not_compared": 4})  # there is room again
 
 
-async def test_a_second_cluster_that_is_slower_slows_no_client(tmp_path: Path) -> None:
-    """A thousand copies are under way, the rest is dropped, and all are counted."""
+async def test_a_slow_second_cluster_delays_no_client(tmp_path: Path) -> None:
+    """A thousand copies are in flight, the rest is dropped, and all are counted."""
     silent = FaultKeys(rules=(parse_rule("drop:answer,code=310"),))
     async with both(tmp_path, of_second={"faults": silent}) as of:
         client = of.proxy.broker()
@@ -210,7 +210,7 @@ async def test_a_second_cluster_that_is_slower_slows_no_client(tmp_path: Path) -
         await of.becomes({"dropped": 500, "not_compared": 1000})
 
 
-async def test_an_answer_that_the_first_cluster_loses_is_not_waited_for(
+async def test_a_copy_whose_answer_the_first_cluster_loses_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_COPIES", 1)
@@ -235,7 +235,7 @@ async def test_copies_that_take_too_much_memory_are_dropped(tmp_path: Path, monk
         await of.becomes({"same": 2, "dropped": 1})
 
 
-async def test_answers_that_never_come_are_not_compared(tmp_path: Path) -> None:
+async def test_copies_without_an_answer_are_not_compared(tmp_path: Path) -> None:
     async with both(tmp_path) as of:
         client = of.proxy.broker()
         assert (await client.send("T")).header.code == 0

@@ -24,10 +24,10 @@ from tests.server.proxy.test_one_reading import recorded
 OWN: dict[str, Any] = {"upstream_access_key": "proxy-account", "upstream_secret_key": "proxy-secret"}
 
 
-def accounts(folder: Path, name: str, *told: str) -> dict[str, Any]:
+def accounts(folder: Path, name: str, *shown: str) -> dict[str, Any]:
     """The keys of access control with a file of accounts, each `KEY:SECRET:PERMISSION`."""
     lines = ["accounts:"]
-    for access_key, secret, permission in (each.split(":") for each in told):
+    for access_key, secret, permission in (each.split(":") for each in shown):
         lines += [f"- accessKey: {access_key}", f"  secretKey: {secret}", "  topicPerms:", f"  - {permission}"]
     file = folder / f"{name}.yml"
     file.write_text("\n".join([*lines, ""]), "utf-8")
@@ -59,7 +59,7 @@ async def test_the_broker_sees_the_proxys_account_only(tmp_path: Path, serialize
             assert "No default permission for topic:T" in (await sent(client, "T", ("other-client", "its-secret")))[1]
 
 
-async def test_without_accounts_of_its_own_the_proxy_lends_its_account_to_everybody(tmp_path: Path) -> None:
+async def test_without_accounts_the_proxy_signs_for_every_client(tmp_path: Path) -> None:
     at_broker = accounts(tmp_path, "broker", "proxy-account:proxy-secret:T=PUB|SUB")
     async with (
         serving(tmp_path / "store", auto_create_topic_enable=True, **at_broker) as server,
@@ -79,7 +79,7 @@ async def test_calls_of_5_x_clients_are_signed(tmp_path: Path) -> None:
         for own, status in ((OWN, Code.OK), ({}, Code.INTERNAL_SERVER_ERROR)):
             async with proxying(tmp_path / "p", server.name_server_address, **own) as proxy:
                 if own:
-                    assert await sent(proxy.broker(), "T", None) == (0, "")  # now there is the topic
+                    assert await sent(proxy.broker(), "T", None) == (0, "")  # now the topic exists
                 with Sdk(proxy.standing.listened) as sdk:
                     assert code_of(await sdk.call("SendMessage", send_request(message(b"of 5.x")))) is status
         signer = upstream_signer(UpstreamKeys(**OWN))
@@ -92,7 +92,7 @@ async def test_calls_of_5_x_clients_are_signed(tmp_path: Path) -> None:
         assert stored == 2
 
 
-def test_only_requests_whose_codes_are_decided_about_are_signed() -> None:
+def test_only_requests_with_checked_codes_are_signed() -> None:
     account = UpstreamAccount(LiveGroup(UpstreamKeys(**OWN)), ACCESS_RULES)
     for code in (*map(int, RequestCode), 3001, 77777, -1):
         header = Header(code=code, opaque=1, ext={ACCESS_KEY: "some-client", SIGNATURE: "its own"})
@@ -104,7 +104,7 @@ def test_only_requests_whose_codes_are_decided_about_are_signed() -> None:
             assert signed is header
 
 
-async def test_without_accounts_other_codes_pass_as_their_clients_signed_them(tmp_path: Path) -> None:
+async def test_without_accounts_other_codes_keep_their_clients_signature(tmp_path: Path) -> None:
     async with recorded(tmp_path, accounts=False, **OWN) as (client, headers):
         ext = {"name": "value", ACCESS_KEY: "some-client", SIGNATURE: "its own"}
         for code in (3001, 30):
@@ -115,13 +115,13 @@ async def test_without_accounts_other_codes_pass_as_their_clients_signed_them(tm
 
 
 @pytest.mark.parametrize("half", OWN)
-def test_half_an_account_is_a_mistake(half: str) -> None:
+def test_half_an_account_is_refused(half: str) -> None:
     with pytest.raises(ConfigError, match=r"is there, and upstream(Secret|Access)Key is missing"):
         upstream_signer(UpstreamKeys(**{half: OWN[half]}))
 
 
-async def test_nobody_is_told_the_secret(tmp_path: Path) -> None:
+async def test_the_secret_is_never_shown(tmp_path: Path) -> None:
     async with serving(tmp_path / "store", **OWN) as server:
-        told = bytes((await server.broker().request(RequestCode.GET_BROKER_CONFIG)).body)
-        assert b"upstreamAccessKey=proxy-account" in told
-        assert b"proxy-secret" not in told
+        shown = bytes((await server.broker().request(RequestCode.GET_BROKER_CONFIG)).body)
+        assert b"upstreamAccessKey=proxy-account" in shown
+        assert b"proxy-secret" not in shown

@@ -1,4 +1,4 @@
-"""Connections to brokers and name servers that are encrypted: relayed ones, and those that calls and routes share."""
+"""Encrypted connections to brokers and name servers: relayed ones, and those that calls and routes share."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def client_file(folder: Path, **settings: object) -> str:
 
 
 def of_broker(files: Files, **more: str) -> dict[str, Any]:
-    """The keys of a broker that takes encrypted connections only."""
+    """The keys of a broker that accepts encrypted connections only."""
     return {"tls_server_mode": "enforcing", "tls_config_file": str(files.properties(**more))}
 
 
 def of_proxy(file: str = "") -> dict[str, Any]:
-    """The keys of a proxy in front of it."""
+    """The keys of a proxy before it."""
     return {"upstream_tls": True, "upstream_tls_config_file": file}
 
 
 @pytest.mark.parametrize("looks_at_frames", [False, True])
-async def test_everything_reaches_a_broker_that_takes_tls_only(
+async def test_all_requests_reach_a_broker_that_requires_tls(
     tmp_path: Path, files: Files, authority: trustme.CA, looks_at_frames: bool
 ) -> None:
     keys = of_proxy(client_file(tmp_path, tls_client_authServer="true", tls_client_trustCertPath=files.trust))
@@ -85,7 +85,7 @@ async def test_everything_reaches_a_broker_that_takes_tls_only(
                 assert code_of(await sdk.call("SendMessage", send_request())) is Code.OK
 
 
-async def test_both_ends_end_together(tmp_path: Path, files: Files) -> None:
+async def test_both_connections_end_together(tmp_path: Path, files: Files) -> None:
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(serving(tmp_path / "store", http=HTTP, **of_broker(files)))
         proxy = await stack.enter_async_context(proxying(tmp_path / "p", server.name_server_address, **of_proxy()))
@@ -121,28 +121,26 @@ async def test_a_certificate_of_another_authority_is_refused(
     assert lines[0].startswith(
         f"{address} cannot be reached: TLS: certificate verify failed: unable to get local issuer"
     )
-    assert len([each for each in lines if each == lines[0]]) == 1  # once, however often it is tried
+    assert len([each for each in lines if each == lines[0]]) == 1  # once, however often the connection is tried
 
 
-async def test_a_broker_may_ask_for_the_proxys_own_certificate(
-    tmp_path: Path, files: Files, authority: trustme.CA
-) -> None:
+async def test_a_broker_may_require_the_proxys_certificate(tmp_path: Path, files: Files, authority: trustme.CA) -> None:
     own = Files(tmp_path / "own", authority, issued(authority))
-    asking = of_broker(
+    keys = of_broker(
         files,
         tls_server_need_client_auth="require",
         tls_server_authClient="true",
         tls_server_trustCertPath=str(files.trust),
     )
     with_own = client_file(tmp_path, tls_client_certPath=own.certificate, tls_client_keyPath=own.key)
-    async with serving(tmp_path / "store", **asking) as server:
+    async with serving(tmp_path / "store", **keys) as server:
         async with proxying(tmp_path / "p", server.name_server_address, **of_proxy(with_own)) as proxy:
             assert (await proxy.broker().request(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
         async with proxying(tmp_path / "p", server.name_server_address, **of_proxy()) as proxy:
             assert not proxy.standing.brokers
 
 
-async def test_what_begins_no_tls_is_told(tmp_path: Path) -> None:
+async def test_a_server_without_tls_is_reported(tmp_path: Path) -> None:
     async with (
         serving(tmp_path / "store", tls_server_mode="disabled") as server,
         proxying(tmp_path / "p", server.name_server_address, **of_proxy()) as proxy,
@@ -163,19 +161,19 @@ async def test_what_begins_no_tls_is_told(tmp_path: Path) -> None:
         ({"tls_client_authServer": "maybe"}, "tls.client.authServer=maybe: expected true or false"),
     ],
 )
-def test_what_cannot_be_used(tmp_path: Path, settings: dict[str, str], reason: str) -> None:
+def test_unusable_settings_are_refused(tmp_path: Path, settings: dict[str, str], reason: str) -> None:
     keys = UpstreamKeys(upstream_tls=True, upstream_tls_config_file=client_file(tmp_path, **settings))
     with pytest.raises(TlsInvalid, match=reason):
         upstream_context(keys)
 
 
-def test_a_file_without_tls_is_a_mistake() -> None:
+def test_a_file_without_tls_is_refused() -> None:
     with pytest.raises(TlsInvalid, match="upstreamTls is not true"):
         upstream_context(UpstreamKeys(upstream_tls_config_file="x"))
     assert upstream_context(UpstreamKeys()) is None
 
 
-def test_unused_settings_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unused_settings_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings = {
         "tls_test_mode_enable": "true",
         "tls_client_authServer": "true",

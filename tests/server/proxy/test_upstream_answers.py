@@ -1,4 +1,4 @@
-"""Whatever name servers and brokers answer, a proxy and a registering broker live, log no bug, and go on afterwards."""
+"""After any answers of name servers and brokers, a proxy and a registering broker live, log no bug, and continue."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ ANSWERS = st.one_of(
 
 @pytest.fixture(scope="module")
 def check() -> Iterator[Check]:
-    """Takes what is answered."""
+    """Receives the answers."""
     with opened() as made:
         yield made
 

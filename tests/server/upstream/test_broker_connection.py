@@ -1,4 +1,4 @@
-"""Connections to other servers: who gives up, and what the other one asks."""
+"""Connections to other servers: time limits, and requests of the other server."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class Pair(NamedTuple):
 
     connection: BrokerConnection
     far: socket.socket
-    asked: list[tuple[int, bytes]]
+    requests: list[tuple[int, bytes]]
 
     def received(self) -> list[Header]:
-        """The headers of what has come to the other end."""
+        """The headers of the frames that the other end received."""
         frames, broken = FrameReader().receive(memoryview(self.far.recv(1 << 20)))
         assert broken is None
         return [decode_header(head, kind) for kind, head, _ in frames]
 
-    def say(self, header: Header, body: bytes = b"") -> None:
+    def send(self, header: Header, body: bytes = b"") -> None:
         """Send a frame from the other end."""
         self.far.sendall(encode_frame(header, body))
 
@@ -47,47 +47,47 @@ class Pair(NamedTuple):
 @pytest.fixture
 async def pair(nursery: trio.Nursery) -> AsyncIterator[Pair]:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        asked: list[tuple[int, bytes]] = []
+        requests: list[tuple[int, bytes]] = []
 
         def take(connection: BrokerConnection, request: RequestReceived) -> None:
-            asked.append((request.code, request.body))
+            requests.append((request.code, request.body))
             connection.answer(request, 0, None, b"answered")
 
         connection = await connect(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery, on_request=take)
         far, _ = server.accept()
-        yield Pair(connection, far, asked)
+        yield Pair(connection, far, requests)
         connection.close()
         far.close()
 
 
-async def test_who_gives_up_waiting_leaves_the_others_their_connection(pair: Pair) -> None:
+async def test_a_request_that_is_cancelled_leaves_the_connection_to_others(pair: Pair) -> None:
     found: list[Response] = []
     async with trio.open_nursery() as nursery:
 
-        async def asking() -> None:
+        async def send_one() -> None:
             found.append(await send_request(pair.connection, ClientRequest(CODE, {"topic": "T"})))
 
         with trio.move_on_after(1):
-            nursery.start_soon(asking)
+            nursery.start_soon(send_one)
             await settle()
             mock_clock().autojump_threshold = 0
-            await send_request(pair.connection, ClientRequest(CODE, {"topic": "given up"}), seconds=60)
+            await send_request(pair.connection, ClientRequest(CODE, {"topic": "timed out"}), seconds=60)
         mock_clock().autojump_threshold = float("inf")
         first, second = pair.received()
         for each in (second, first):
-            pair.say(Header(code=0, opaque=each.opaque, flag=FLAG_RESPONSE), b"for %d" % each.opaque)
+            pair.send(Header(code=0, opaque=each.opaque, flag=FLAG_RESPONSE), b"for %d" % each.opaque)
     assert [each.body for each in found] == [b"for %d" % first.opaque]
 
 
-async def test_what_the_other_server_asks_is_answered(pair: Pair) -> None:
-    pair.say(Header(code=307, opaque=9), b"question")
+async def test_requests_of_the_other_server_are_answered(pair: Pair) -> None:
+    pair.send(Header(code=307, opaque=9), b"request")
     await settle()
-    assert pair.asked == [(307, b"question")]
+    assert pair.requests == [(307, b"request")]
     (answer,) = pair.received()
     assert (answer.opaque, answer.is_response) == (9, True)
 
 
-async def test_all_that_wait_are_told_when_the_connection_ends(pair: Pair) -> None:
+async def test_all_waiting_requests_end_with_the_connection(pair: Pair) -> None:
     found: list[Response | UpstreamConnectionError] = []
     for _ in range(2):
         pair.connection.send(ClientRequest(CODE), seconds=5, done=found.append)
@@ -99,7 +99,7 @@ async def test_all_that_wait_are_told_when_the_connection_ends(pair: Pair) -> No
     assert isinstance(found[-1], RequestNotSent)
 
 
-async def test_an_answer_is_not_waited_for_longer_than_is_wanted(pair: Pair) -> None:
+async def test_an_answer_is_not_waited_for_longer_than_requested(pair: Pair) -> None:
     found: list[tuple[str, Response | UpstreamConnectionError]] = []
     pair.connection.send(ClientRequest(CODE), seconds=5, done=lambda each: found.append(("five", each)))
     pair.connection.send(ClientRequest(CODE), seconds=2, done=lambda each: found.append(("two", each)))
@@ -112,7 +112,7 @@ async def test_an_answer_is_not_waited_for_longer_than_is_wanted(pair: Pair) -> 
     assert [name for name, _ in found] == ["two", "five"]
 
 
-async def test_more_than_the_socket_takes_is_sent_in_time(pair: Pair) -> None:
+async def test_more_than_the_socket_accepts_is_sent_later(pair: Pair) -> None:
     pair.connection.send(ClientRequest(CODE, None, bytes(8 << 20)), seconds=5, done=lambda _: None)
     pair.connection.flush()
     pair.far.setblocking(False)
@@ -123,7 +123,7 @@ async def test_more_than_the_socket_takes_is_sent_in_time(pair: Pair) -> None:
     assert not pair.connection.closed.is_set()
 
 
-async def test_a_request_to_a_server_that_is_not_there_is_not_sent(nursery: trio.Nursery) -> None:
+async def test_a_request_to_an_unreachable_server_is_not_sent(nursery: trio.Nursery) -> None:
     pool, found = ConnectionPool(), list[Response | UpstreamConnectionError]()
     nursery.start_soon(pool.run)
     await settle()
@@ -133,7 +133,7 @@ async def test_a_request_to_a_server_that_is_not_there_is_not_sent(nursery: trio
 
 
 @pytest.mark.parametrize("end", ["closed", "late"])
-async def test_thousands_that_wait_are_given_up_in_steps(pair: Pair, end: str) -> None:
+async def test_thousands_of_waiting_requests_end_in_steps(pair: Pair, end: str) -> None:
     found: list[object] = []
     for _ in range(1000):
         pair.connection.send(ClientRequest(CODE), seconds=3, done=found.append)
@@ -158,8 +158,8 @@ async def test_thousands_that_wait_are_given_up_in_steps(pair: Pair, end: str) -
     assert max(after - before for before, after in pairwise([*steps, 1000])) <= 200
 
 
-async def test_thousands_of_short_answers_are_taken_in_steps(pair: Pair) -> None:
-    """What is done with an answer of a 5.x client's poll takes some 0.1 ms."""
+async def test_thousands_of_short_answers_are_handled_in_steps(pair: Pair) -> None:
+    """Handling an answer for a 5.x client's poll takes some 0.1 ms."""
     taken, most = [0], 0
 
     def done(_: Response | UpstreamConnectionError) -> None:
@@ -178,7 +178,7 @@ async def test_thousands_of_short_answers_are_taken_in_steps(pair: Pair) -> None
     assert most <= 400
 
 
-async def test_all_are_given_up_when_the_program_ends() -> None:
+async def test_all_requests_end_with_the_program() -> None:
     found: list[object] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
         async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""What is known of a cluster by its name servers."""
+"""What the name servers of a cluster report about it."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header, decode_header
 from tests.server.harness import free_port, mock_clock, serving, settle
 
-QUESTIONS = [ClientRequest(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 2
+QUERIES = [ClientRequest(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 2
 
 
-async def test_all_who_ask_at_once_get_the_answer_of_the_name_server_that_is_left(tmp_path: Path) -> None:
-    nobody = Address(host="127.0.0.1", port=free_port())
+async def test_simultaneous_queries_share_the_answer_of_the_remaining_name_server(tmp_path: Path) -> None:
+    unreachable = Address(host="127.0.0.1", port=free_port())
     async with serving(tmp_path / "store") as server, trio.open_nursery() as nursery:
         pool = ConnectionPool()
         nursery.start_soon(pool.run)
-        cluster = UpstreamCluster([nobody, server.name_server_address], pool)
+        cluster = UpstreamCluster([unreachable, server.name_server_address], pool)
         answers: list[Response | UpstreamConnectionError] = []
 
-        async def ask() -> None:
-            answers.extend(await cluster.send_requests(QUESTIONS))
+        async def query() -> None:
+            answers.extend(await cluster.send_requests(QUERIES))
 
-        async with trio.open_nursery() as asking:
+        async with trio.open_nursery() as queries:
             for _ in range(4):
-                asking.start_soon(ask)
+                queries.start_soon(query)
         assert [each.code for each in answers if isinstance(each, Response)] == [0] * 8
         nursery.cancel_scope.cancel()
 
 
-async def test_without_a_name_server_each_question_has_the_first_reason() -> None:
+async def test_without_a_name_server_each_query_has_the_first_reason() -> None:
     first, second = (Address(host="127.0.0.1", port=free_port()) for _ in range(2))
     async with trio.open_nursery() as nursery:
         pool = ConnectionPool()
@@ -55,25 +55,25 @@ async def test_without_a_name_server_each_question_has_the_first_reason() -> Non
         nursery.cancel_scope.cancel()
 
 
-async def test_without_a_task_it_is_asked_who_answered_last_and_then_another(tmp_path: Path) -> None:
-    told: list[list[Response] | None] = []
+async def test_without_a_task_the_last_name_server_that_answered_is_queried_and_then_another(tmp_path: Path) -> None:
+    answers_of_calls: list[list[Response] | None] = []
     with socket.create_server(("127.0.0.1", 0)) as silent:
         first = Address(host="127.0.0.1", port=silent.getsockname()[1])
         async with serving(tmp_path / "store") as server, trio.open_nursery() as nursery:
             pool = ConnectionPool()
             nursery.start_soon(pool.run)
             cluster = UpstreamCluster([first, server.name_server_address], pool)
-            assert not cluster.start_requests(QUESTIONS, told.append)  # there is no connection yet
+            assert not cluster.start_requests(QUERIES, answers_of_calls.append)  # there is no connection yet
             line = await pool.get_connection(first)
             await pool.get_connection(server.name_server_address)
-            assert cluster.start_requests(QUESTIONS, told.append)
+            assert cluster.start_requests(QUERIES, answers_of_calls.append)
             mock_clock().jump(4)
             await settle()
-            assert told == [None]
+            assert answers_of_calls == [None]
             assert line.closed.is_set()
-            assert cluster.start_requests(QUESTIONS, told.append)
+            assert cluster.start_requests(QUERIES, answers_of_calls.append)
             await settle()
-            assert [each.code for each in told[1] or ()] == [0, 0]
+            assert [each.code for each in answers_of_calls[1] or ()] == [0, 0]
             nursery.cancel_scope.cancel()
 
 
@@ -81,7 +81,7 @@ def names(*brokers: str) -> list[BrokerData]:
     return [BrokerData(broker_name=each, broker_addrs={0: "127.0.0.1:1"}) for each in brokers]
 
 
-def test_those_that_are_known_stay_when_brokers_are_too_many() -> None:
+def test_known_brokers_stay_when_there_are_too_many() -> None:
     cluster = UpstreamCluster([], ConnectionPool(), most=3)
     changes: list[list[str]] = []
     cluster.changed.subscribe(lambda: changes.append(sorted(each.name for each in cluster.brokers)))
@@ -91,7 +91,7 @@ def test_those_that_are_known_stay_when_brokers_are_too_many() -> None:
     assert changes == [["x", "y"], ["a", "x", "y"]]
 
 
-async def test_brokers_without_a_usable_address_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_brokers_without_a_usable_address_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     async def name_server(stream: trio.SocketStream) -> None:
         frames = FrameReader()
         async for data in stream:
@@ -128,6 +128,6 @@ async def test_brokers_without_a_usable_address_are_told_once(caplog: pytest.Log
         ("", None),
     ],
 )
-def test_brokers_are_read_from_the_text(text: str, found: set[tuple[str, int]] | None) -> None:
-    told = brokers_in(text.encode())
-    assert (None if told is None else told.addresses.keys()) == found
+def test_brokers_are_parsed(text: str, found: set[tuple[str, int]] | None) -> None:
+    answers_of_calls = brokers_in(text.encode())
+    assert (None if answers_of_calls is None else answers_of_calls.addresses.keys()) == found

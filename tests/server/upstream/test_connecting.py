@@ -1,4 +1,4 @@
-"""Connections whose other end is gone without a word: its machine lost power, or the network between was cut."""
+"""Connections whose other end vanished silently: its machine lost power, or the network between was cut."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def server() -> Iterator[socket.socket]:
 
 
 def unplug(sock: socket.socket) -> None:
-    """Have the system drop all that comes to a socket, so that nothing is acknowledged, probes neither."""
+    """Have the system drop all bytes that come to a socket, so that none are acknowledged, not even probes."""
     drop_all = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))  # one step: return 0
     program = struct.pack("HL", 1, ctypes.addressof(drop_all))
     sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)

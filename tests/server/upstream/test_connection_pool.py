@@ -1,4 +1,4 @@
-"""Connections to other servers that are not shared take descriptors that are counted."""
+"""Connections to other servers that are not shared use descriptors that are counted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketwire.wire.addresses import Address
 from tests.server.harness import free_port, settle
 
 
-async def test_each_takes_one_until_it_has_ended(nursery: trio.Nursery) -> None:
+async def test_each_uses_one_descriptor_until_it_has_ended(nursery: trio.Nursery) -> None:
     budget = DescriptorBudget(2)
     pool = ConnectionPool(dialled=budget)
     nursery.start_soon(pool.run)
@@ -23,7 +23,7 @@ async def test_each_takes_one_until_it_has_ended(nursery: trio.Nursery) -> None:
         first, _ = await pool.start_connecting(address), await pool.start_connecting(address)
         with pytest.raises(RequestNotSent, match="no descriptors are left"):
             await pool.start_connecting(address)
-        await pool.get_connection(address)  # one that all share is not counted
+        await pool.get_connection(address)  # a shared one is not counted
         first.close()
         await settle()
         assert budget.taken == 1
@@ -32,7 +32,7 @@ async def test_each_takes_one_until_it_has_ended(nursery: trio.Nursery) -> None:
         await pool.start_connecting(address)
 
 
-async def test_one_that_is_not_made_takes_none(nursery: trio.Nursery) -> None:
+async def test_a_connection_that_fails_uses_none(nursery: trio.Nursery) -> None:
     budget = DescriptorBudget(1)
     pool = ConnectionPool(dialled=budget)
     nursery.start_soon(pool.run)

@@ -1,4 +1,4 @@
-"""Questions that find rings: what a proxy notes of them."""
+"""Probes that detect loops of proxies."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def test_each_proxy_adds_its_id() -> None:
 
 
 @pytest.mark.parametrize("remark", [None, "", "proxies", "proxies ", "proxies x", "a remark", "proxies " + "a" * 500])
-def test_other_remarks_say_nothing(remark: str | None) -> None:
+def test_other_remarks_are_ignored(remark: str | None) -> None:
     assert not rings().is_loop(remark)
     assert rings().add_own_mark(remark) == "proxies 0a"
 
 
-def test_a_row_that_is_too_long_is_a_ring() -> None:
+def test_too_many_proxies_count_as_a_loop() -> None:
     remark = None
     for number in range(MOST_PROXIES):
         assert not rings("ff").is_loop(remark)
@@ -36,7 +36,7 @@ def test_a_row_that_is_too_long_is_a_ring() -> None:
     assert rings("ff").is_loop(remark)
 
 
-def test_the_question_is_known_by_its_first_bytes() -> None:
+def test_a_probe_is_recognised_by_its_first_bytes() -> None:
     for code, is_one in ((29876, True), (29877, False), (2987, False), (10, False)):
         assert is_loop_probe(encode_frame(Header(code=code, opaque=1, ext={}), b"")[:22]) is is_one
     assert not is_loop_probe(b"\0")

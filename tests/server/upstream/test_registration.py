@@ -1,4 +1,4 @@
-"""A broker registers at name servers of other processes, and is followed when either of them goes."""
+"""A broker registers at name servers of other processes, and continues when either of them restarts."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ async def brokers(client: Client) -> set[str]:
 
 
 async def route(client: Client, topic: str) -> TopicRouteData | None:
-    await settle()  # until brokers have told what changed
+    await settle()  # until brokers have registered their changes
     answer = await client.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
     return None if answer.header.code == ResponseCode.TOPIC_NOT_EXIST else decode_body(TopicRouteData, answer.body)
 
 
 class NameServer:
-    """A name server alone, which may be stopped and started again."""
+    """A separate name server, which may be stopped and started again."""
 
     def __init__(self, folder: Path) -> None:
         self.address = Address(host="127.0.0.1", port=free_port())
@@ -57,7 +57,7 @@ class NameServer:
                 nursery.cancel_scope.cancel()
 
 
-async def test_a_broker_alone_is_in_the_routes_of_name_servers_elsewhere(tmp_path: Path) -> None:
+async def test_a_broker_without_a_name_server_is_in_the_routes_of_others(tmp_path: Path) -> None:
     first, second = (NameServer(tmp_path / name) for name in ("first", "second"))
     async with first.running() as one, second.running() as two:
         both = (first.address, second.address)
@@ -82,7 +82,7 @@ async def test_a_broker_alone_is_in_the_routes_of_name_servers_elsewhere(tmp_pat
         assert await brokers(one) == set()
 
 
-async def test_a_broker_may_have_a_name_server_of_its_own_besides(tmp_path: Path) -> None:
+async def test_a_broker_may_have_its_own_name_server_besides(tmp_path: Path) -> None:
     elsewhere = NameServer(tmp_path / "elsewhere")
     async with (
         elsewhere.running() as there,
@@ -93,7 +93,7 @@ async def test_a_broker_may_have_a_name_server_of_its_own_besides(tmp_path: Path
         assert await route(there, "T") == await route(server.name_server(), "T") is not None
 
 
-async def test_a_name_server_that_was_restarted_knows_the_broker_within_seconds(
+async def test_a_restarted_name_server_knows_the_broker_within_seconds(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     elsewhere = NameServer(tmp_path / "elsewhere")
@@ -119,7 +119,7 @@ async def test_it_stays_registered(tmp_path: Path) -> None:
             assert len(await brokers(client)) == 1
 
 
-async def test_the_brokers_permission_is_told(tmp_path: Path) -> None:
+async def test_the_brokers_permission_is_registered(tmp_path: Path) -> None:
     elsewhere = NameServer(tmp_path / "elsewhere")
     async with (
         elsewhere.running() as there,
@@ -134,7 +134,7 @@ async def test_the_brokers_permission_is_told(tmp_path: Path) -> None:
         assert found.queue_datas[0].perm == Permission.READ
 
 
-async def test_a_name_server_alone_keeps_values_in_a_folder_that_it_makes(tmp_path: Path) -> None:
+async def test_a_name_server_without_a_broker_keeps_values_in_a_folder_that_it_creates(tmp_path: Path) -> None:
     alone = NameServer(tmp_path / "not" / "there")
     value = {"namespace": "N", "key": "k", "value": "v"}
     async with alone.running() as names:
@@ -145,7 +145,7 @@ async def test_a_name_server_alone_keeps_values_in_a_folder_that_it_makes(tmp_pa
         assert answer.header.ext == {"value": "v"}
 
 
-async def test_a_topic_is_answered_once_the_name_servers_know_it(tmp_path: Path) -> None:
+async def test_a_topic_is_answered_when_the_name_servers_know_it(tmp_path: Path) -> None:
     first, second, away = (NameServer(tmp_path / name) for name in ("first", "second", "away"))
     async with first.running() as one, second.running() as two:
         all_three = (first.address, second.address, away.address)
@@ -164,7 +164,7 @@ async def test_a_topic_is_answered_once_the_name_servers_know_it(tmp_path: Path)
             assert answer.header.code == ResponseCode.SUCCESS
 
 
-async def test_a_name_server_that_goes_holds_up_no_topic(tmp_path: Path) -> None:
+async def test_a_name_server_that_stops_delays_no_topic(tmp_path: Path) -> None:
     elsewhere = NameServer(tmp_path / "elsewhere")
     async with serving(tmp_path / "a", name_server=None, name_servers=(elsewhere.address,)) as server:
         await server.broker().create_topic("Before", 1)
