@@ -157,7 +157,18 @@ class Sends:
         max_body: int,
     ) -> None: ...
     def forget(self) -> None: ...
-    def take(self) -> tuple[list[PythonQueueTail], int, int, dict[int, int], int, dict[str, int]]: ...
+    def take(
+        self,
+    ) -> tuple[list[PythonQueueTail], int, int, dict[int, int], int, dict[str, int], dict[tuple[str, str], int]]: ...
+    def take_back(
+        self,
+        plan: Callable[
+            [str, bool, str],
+            tuple[tuple[str, str], int, tuple[tuple[PythonQueueTail | None, int, bytes], ...]] | Literal[False] | None,
+        ],
+        done: tuple[_Around, _Around],
+        /,
+    ) -> None: ...
     def serve(
         self, session: object, born_host: Buffer, now: int, data: Buffer, seconds: float = 0, /
     ) -> tuple[bytes, int]: ...

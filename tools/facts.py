@@ -17,7 +17,11 @@ from rocketwire.wire.grpc.definition_pb2 import Code
 from rocketwire.wire.headers._codec import WireHeader
 from rocketwire.wire.headers.offset import UpdateConsumerOffsetRequestHeader
 from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
-from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
+from rocketwire.wire.headers.send import (
+    ConsumerSendMsgBackRequestHeader,
+    SendMessageRequestHeader,
+    SendMessageResponseHeader,
+)
 from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
 from rocketwire.wire.java import INT32_MAX, INT32_MIN
 
@@ -28,6 +32,7 @@ _HEADERS: Final = (
     PullMessageRequestHeader,
     PullMessageResponseHeader,
     UpdateConsumerOffsetRequestHeader,
+    ConsumerSendMsgBackRequestHeader,
 )
 # Sets of texts, for Java alone.
 _SETS: Final = {

@@ -1,4 +1,5 @@
-/* The functions that the hub calls for sends: codes 10, 310, 320; and that of calls. `sends` is a `Sends` (sends.h).
+/* The functions that the hub calls for sends: codes 10, 310, 320, 36; and that of calls. `sends` is a `Sends`
+ * (sends.h).
  *
  * A group is built by offers and becomes visible with sends_finish, which comes before any other kind of frame of the
  * same read is handled, and before answers are sent. */

@@ -192,5 +192,7 @@ path_result sends_plan_for(Sends *self, const send_request *send, const batch_co
 void sends_forget(Sends *self)
 {
     self->forget_later = self->busy;
-    if (!self->busy) plans_clear(&self->plans);
+    if (self->busy) return;
+    plans_clear(&self->plans);
+    plans_clear(&self->backs);
 }

@@ -79,8 +79,7 @@ static bool items_room(Sends *self, size_t count)
     return true;
 }
 
-/* Make room for messages of one queue. What Python raises, it raises again when it serves the request. */
-static path_result room_for(Sends *self, QueueTail *queue, size_t count, size_t size)
+path_result sends_room_for(Sends *self, QueueTail *queue, size_t count, size_t size)
 {
     int room = group_room(&self->group, queue, count, size);
     if (room < 0) {
@@ -166,7 +165,7 @@ static path_result store_message(Sends *self, const send_request *send, span tex
     if (held != PATH_TAKEN) return held;
     enter_queue(&one, queue);
     size_t size = record_size(&one);
-    path_result room = room_for(self, queue, 1, size);
+    path_result room = sends_room_for(self, queue, 1, size);
     if (room != PATH_TAKEN) return room;
     if (group_add(&self->group, queue, &one, size, &facts) < 0) return PATH_ERROR;
     sent->queue_offset = one.queue_offset;
@@ -283,7 +282,7 @@ static path_result offer_batch(Sends *self, const frame *taken, const header *he
     size_t count, size;
     path_result looked = examine_batch(self, taken->body, &one, tail, &count, &size);
     if (looked != PATH_TAKEN) return looked;
-    path_result room = room_for(self, plan->queue, count, size);
+    path_result room = sends_room_for(self, plan->queue, count, size);
     if (room != PATH_TAKEN) return room;
     sent_message sent = {.queue_id = plan->queue->queue_id, .waits = plan->waits};
     for (size_t each = 0; each < count; each++) {
@@ -340,7 +339,9 @@ path_result sends_offer(PyObject *sends, const frame *taken, const header *head,
     Sends *self = (Sends *)sends;
     if (!self->enabled || !is_in_time(self, context)) return PATH_HANDED_OVER;
     self->busy = true;
-    path_result result = serve(self, taken, head, context);
+    bool back = head->code == CODE_CONSUMER_SEND_MSG_BACK;
+    path_result result = back ? send_back_serve(self, head, context) : serve(self, taken, head, context);
+    if (back && result == PATH_TAKEN) self->requests[SEND_CODES - 1]++;
     self->busy = false;
     if (self->forget_later) sends_forget(self);
     return result;

@@ -29,20 +29,33 @@ typedef struct {
     bool spent;        /* to be made again: a message went to Python, which makes its queue */
 } send_plan;
 
+/* Python's decisions about messages of one topic that a group gives back. */
+typedef struct {
+    PyObject *counted; /* what they are counted by */
+    PyObject
+        *levels;   /* tuple of (queue or None, delay in ms, properties behind their own); NULL: they are for Python */
+    int32_t limit; /* so many tries have messages in the group */
+    bool spent;    /* to be made again: a message went to Python, which makes its queue */
+} back_plan;
+
 typedef struct {
     batch_message message;
     properties_found found;
     size_t size; /* of its record */
 } batch_item;
 
-enum { SEND_CODES = 3 };
+enum { SEND_CODES = 4 };
 
 typedef struct {
     PyObject_HEAD
     record_group group;
-    plan_table plans;
+    plan_table plans, backs;
     send_answers answers;
-    PyObject *plan, *waiting, *slow;                         /* callbacks */
+    PyObject *plan, *waiting, *slow; /* callbacks */
+    PyObject *back;                  /* callback for plans of messages given back; NULL: they are for Python */
+    PyObject *given_back;            /* dict: how many were stored since it was taken, by what they are counted by */
+    PyObject *done;                  /* keeps the memory of `done_answers` */
+    bare_answer done_answers[2];     /* to messages given back, by serialise type */
     PyObject *parts, *store_host, *broker_items, *id_prefix; /* keep the memory of the spans */
     span store_host_field, broker_text;
     int64_t max_body, slow_ns;
@@ -59,7 +72,7 @@ typedef struct {
     batch_item *items;
     int64_t *places;
     size_t items_room;
-    int64_t requests[SEND_CODES]; /* taken, by code: 10, 310, 320 */
+    int64_t requests[SEND_CODES]; /* taken, by code: 10, 310, 320, 36 */
 } Sends;
 
 /* The properties of a whole batch: without JSON's escapes, and where the unique key's value is (at == NULL: none). */
@@ -85,6 +98,13 @@ path_result sends_plan_for(Sends *self, const send_request *send, const batch_co
 span sends_tail_of(Sends *self, const send_request *send, const send_plan *plan, const batch_common *common);
 
 void send_plan_release(void *plan);
+void back_plan_release(void *plan);
+
+/* Make room for messages of one queue. What Python raises, it raises again when it serves the request. */
+path_result sends_room_for(Sends *self, QueueTail *queue, size_t count, size_t size);
+
+/* Serve a message that a consumer gives back. */
+path_result send_back_serve(Sends *self, const header *head, path_context *context);
 
 /* Drop all plans, now or after the frame being served. */
 void sends_forget(Sends *self);

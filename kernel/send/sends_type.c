@@ -52,8 +52,9 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->max_body = max_body;
     self->slow_ns = INT64_MAX;
     self->enabled = 1;
-    if (group_init(&self->group, (LogTail *)log, make_room, keys)) {
-        if (!plans_init(&self->plans, send_plan_release)) {
+    self->given_back = PyDict_New();
+    if (self->given_back != NULL && group_init(&self->group, (LogTail *)log, make_room, keys)) {
+        if (!plans_init(&self->plans, send_plan_release) || !plans_init(&self->backs, back_plan_release)) {
             PyErr_NoMemory();
         } else if (take_texts(self)) {
             return (PyObject *)self;
@@ -79,7 +80,14 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
         Py_VISIT(plan->tail);
         Py_VISIT((PyObject *)plan->timer.queue);
     }
+    const back_plan *back;
+    for (size_t at = 0; (back = plans_next(&self->backs, &at)) != NULL;) {
+        Py_VISIT(back->counted);
+        Py_VISIT(back->levels);
+    }
     Py_VISIT(self->plan);
+    Py_VISIT(self->back);
+    Py_VISIT(self->given_back);
     Py_VISIT(self->waiting);
     Py_VISIT(self->slow);
     return 0;
@@ -89,7 +97,10 @@ static int clear(PyObject *object)
 {
     Sends *self = (Sends *)object;
     plans_clear(&self->plans);
+    plans_clear(&self->backs);
     Py_CLEAR(self->plan);
+    Py_CLEAR(self->back);
+    Py_CLEAR(self->given_back);
     Py_CLEAR(self->waiting);
     Py_CLEAR(self->slow);
     return 0;
@@ -101,6 +112,7 @@ static void dealloc(PyObject *object)
     PyObject_GC_UnTrack(object);
     clear(object);
     plans_free(&self->plans);
+    plans_free(&self->backs);
     group_free(&self->group);
     out_free(&self->later);
     free(self->scratch);
@@ -112,6 +124,7 @@ static void dealloc(PyObject *object)
     Py_CLEAR(self->broker_items);
     Py_CLEAR(self->id_prefix);
     Py_CLEAR(self->refusal);
+    Py_CLEAR(self->done);
     quota_counts_free(&self->quotas);
     object_free(object);
 }
@@ -128,7 +141,8 @@ static PyObject *forget(PyObject *self, PyObject *unused)
 /* A dict of the requests taken, by code. */
 static PyObject *requests_by_code(const Sends *self)
 {
-    static const int codes[SEND_CODES] = {CODE_SEND_MESSAGE, CODE_SEND_MESSAGE_V2, CODE_SEND_BATCH_MESSAGE};
+    static const int codes[SEND_CODES] = {CODE_SEND_MESSAGE, CODE_SEND_MESSAGE_V2, CODE_SEND_BATCH_MESSAGE,
+                                          CODE_CONSUMER_SEND_MSG_BACK};
     PyObject *requests = PyDict_New();
     for (int which = 0; requests != NULL && which < SEND_CODES; which++) {
         if (self->requests[which] == 0) continue;
@@ -146,15 +160,19 @@ static PyObject *take(PyObject *object, PyObject *unused)
     (void)unused;
     PyObject *requests = requests_by_code(self);
     PyObject *refused = requests == NULL ? NULL : quota_counts_take(&self->quotas);
-    PyObject *touched = refused == NULL ? NULL : group_take_touched(&self->group);
+    PyObject *fresh = refused == NULL ? NULL : PyDict_New();
+    PyObject *touched = fresh == NULL ? NULL : group_take_touched(&self->group);
     if (touched == NULL) {
         Py_XDECREF(requests);
         Py_XDECREF(refused);
+        Py_XDECREF(fresh);
         return NULL;
     }
+    PyObject *given_back = self->given_back;
+    self->given_back = fresh;
     PyObject *result =
-        Py_BuildValue("NLLNLN", touched, (long long)self->group.messages, (long long)self->group.stored_bytes, requests,
-                      (long long)self->quotas.converted, refused);
+        Py_BuildValue("NLLNLNN", touched, (long long)self->group.messages, (long long)self->group.stored_bytes,
+                      requests, (long long)self->quotas.converted, refused, given_back);
     memset(self->requests, 0, sizeof self->requests);
     self->group.messages = self->group.stored_bytes = self->quotas.converted = 0;
     return result;
@@ -199,6 +217,25 @@ static PyObject *serve(PyObject *self, PyObject *args)
     return result;
 }
 
+static PyObject *take_back(PyObject *object, PyObject *args)
+{
+    Sends *self = (Sends *)object;
+    PyObject *back, *done, *parts[2];
+    span spans[2][2];
+    if (!PyArg_ParseTuple(args, "OO!", &back, &PyTuple_Type, &done)) return NULL;
+    if (!PyArg_ParseTuple(done, "OO", &parts[0], &parts[1]) || !spans_of_tuple(parts[0], spans[0], 2) ||
+        !spans_of_tuple(parts[1], spans[1], 2)) {
+        return NULL;
+    }
+    PyObject *former_back = self->back, *former_done = self->done;
+    self->back = Py_NewRef(back);
+    self->done = Py_NewRef(done);
+    Py_XDECREF(former_back);
+    Py_XDECREF(former_done);
+    for (int type = 0; type < 2; type++) self->done_answers[type] = (bare_answer){spans[type][0], spans[type][1]};
+    Py_RETURN_NONE;
+}
+
 static PyObject *get_refusal(PyObject *object, void *unused)
 {
     PyObject *refusal = ((Sends *)object)->refusal;
@@ -231,7 +268,9 @@ static PyMethodDef methods[] = {
     {"forget", forget, METH_NOARGS, "Drop all plans."},
     {"take", take, METH_NOARGS,
      "What was done since the last call: queues, messages stored, their bytes, requests by code, converted messages "
-     "charged, requests refused by kind of bucket."},
+     "charged, requests refused by kind of bucket, messages given back by what they are counted by."},
+    {"take_back", (PyCFunction)take_back, METH_VARARGS,
+     "Serve messages that consumers give back: a callback for plans, and the headers around the opaque of the answer."},
     {"serve", serve, METH_VARARGS, "Serve frames up to the first that is handed over: (answers, bytes of them)."},
     {NULL, NULL, 0, NULL},
 };

@@ -256,3 +256,64 @@ bool offset_read(const header *from, offset_request *found)
     *found = (offset_request){fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset};
     return true;
 }
+
+enum {
+    BACK_GROUP = 1,
+    BACK_OFFSET = 1 << 1,
+    BACK_DELAY_LEVEL = 1 << 2,
+    BACK_UNIT_MODE = 1 << 3,
+    BACK_MAX_TIMES = 1 << 4,
+    BACK_ORIGIN_MSG_ID = 1 << 5,
+    BACK_ORIGIN_TOPIC = 1 << 6,
+    BACK_BNAME = 1 << 7,
+    BACK_NEEDED = BACK_GROUP | BACK_OFFSET | BACK_DELAY_LEVEL
+};
+
+static bool take_back_field(const header_field *field, send_back_request *found, fields_seen *which)
+{
+    span name = field->name, unused;
+    if (span_is_text(name, FIELD_GROUP)) {
+        *which = BACK_GROUP;
+        return plain(field, &found->group);
+    }
+    if (span_is_text(name, FIELD_OFFSET)) {
+        *which = BACK_OFFSET;
+        return read_int64(field->value, &found->offset);
+    }
+    if (span_is_text(name, FIELD_DELAY_LEVEL)) {
+        *which = BACK_DELAY_LEVEL;
+        return read_int32(field->value, &found->delay_level);
+    }
+    if (span_is_text(name, FIELD_UNIT_MODE)) {
+        *which = BACK_UNIT_MODE;
+        found->unit_mode = span_is_text(field->value, "true");
+        return is_bool(field->value);
+    }
+    if (span_is_text(name, FIELD_MAX_RECONSUME_TIMES)) {
+        *which = BACK_MAX_TIMES;
+        found->has_max_times = true;
+        return read_int32(field->value, &found->max_times);
+    }
+    *which = span_is_text(name, FIELD_ORIGIN_MSG_ID)  ? BACK_ORIGIN_MSG_ID
+             : span_is_text(name, FIELD_ORIGIN_TOPIC) ? BACK_ORIGIN_TOPIC
+             : span_is_text(name, FIELD_BNAME)        ? BACK_BNAME
+                                                      : 0;
+    return *which != 0 ? plain(field, &unused) : is_skippable(field);
+}
+
+bool send_back_read(const header *from, send_back_request *found)
+{
+    if (from->code != CODE_CONSUMER_SEND_MSG_BACK || !is_request(from)) {
+        return false;
+    }
+    memset(found, 0, sizeof *found);
+    fields_seen seen = 0;
+    for (const header_field *field = from->fields; field != from->fields + from->count; field++) {
+        fields_seen which;
+        if (!take_back_field(field, found, &which) || (seen & which)) {
+            return false;
+        }
+        seen |= which;
+    }
+    return (seen & BACK_NEEDED) == BACK_NEEDED;
+}

@@ -1,5 +1,6 @@
-/* The fields of the requests that the kernel serves, picked out of a header: sends (10, 310, 320), pulls (11, 361),
- * offset updates (15). False: a field is missing, duplicate, unknown, or not written as by official clients. */
+/* The fields of the requests that the kernel serves, picked out of a header: sends (10, 310, 320), messages given
+ * back (36), pulls (11, 361), offset updates (15). False: a field is missing, duplicate, unknown, or not written as by
+ * official clients. */
 #ifndef ROCKETWIRE_REQUESTS_H
 #define ROCKETWIRE_REQUESTS_H
 
@@ -31,8 +32,16 @@ typedef struct {
     int64_t commit_offset;
 } offset_request;
 
+typedef struct {
+    span group;
+    int64_t offset;
+    int32_t delay_level, max_times;
+    bool unit_mode, has_max_times;
+} send_back_request;
+
 bool send_read(const header *from, send_request *found);
 bool pull_read(const header *from, pull_request *found);
 bool offset_read(const header *from, offset_request *found);
+bool send_back_read(const header *from, send_back_request *found);
 
 #endif

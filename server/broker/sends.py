@@ -97,6 +97,7 @@ class BrokerSends:
             page_cache=self.page_cache,
             flush=self.flush,
             invalidation=base.invalidation,
+            send_back=None if typed else self.send_back,
             typed=typed,
         )
 

@@ -11,7 +11,10 @@ from typing import Final, NamedTuple
 from rocketwire import native
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
+from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.metrics import SEND, Metrics
+from rocketwire.server.core.request import Reply
+from rocketwire.server.messages.first_tries import GivesBack
 from rocketwire.server.messages.message_writer import KEPT_EACH, MessageWriter
 from rocketwire.server.messages.page_cache import LEAST_MS, PageCacheGuard
 from rocketwire.server.messages.real_queue import with_real_queue
@@ -21,10 +24,13 @@ from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.throttle.bucket import PythonBucket
 from rocketwire.server.transactions.half import HALF
 from rocketwire.store.append.group_commit import GroupCommit
+from rocketwire.store.errors import StoreError
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import MessageStore
 from rocketwire.wire import names
-from rocketwire.wire.facts.codes import ResponseCode
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import ResponseCode, SerializeType
+from rocketwire.wire.header import encode_header_around_opaque
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.send_reply_frames import SendReplyFrames
 
@@ -89,6 +95,21 @@ class SendPlan(NamedTuple):
     held: WaitingPlan | None
 
 
+class SendBackPlan(NamedTuple):
+    """What the kernel does with messages of a topic that a group gives back. kernel/send/send_back.c reads it.
+
+    Attributes:
+        counted: What they are counted by.
+        limit: How many tries they have.
+        levels: For each delay level its queue (None: its first message makes it), its delay in ms, and the properties
+            behind the message's own, before its id.
+    """
+
+    counted: tuple[str, str]
+    limit: int
+    levels: tuple[tuple[ConsumeQueue | None, int, bytes], ...]
+
+
 class KernelSends:
     """The plain sends of one broker.
 
@@ -109,9 +130,10 @@ class KernelSends:
         page_cache: PageCacheGuard,
         flush: GroupCommit | None,
         invalidation: CacheInvalidation,
+        send_back: GivesBack | None = None,
         typed: bool = False,
     ) -> None:
-        """Make it; with `typed` the caller checks the types of messages."""
+        """Make it; with `typed` the caller checks the types of messages. `send_back` takes messages given back."""
         assert native.kernel is not None  # noqa: S101 - the caller has checked it
         self._sending = sending
         self._storing = storing
@@ -121,6 +143,7 @@ class KernelSends:
         self._metrics = metrics
         self._page_cache = page_cache
         self._flush = flush
+        self._send_back = send_back
         self._typed = typed
         self._lacks_timer_queue = False
         self.native = native.kernel.Sends(
@@ -136,6 +159,12 @@ class KernelSends:
             id_prefix=store_host.hex().upper().encode(),
             max_body=0,
         )
+        if send_back is not None:
+            done = Reply().header(0)
+            parts = tuple(
+                encode_header_around_opaque(done, each) for each in (SerializeType.JSON, SerializeType.ROCKETMQ)
+            )
+            self.native.take_back(self._back_plan, parts)
         self.native.deferred = flush is not None
         self.native.slow_ns = LEAST_MS * _NS_PER_MS
         page_cache.on_busy.subscribe(self._stop)
@@ -206,6 +235,23 @@ class KernelSends:
             return None
         return WaitingPlan(with_real_queue(b"x", topic, queue_id)[1:], half, levels)
 
+    def _back_plan(self, group: str, unit_mode: bool, topic: str) -> SendBackPlan | bool | None:  # noqa: FBT001 - as the kernel calls it
+        """What is done with first tries. None: they are for Python. False: this one is, for it is refused."""
+        assert self._send_back is not None  # noqa: S101 - else nothing calls this
+        try:
+            found = self._send_back.first_tries(group, topic, unit_mode=unit_mode)
+        except (ServerError, WireError, StoreError):
+            return False
+        if found is None:
+            return None
+        queues = self._store.queues.by_key
+        levels = enumerate(zip(self._store.delay_levels, found.behind, strict=True))
+        return SendBackPlan(
+            found.counted,
+            found.limit,
+            tuple((queues.get((names.SCHEDULE_TOPIC, number)), delay, behind) for number, (delay, behind) in levels),
+        )
+
     def before_round(self, now: int, *, guarded: bool) -> None:
         """Decide whether the kernel may store what comes with a store timestamp in ms."""
         busy = self._page_cache.is_busy or (self._flush is not None and self._flush.is_full)
@@ -221,7 +267,7 @@ class KernelSends:
             self._lacks_timer_queue = False
             self.native.forget()
         metrics = self._metrics
-        touched, messages, size, requests, converted, refused = self.native.take()
+        touched, messages, size, requests, converted, refused, given_back = self.native.take()
         if messages:
             self._store.note_kernel_appends(touched)
             metrics.stored(messages, size)
@@ -231,6 +277,8 @@ class KernelSends:
             metrics.converted[SEND] += converted
         for kind, count in refused.items():
             metrics.throttled[SEND, kind] += count
+        if given_back and self._send_back is not None:
+            self._send_back.count_all(given_back)
 
     def _wait(self, session: Session, answers: bytes, end: int) -> None:
         """Send a read's answers when the disk has the log up to an offset, or answer that it took too long."""

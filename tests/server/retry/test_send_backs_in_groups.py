@@ -98,6 +98,7 @@ async def test_both_paths_have_the_same_outcome(tmp_path: Path, monkeypatch: pyt
     assert len(stored) == 10
 
 
+@pytest.mark.usefixtures("sends_by_python")
 @pytest.mark.parametrize("serialize_type", [0, BINARY])
 async def test_those_of_one_read_are_one_group(
     server: Server, monkeypatch: pytest.MonkeyPatch, serialize_type: int

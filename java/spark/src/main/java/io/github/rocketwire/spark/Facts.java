@@ -310,6 +310,11 @@ public final class Facts {
   public static final String FIELD_NEXT_BEGIN_OFFSET = "nextBeginOffset";
   public static final String FIELD_MIN_OFFSET = "minOffset";
   public static final String FIELD_MAX_OFFSET = "maxOffset";
+  public static final String FIELD_OFFSET = "offset";
+  public static final String FIELD_GROUP = "group";
+  public static final String FIELD_DELAY_LEVEL = "delayLevel";
+  public static final String FIELD_ORIGIN_MSG_ID = "originMsgId";
+  public static final String FIELD_ORIGIN_TOPIC = "originTopic";
   public static final char SHORT_PRODUCER_GROUP = 'a';
   public static final char SHORT_TOPIC = 'b';
   public static final char SHORT_DEFAULT_TOPIC = 'c';
