@@ -167,7 +167,7 @@ def sends(data: bytes) -> Read:
         assert each.buffer[: each.position] == entries
     assert answers == expected.answers
     assert _rows(keys) == _rows(expected.keys)
-    _, messages, _, _, converted, refused = path.take()
+    _, messages, _, _, converted, refused, _ = path.take()
     assert messages == queue.end + timer.end - 2 * _FIRST
     assert (converted, sum(refused.values())) == (expected.bucket.taken, expected.refused)
     assert bucket.level == expected.bucket.level

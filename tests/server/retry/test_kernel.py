@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rocketwire.server.statistics.counters import StatisticsColumn
+from rocketwire.server.statistics.windows import StatisticsColumn
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, SysFlag
@@ -193,3 +193,26 @@ async def test_a_message_is_copied_whole_where_the_log_gets_a_new_file(tmp_path:
             (answer,) = served.read(back.frame(places)).values()
             assert answer.header.code == 0
         assert counted(served) == {("G", "T"): (16, 16)}
+
+
+async def outcome_of_damage(store: Path, damage: list[tuple[int, int]], kernel: bool) -> tuple[Any, ...]:
+    global opaques  # noqa: PLW0603 - as above
+    opaques = itertools.count(1)
+    with running(store, kernel=kernel, **SMALL) as served:
+        prepare(served)
+        places = send_all(served, [Message(), Message(body=b"other")])
+        log: Any = served.broker.base.store.log
+        for at, value in damage:
+            log.buffer[places[0] - log.base + at] = value
+        answers = [served.read(Back(number).frame(places)) for number in (0, 1)]
+        return answers, files_of(store)
+
+
+@given(st.lists(st.tuples(st.integers(0, 170), st.sampled_from([0, 1, 2, 16, 127, 128, 255])), min_size=1, max_size=3))
+@settings(max_examples=100, deadline=None)
+def test_a_damaged_record_is_treated_as_by_python(
+    tmp_path_factory: pytest.TempPathFactory, damage: list[tuple[int, int]]
+) -> None:
+    expected = run(outcome_of_damage, tmp_path_factory.mktemp("python"), damage, False)
+    found = run(outcome_of_damage, tmp_path_factory.mktemp("kernel"), damage, True)
+    assert found == expected
