@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -110,7 +110,7 @@ class BrokerRequests:
         if connection is not None:
             connection.flush()
 
-    def pass_on(self, caller: GrpcCaller, request: Request[Any], ext: Mapping[str, str]) -> BrokerConnection | None:
+    def pass_on(self, caller: GrpcCaller, request: Request[Any], ext: dict[str, str]) -> BrokerConnection | None:
         """Send a request to the broker that it is for; return the connection that is to be flushed."""
         header, fields = request.header, request.fields
         if (
@@ -143,13 +143,13 @@ class BrokerRequests:
             if isinstance(fields, PopMessageRequestHeader):
                 done = partial(self._popped, broker, fields, done)
             if self._checks.copy is not None:
-                done = self._checks.copy(broker, replace(header, ext=dict(ext)), body, done)
+                done = self._checks.copy(broker, replace(header, ext=ext), body, done)
             return self._pool.send(address, ClientRequest(header.code, ext, body), seconds=seconds, done=done)
         except WireError:
             self._in_flight.add(-size)
             raise
 
-    def _guarded(self, request: Request[Any], ext: Mapping[str, str], done: OnAnswer) -> OnAnswer:
+    def _guarded(self, request: Request[Any], ext: dict[str, str], done: OnAnswer) -> OnAnswer:
         """What takes the answer to a request: it is decided about again, and charged to quotas, before it is given."""
         if not isinstance(request.fields, PopMessageRequestHeader):
             return done
@@ -157,7 +157,7 @@ class BrokerRequests:
             done = self._checks.places.checked_again(request, ext, done)
         if self._checks.charge is None:
             return done
-        charge = self._checks.charge(replace(request.header, ext=dict(ext)), request.call_signature)
+        charge = self._checks.charge(replace(request.header, ext=ext), request.call_signature)
         return done if charge is None else partial(_charge, charge, done)
 
     def _pulled(self, broker: str, request: Request[Any], done: OnAnswer) -> bool:

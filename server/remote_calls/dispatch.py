@@ -6,7 +6,7 @@ answers: no call waits for another. Routes and groups are loaded from the cluste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -143,7 +143,7 @@ class RemoteDispatch:
             self._serve_member(caller, request, request.peer, ext)
             return None
         if self._checks.places is not None:
-            decided = replace(header, ext=dict(ext))
+            decided = replace(header, ext=ext)
             place = self._checks.places.to_decide(request.peer, decided, request.call_signature)
             if place is not None:
                 held = replace(request, body=memoryview(bytes(request.body)))
@@ -170,9 +170,7 @@ class RemoteDispatch:
             if connection is not None:
                 connection.flush()
 
-    def _serve_member(
-        self, caller: GrpcCaller, request: Request[Any], client: GrpcClient, ext: Mapping[str, str]
-    ) -> None:
+    def _serve_member(self, caller: GrpcCaller, request: Request[Any], client: GrpcClient, ext: dict[str, str]) -> None:
         """Register a client at all brokers."""
         header = request.header
         done = partial(self._done_apart, caller, header)
@@ -205,7 +203,7 @@ class RemoteDispatch:
         caller.flush()
 
 
-def _ext(fields: object) -> Mapping[str, str]:
+def _ext(fields: object) -> dict[str, str]:
     """The fields of a request as a frame has them."""
     if not isinstance(fields, WireHeader):
         return {}

@@ -8,7 +8,6 @@ it is passed to the client's telemetry stream, and the answer back.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -121,7 +120,7 @@ class RemoteMembers:
         mine[address] = connection
         _send(connection, header, {}, body, gathered.take)
 
-    def leave(self, client: GrpcClient, header: Header, ext: Mapping[str, str], done: OnAnswer) -> None:
+    def leave(self, client: GrpcClient, header: Header, ext: dict[str, str], done: OnAnswer) -> None:
         """Notify the brokers that a client leaves."""
         pool = [each for each in self._of_clients.get(client, {}).values() if not each.closed.is_set()]
         if not pool:
@@ -182,6 +181,6 @@ class _Gathered:
             done(found)
 
 
-def _send(connection: BrokerConnection, header: Header, ext: Mapping[str, str], body: bytes, done: OnAnswer) -> None:
+def _send(connection: BrokerConnection, header: Header, ext: dict[str, str], body: bytes, done: OnAnswer) -> None:
     connection.send(ClientRequest(header.code, ext, body, header.language, header.version), seconds=_SECONDS, done=done)
     connection.flush()

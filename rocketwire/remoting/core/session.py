@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 from rocketwire.wire.connection import FrameReader
@@ -43,7 +43,7 @@ class ClientRequest(NamedTuple):
     """
 
     code: int
-    fields: WireHeader | Mapping[str, str] | None = None
+    fields: WireHeader | dict[str, str] | None = None
     body: Buffer = b""
     language: str | None = None
     version: int = VERSION_4_9_7
@@ -110,11 +110,7 @@ class ClientSession:
         """
         self._opaque = self._opaque % self._last_opaque + 1
         code, fields, body, language, version, remark = request
-        ext: dict[str, str] | None = None
-        if isinstance(fields, WireHeader):
-            ext = encode_ext(fields, short=code in _SHORT)
-        elif fields is not None:
-            ext = dict(fields)
+        ext = encode_ext(fields, short=code in _SHORT) if isinstance(fields, WireHeader) else fields
         header = Header(
             code=code,
             opaque=self._opaque,
