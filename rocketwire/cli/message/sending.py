@@ -135,10 +135,12 @@ class MessageSender:
             self._renew_after_a_pause()
             message = each.with_id(self._ids)
             target = self._targets.of(message, stay=bool(self._filling))
+            # Either all messages of a target go alone or none: the command's options delay all of its messages.
+            alone = message.topic.startswith(RETRY_PREFIX) or not _DELAYS.isdisjoint(message.properties)
             filling = self._filling[target]
             filling.messages.append(message)
             filling.size += len(message.body)
-            if self._is_full(filling):
+            if alone or len(filling.messages) >= self._batch or filling.size >= _BATCH_BYTES:
                 yield from self._flush(target)
         yield from self._all_done()
 
@@ -149,21 +151,11 @@ class MessageSender:
             self._targets.renew()
         self._used = now
 
-    def _is_full(self, filling: _Filling) -> bool:
-        message = filling.messages[-1]
-        if len(filling.messages) >= self._batch or filling.size >= _BATCH_BYTES:
-            return True
-        # Such a message ends the batch before it, and goes alone.
-        return message.topic.startswith(RETRY_PREFIX) or not _DELAYS.isdisjoint(message.properties)
-
     def _flush(self, target: SendTarget) -> Iterator[SentMessage | FailedSend]:
         messages = self._filling.pop(target).messages
-        alone = messages[-1].topic.startswith(RETRY_PREFIX) or not _DELAYS.isdisjoint(messages[-1].properties)
-        parts = [messages[:-1], messages[-1:]] if alone and len(messages) > 1 else [messages]
-        for part in parts:
-            while self._again or len(self._waiting) >= self._window or (self._ordered and self._is_busy(target)):
-                yield from self._oldest_done()
-            self._post(_Parcel(part, target))
+        while self._again or len(self._waiting) >= self._window or (self._ordered and self._is_busy(target)):
+            yield from self._oldest_done()
+        self._post(_Parcel(messages, target))
 
     def _is_busy(self, target: SendTarget) -> bool:
         return any(parcel.target == target for parcel in (*self._waiting, *self._again))
