@@ -83,8 +83,8 @@ async def test_heartbeats_rebalances_and_commits_have_their_times(autojump_clock
     assert broker.times(RequestCode.HEART_BEAT) == [0, 30, 60]
     assert broker.times(RequestCode.GET_CONSUMER_LIST_BY_GROUP) == [0, 0, 20, 20, 40, 40, 60, 60]
     commits = [(round(when, 1), ext["queueId"], ext["commitOffset"]) for when, code, ext in broker.asked if code == 15]
-    # The start of each queue once, and then what has changed.
-    assert commits == [(5, "0", "0"), (5, "1", "0"), (5, "0", "0"), (10, "1", "1")]
+    # The start of each queue once, in any order, and then what has changed.
+    assert sorted(commits) == [(5, "0", "0"), (5, "0", "0"), (5, "1", "0"), (10, "1", "1")]
     assert broker.times(RequestCode.UNREGISTER_CLIENT) == [71]
     assert broker.members == []
 
