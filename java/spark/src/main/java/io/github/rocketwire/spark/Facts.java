@@ -391,6 +391,7 @@ public final class Facts {
   public static final int MAX_RETRY_TOPIC_LENGTH = 255;
   public static final int MAX_GROUP_LENGTH = 255;
   public static final int MAX_BROKER_NAME_LENGTH = 255;
+  public static final int MAX_CLIENT_ID_LENGTH = 512;
   public static final String ALLOWED_CHARACTERS = "^[%|a-zA-Z0-9_-]+$";
   public static final String RETRY_PREFIX = "%RETRY%";
   public static final String DEAD_LETTER_PREFIX = "%DLQ%";
