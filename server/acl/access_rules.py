@@ -1,6 +1,6 @@
 """What access control decides about a request, by its code: one table, so that codes without a decision are known.
 
-The decisions are 4.9.7's, and own ones about requests that it leaves unprotected or does not know. Apache 4.9.7
+The decisions are 4.9.7's, with further ones about requests that it leaves unprotected or does not know. Apache 4.9.7
 requires nothing for batches (320) and lets every account read and change all accounts (50 to 54); 5.x fixed both, as
 here. It also requires nothing for most requests that read or change one topic's or group's state, or that name a
 message by its physical offset; here they need what the topic or group needs elsewhere, or an administrator. Of the

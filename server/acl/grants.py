@@ -1,4 +1,4 @@
-"""What an account was let do that takes a while: whether it may still do so after the accounts have changed."""
+"""Grants of requests that take a while: whether their accounts may still send them after the accounts have changed."""
 
 from __future__ import annotations
 

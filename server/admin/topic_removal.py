@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 _RETRY_SECONDS: Final = 5.0
 
 Done = Callable[[Exception | None], None]
-"""Called when the topic is deleted, or with what went wrong: it is not deleted, or something of it is not saved."""
+"""Called when the topic is deleted, or with the error: it is not deleted, or something of it is not saved."""
 
 
 class TopicRemoval:

@@ -48,17 +48,17 @@ class Broker:
     """Opens the store and builds the services; `start` sets them going, `close` puts everything on the disk.
 
     Attributes:
-        base: What all of them stand on.
+        base: What all of them use.
         tables: Topics, groups, offsets and other tables.
         throttle: The quotas.
         clients: The connected groups.
         statistics: What was stored and delivered.
-        sends: What takes messages.
-        pulls: What is given to the handlers of pulls.
-        delays: What holds messages back.
+        sends: The services that store messages.
+        pulls: The services of pulls.
+        delays: The services that hold messages back.
         pops: Pops.
         administration: The services beside messages.
-        cluster: Name servers.
+        cluster: The registrations at name servers.
 
     Raises:
         ConfigError: the accounts' file cannot be used; the store was not touched.

@@ -18,7 +18,7 @@ from rocketwire.wire.addresses import Address
 
 
 class BrokerCluster:
-    """What a broker has to do with name servers.
+    """A broker's registrations at name servers, and what it reads from them.
 
     Attributes:
         address: The broker's address that clients are given.

@@ -1,4 +1,4 @@
-"""What has messages wait at one broker: for a delay, for a time, or for the outcome of a transaction."""
+"""The services that hold messages back: for a delay, for a time, or for the outcome of a transaction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class BrokerDelays:
     """The services that hold messages back.
 
     Args:
-        base: What all services stand on.
+        base: What all services use.
         tables: Topics, offsets, and how far delay levels are delivered.
         storing: Stores what is due.
         clients: The producers whose transactions are checked.

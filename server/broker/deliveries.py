@@ -1,4 +1,4 @@
-"""What delivers messages at one broker: pulls and pops, and those of both that wait for messages.
+"""The services that deliver messages at one broker: pulls and pops, and those of both that wait for messages.
 
 Popped messages are acknowledged, renewed or delivered again.
 """
@@ -37,7 +37,7 @@ from rocketwire.server.timer.timer import Timer
 def make_pulls(
     base: Foundation, tables: BrokerTables, throttle: Throttle, clients: ClientGroups, statistics: Statistics
 ) -> PullServices:
-    """What the handlers of pulls are given."""
+    """The services of the handlers of pulls."""
     live, broker_name = base.config, base.started.broker.broker_name
     moved = OffsetMovedEvents(base.store, broker_name=broker_name, store_host=base.store_host, clock=base.clock)
     answers = PullAnswers(
@@ -71,7 +71,7 @@ class BrokerPops:
     """The services of pops.
 
     Args:
-        base: What all services stand on.
+        base: What all services use.
         tables: Topics, groups and offsets.
         storing: Stores check points and what is delivered again.
         throttle: The quotas.
@@ -80,7 +80,7 @@ class BrokerPops:
         wake: Serves the requests that wait for what is stored.
 
     Attributes:
-        renewals: How long clients of 5.x are let have messages.
+        renewals: Keeps popped messages invisible while their 5.x clients are connected.
         resets: Resets of offsets.
         pops: The pops.
     """

@@ -1,4 +1,4 @@
-"""What all services of one broker stand on: its store, its configuration, its clocks and its limits."""
+"""What all services of one broker use: its store, its configuration, its clocks and its limits."""
 
 from __future__ import annotations
 

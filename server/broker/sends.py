@@ -1,4 +1,4 @@
-"""What takes messages at one broker: storing, sends, messages given back, recalls and replies."""
+"""The services that store messages at one broker: sends, messages sent back, recalls and replies."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class BrokerSends:
         page_cache: Refuses sends while appends take long.
         storing: Stores messages.
         sending: Carries out sends.
-        send_back: Takes messages that consumers give back.
-        recall: Takes timer messages back.
-        replies: Passes replies on to those who sent the requests.
+        send_back: Stores messages that consumers send back.
+        recall: Cancels timer messages.
+        replies: Forwards replies to the producers of the requests.
         answers: Encodes the answers to sends.
         kernel: The kernel's path of sends; None: Python serves them.
     """

@@ -80,7 +80,7 @@ class BrokerTables:
         self._saved.append((table, what, _INTERVAL_MS))
 
     def start(self, nursery: trio.Nursery, base: Foundation) -> None:
-        """Start what writes the tables, and what looks whether their files still exist."""
+        """Start the tasks that write the tables, and that check whether their files still exist."""
         growing = ((self.topics.table, "topics"), (self.groups.table, "groups"))
         every: list[RewritableTable] = [table for table, _ in growing]
         every += [table for table, _, _ in self._saved]

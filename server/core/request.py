@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # for annotations only
 FieldsT = TypeVar("FieldsT")
 
 OnClientAnswer: TypeAlias = "Callable[[ClientAnswer | None], Operation[None] | None]"
-"""Called with a client's answer, None if there is none; gives what work it leaves, if any."""
+"""Called with a client's answer, None if there is none; returns the work that remains, if any."""
 _NO_BODY: Final = memoryview(b"")
 NOT_A_FRAME: Final = -1
 _LONGEST_REMARK: Final = 16 * 1024

@@ -1,7 +1,7 @@
 """Faults of gRPC calls: those of the requests that calls are translated into, by the same rules as frames.
 
-An answer that is to be damaged, whose bytes are not there to be damaged, is a stream that the server resets. One that
-is to come twice comes once: HTTP/2 has no second one.
+An answer that is to be damaged, but has no bytes to damage, is a stream that the server resets. One that is to come
+twice comes once: HTTP/2 has no second one.
 """
 
 from __future__ import annotations

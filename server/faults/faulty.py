@@ -100,7 +100,7 @@ class FrameServer(Protocol):
         """Handle frames in order; return how many were handled."""
 
     def send_request(self, session: Session, header: Header, frame: bytes) -> None:
-        """Write a request of the server's own, with this header, to a session."""
+        """Write one of the server's requests, with this header, to a session."""
 
     def empty_fields(self, code: int) -> dict[str, str] | None:
         """The response fields of a refused request."""

@@ -1,6 +1,6 @@
 """Storing a group of drafts, and reporting the outcome of each.
 
-Every message that a broker stores comes through here: sends, messages that are given back, the outcomes of
+Every message that a broker stores comes through here: sends, messages that are sent back, the outcomes of
 transactions, delayed and timer messages.
 """
 

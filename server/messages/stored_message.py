@@ -1,4 +1,4 @@
-"""A record of the commit log taken up again: to be stored once more, elsewhere or with other properties.
+"""A record of the commit log, read to be stored once more, elsewhere or with other properties.
 
 What is delivered after a delay, committed by a transaction or sent back by a consumer is a message that the log holds
 already. It is read here with only what its new record needs, and its body stays a view of the log.

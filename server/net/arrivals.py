@@ -180,11 +180,11 @@ class Arrivals:
         self._more = tried < len(self._turn)
 
     def _happened(self) -> list[tuple[Arrival | None, int]]:
-        """What happened: the connections, for their descriptors may be others' when it is their turn."""
+        """The events, with their connections: descriptors may belong to others by the time the events are handled."""
         return [(self._all.get(descriptor), flags) for descriptor, flags in self._epoll.poll(0, _POLLED_MOST)]
 
     def _look(self, arrival: Arrival, flags: int) -> None:
-        """Something happened to a connection."""
+        """Handle the events of a connection."""
         if flags & _CLOSED:
             self._drop(arrival)
             return

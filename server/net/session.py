@@ -62,7 +62,7 @@ class Dispatcher(Protocol):
         """Called when the answers are sent."""
 
     def send_request(self, session: Session, header: Header, frame: bytes) -> None:
-        """Write a request of the server's own, with this header, to a session."""
+        """Write one of the server's requests, with this header, to a session."""
 
 
 class Session:

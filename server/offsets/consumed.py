@@ -22,7 +22,7 @@ def may_commit(group: str) -> bool:
 
 
 def commit_offset(offsets: OffsetTable, group: str, topic: str, queue_id: int, offset: int) -> None:
-    """Note the offset of the next message that a group consumes; one that the queue has not is noted too.
+    """Note the offset of the next message that a group consumes; one outside the queue is noted, too.
 
     Raises:
         NotPermitted: the offsets are the broker's own.

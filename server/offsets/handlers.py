@@ -17,7 +17,7 @@ from rocketwire.wire.headers import offset as headers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetServices:
-    """What requests for offsets are given."""
+    """The services of requests for offsets."""
 
     offsets: OffsetTable
     store: StoreProtocol

@@ -171,7 +171,7 @@ class Acks:
         A handle may be changed once: the answer has what the next one is made from. Apache's broker takes each
         change, and gives the message as often.
 
-        DeliveryOver: the message was acknowledged or changed with this handle, or is visible again.
+        Raises:
             DeliveryOver: the message was acknowledged or changed with this handle, or is visible again.
             ServerError: the message does not exist, or the time is too long.
             PopHandleInvalid: the handle is not one.

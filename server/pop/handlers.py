@@ -1,4 +1,4 @@
-"""POP: take messages for a while, acknowledge them, keep them longer, look whether there are any."""
+"""POP: pop messages, acknowledge them, change their invisible time, query whether there are any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of POP are given: the broker's state, its configuration, its counters, and its runtime."""
+"""What the parts of POP share: the broker's state, its configuration, its counters, and its runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a group would get, and what it gets nothing of: peeks, and whether there is anything to take."""
+"""Peeks: the messages that a group would get, without taking them, and whether there are any."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class PollRequest(Protocol):
         """The answer when it gets nothing at its deadline."""
 
     def undo(self, taken: PopResult) -> None:
-        """Its client went away before the messages could be sent."""
+        """Its client disconnected before the messages could be sent."""
 
 
 class PollEntry:

@@ -152,7 +152,7 @@ class PopReader:
         return False
 
     def empty_result(self, fields: PopMessageRequestHeader, account: str) -> PopResult:
-        """What a pop of an account gets before it looks: nothing."""
+        """The result of a pop of an account before it has read a queue: nothing."""
         revive_queue = ORDER_REVIVE_QUEUE if fields.order else next(self._numbers) % self._pop_topics.revive_queues
         return PopResult(fields, account, self._clock(), revive_queue, self._count)
 
@@ -324,6 +324,6 @@ class PopReader:
             self._deliveries.add((group, queue.topic), len(popped.offsets), len(body))
         self._metrics.delivered(taken.count, taken.size)
         throttle = self._throttle
-        gate = throttle.receive(fields.topic, group, account) if throttle.receives else None
-        if gate is not None:
-            throttle.received(gate, [memoryview(each.body) for each in taken.queues])
+        quota_set = throttle.receive(fields.topic, group, account) if throttle.receives else None
+        if quota_set is not None:
+            throttle.received(quota_set, [memoryview(each.body) for each in taken.queues])

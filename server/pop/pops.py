@@ -28,7 +28,7 @@ class Pops:
     """POP of one broker.
 
     Attributes:
-        services: What its handlers are given.
+        services: The services of its handlers.
         reviver: Makes messages visible again; None where check points cannot be written, as there is no timer.
     """
 

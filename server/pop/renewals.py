@@ -24,7 +24,7 @@ MOST_MS: Final = 3 * 60 * 60 * 1000
 _GRACE_SECONDS: Final = 15.0
 """A client that lost its connection may be back within so long."""
 _START_SECONDS: Final = 60.0
-"""So long after the start all clients count as here: they do not know of it yet."""
+"""So long after the start all clients count as connected: they have to reconnect first."""
 _LOST_MS: Final = 10_000
 """An answer that went out so long before a connection was last heard of may be lost with it."""
 _SLACK_MS: Final = 1000

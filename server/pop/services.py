@@ -103,8 +103,8 @@ class PopServices:
     def refusal(self, group: str, topic: str, account: str) -> Reply | None:
         """The refusal of a group or an account that is over its quota of receives; None: it is not."""
         throttle = self.throttle
-        gate = throttle.receive(topic, group, account) if throttle.receives else None
-        if gate is None or throttle.passes(RECEIVE, gate):
+        quota_set = throttle.receive(topic, group, account) if throttle.receives else None
+        if quota_set is None or throttle.passes(RECEIVE, quota_set):
             return None
         return Reply(code=ResponseCode.FLOW_CONTROL, remark=throttle.receive_remark, ext={})
 
@@ -178,7 +178,7 @@ class WaitingNotification:
         return poll_queue(fields.topic, fields.consumer_group, fields.queue_id)
 
     def try_now(self) -> PopResult | Reply | None:
-        """Look."""
+        """Check whether there is a message."""
         services, fields = self._services, self._fields
         config = services.checks.wait(fields.consumer_group, fields.topic, fields.queue_id, self._remote)
         if not services.peeking.has_message(fields, config):

@@ -52,15 +52,15 @@ class ProxyQuotas:
         fields = SENDS.get(header.code)
         if fields is not None:
             account = account_named_by(header, proof) if self._accounts else ""
-            gate = throttle.send(ext.get(fields.topic, ""), ext.get(fields.group, ""), account)
-            if gate is None:
+            quota_set = throttle.send(ext.get(fields.topic, ""), ext.get(fields.group, ""), account)
+            if quota_set is None:
                 return
-            if not throttle.passes(SEND, gate):
+            if not throttle.passes(SEND, quota_set):
                 raise QuotaExceeded(throttle.send_remark)
-            throttle.sent(gate, list(_sent(header.code, fields, ext, body)))
+            throttle.sent(quota_set, list(_sent(header.code, fields, ext, body)))
         elif header.code in PULLS:
-            gate = self._receive_gate(header, proof)
-            if gate is not None and not throttle.passes(RECEIVE, gate):
+            quota_set = self._receive_gate(header, proof)
+            if quota_set is not None and not throttle.passes(RECEIVE, quota_set):
                 raise QuotaExceeded(throttle.receive_remark)
 
     def _receive_gate(self, header: Header, proof: CallSignature | None) -> QuotaSet | None:
@@ -72,11 +72,11 @@ class ProxyQuotas:
         """What charges the body of the answer to a pull; None: nothing is charged for it."""
         if header.code not in PULLS or not self._throttle.receives:
             return None
-        gate = self._receive_gate(header, proof)
-        return None if gate is None else partial(self._charge, gate)
+        quota_set = self._receive_gate(header, proof)
+        return None if quota_set is None else partial(self._charge, quota_set)
 
-    def _charge(self, gate: QuotaSet, body: Buffer) -> None:
-        self._throttle.received(gate, (memoryview(body),))
+    def _charge(self, quota_set: QuotaSet, body: Buffer) -> None:
+        self._throttle.received(quota_set, (memoryview(body),))
 
 
 def _sent(code: int, fields: SendFields, ext: Mapping[str, str], body: memoryview) -> Iterator[Draft]:

@@ -109,8 +109,8 @@ class PullAnswers:
     def refusal(self, group: str, topic: str, account: str = "") -> Reply | None:
         """The refusal of a group or an account that is over its quota of receives; None: it is not."""
         throttle = self._throttle
-        gate = throttle.receive(topic, group, account) if throttle.receives else None
-        return None if gate is None or throttle.passes(RECEIVE, gate) else self._refused()
+        quota_set = throttle.receive(topic, group, account) if throttle.receives else None
+        return None if quota_set is None or throttle.passes(RECEIVE, quota_set) else self._refused()
 
     def cold_refusal(self, group: str, spec: PullSpec) -> Reply | None:
         """The refusal of a group that reads too much from the disk, for a pull of more; None: there is none.
@@ -120,11 +120,11 @@ class PullAnswers:
         throttle = self._throttle
         if not throttle.colds:
             return None
-        gate = throttle.cold(group)
-        if throttle.is_open(gate):
+        quota_set = throttle.cold(group)
+        if throttle.is_open(quota_set):
             return None
         first = self._store.get(spec.topic, spec.queue_id, spec.offset, 1)
-        if not (first.is_far_behind and first.count) or throttle.passes(RECEIVE, gate):
+        if not (first.is_far_behind and first.count) or throttle.passes(RECEIVE, quota_set):
             return None
         return self._refused()
 
@@ -172,8 +172,8 @@ class PullAnswers:
         if fetched.count:
             self._metrics.delivered(fetched.count, fetched.size)
             self._deliveries.add((group, spec.topic), fetched.count, fetched.size)
-            gate = throttle.receive(spec.topic, group, account) if throttle.receives else None
-            if gate is not None:
-                throttle.received(gate, fetched.chunks)
+            quota_set = throttle.receive(spec.topic, group, account) if throttle.receives else None
+            if quota_set is not None:
+                throttle.received(quota_set, fetched.chunks)
         if reply.code == ResponseCode.PULL_OFFSET_MOVED:
             self._offset_moved.store_event(group, spec.topic, spec.queue_id, requested=offset, new=fetched.next_offset)

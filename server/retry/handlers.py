@@ -1,4 +1,4 @@
-"""Consumers that give a message back to be tried again (36)."""
+"""Messages that consumers send back for another try (36)."""
 
 from __future__ import annotations
 

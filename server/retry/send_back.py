@@ -1,8 +1,8 @@
-"""Messages that a consumer could not use and gives back: stored again for its group, to come back later.
+"""Messages that a consumer sends back: stored again for its group, to be redelivered later.
 
-The message is taken from the log by its place, for the consumer names no more. A copy goes to the group's retry topic,
-through the schedule topic with a delay that grows with each try, or to its dead letters after too many. Apache 4.9.7's
-order of checks and its remarks are kept, for the official client shows them.
+The message is read from the log by its offset: the request has nothing else of it. A copy goes to the group's retry
+topic, through the schedule topic with a delay that grows with each try, or to its dead letters after too many. Apache
+4.9.7's order of checks and its remarks are kept, for the official client shows them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _STATUS: Final[dict[type[Exception], str]] = {
 
 
 class SendBackFailed(ServerError):
-    """The message is not there any more, or could not be stored again; code 1."""
+    """The log has the message no more, or it could not be stored again; code 1."""
 
 
 class SendBackDestination(NamedTuple):
@@ -86,7 +86,7 @@ class SendBackDestination(NamedTuple):
 
 
 class SendBack:
-    """Makes what is stored of messages that the consumers of one broker give back."""
+    """Makes what is stored of messages that the consumers of one broker send back."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class SendBack:
         invalidation.register(self._targets.clear)
 
     def destination(self, group: str, *, unit_mode: bool) -> SendBackDestination | None:
-        """Where the messages of a group are stored that it gives back; None: the group wants no retries.
+        """Where the messages are stored that a group sends back; None: the group wants no retries.
 
         Raises:
             RetryGroupNotFound: the group does not exist and may not be made.
@@ -141,9 +141,8 @@ class SendBack:
             version: The client's; those before 3.4.9 leave the number of tries to the group.
 
         Raises:
-            SendBackFailed: no message stands at that place, its properties leave no room for those of a retry, or hold
-            so
-                many zeros that after a crash they would be taken for a page that the disk lost.
+            SendBackFailed: no message stands at that place, its properties leave no room for those of a retry, or have
+                so many zeros that after a crash they would be taken for a page that the disk lost.
             NameInvalid: the name of the group is too long for a dead letter topic's.
         """
         message = self._message(fields.offset)
@@ -265,7 +264,7 @@ def _read_kind(others: bytes) -> _Kind:
 _known_kind = lru_cache(maxsize=_KEPT)(_read_kind)
 
 
-# Messages of one topic that a group gives back get the same.
+# Messages of one topic that a group sends back get the same.
 @lru_cache(maxsize=_KEPT)
 def _added(topic: str, level: int, retry_topic: str, queue_id: int) -> bytes:
     """What `_properties` adds to a message's that had none of these, up to its id, and its queue."""

@@ -323,11 +323,11 @@ class SendPreparer:
             WireError: its body or its flags cannot be read.
         """
         throttle = self.throttle
-        gate = throttle.send(fields.topic, fields.producer_group, account) if throttle.sends else None
-        if gate is not None and not throttle.passes(SEND, gate):
+        quota_set = throttle.send(fields.topic, fields.producer_group, account) if throttle.sends else None
+        if quota_set is not None and not throttle.passes(SEND, quota_set):
             return None
         make = self.drafts.batch if fields.batch else self.drafts.message
         prepared = make(fields, body, born_host, remote)
-        if gate is not None:
-            throttle.sent(gate, prepared.drafts)
+        if quota_set is not None:
+            throttle.sent(quota_set, prepared.drafts)
         return prepared

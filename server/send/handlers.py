@@ -25,7 +25,7 @@ from rocketwire.wire.send_reply_frames import SendReplyFrames
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendServices:
-    """What sends are given; `store_host` is the advertised address as records hold it."""
+    """What sends use; `store_host` is the advertised address as records hold it."""
 
     sending: SendPreparer
     answers: SendReplyFrames

@@ -208,11 +208,11 @@ class KernelSends:
 
     def _quota(self, topic: str, group: str, tail: bytes | None) -> QuotaPlan | None:
         throttle = self._sending.throttle
-        gate = throttle.send(topic, group) if throttle.sends else None
-        if gate is None:
+        quota_set = throttle.send(topic, group) if throttle.sends else None
+        if quota_set is None:
             return None
         factors = throttle.conversion.factors(tail or b"", ordered=throttle.is_ordered(topic))
-        return QuotaPlan(gate.buckets, gate.kinds, *factors)
+        return QuotaPlan(quota_set.buckets, quota_set.kinds, *factors)
 
     def _timer_plan(self, plain: DirectSend) -> TimerPlan | None:
         if plain.timer is None:

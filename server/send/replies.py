@@ -41,7 +41,7 @@ class ReplyForwarder:
         self._store_host = str(Address(host=host, port=port))
 
     def forward(self, fields: SendMessageRequestHeader, body: bytes, born_host: str, done: OnForwarded) -> None:
-        """Hand a reply to the producer it is for; `born_host` is ``host:port`` of who replied.
+        """Hand a reply to the producer it is for; `born_host` is the consumer's ``host:port``.
 
         `done` may be called before this returns.
         """

@@ -37,7 +37,7 @@ class Statistics:
     Attributes:
         topics: What was stored, by topic.
         delivered: What groups got, by group and topic.
-        sent_back: What consumers gave back, by group and topic.
+        sent_back: What consumers sent back, by group and topic.
         broker: Everything that was stored, and delivered.
     """
 

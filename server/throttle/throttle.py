@@ -44,7 +44,7 @@ _UNCOUNTED: Final = names.SEND_FORBIDDEN_TOPICS | {names.TRACE_TOPIC}
 """The broker's internal topics and the trace topic; compared by full name, since clients choose names. The region's
 trace topic is not counted, either."""
 _NANO: Final = 1_000_000_000
-_MOST_GATES: Final = 16_384
+_MOST_QUOTA_SETS: Final = 16_384
 _MOST_BUCKETS: Final = 16_384  # clients may send with ever new groups
 _MOST_INDEBTED: Final = 32_768
 _TOO_LONG: Final = "(too long)"
@@ -58,7 +58,7 @@ class QuotaSet:
     Attributes:
         buckets: One to four buckets, none of which may be empty.
         kinds: The trigger that each bucket stands for.
-        topic: The topic; it may be created or changed after the gate.
+        topic: The topic; it may be created or changed later.
     """
 
     __slots__ = ("buckets", "kinds", "topic")
@@ -107,7 +107,7 @@ class Throttle:
         conversion: The weights of messages.
         send_remark: The remark beside code 215 for a send.
         receive_remark: The same for a receive.
-        forgets: Called when gates in use become invalid; it must have `changed` called.
+        forgets: Called when quota sets in use become invalid; it must have `changed` called.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Throttle:
         self._topics = topics
         self._metrics = metrics
         self._now = now
-        self._gates: dict[tuple[str, str, str, str], QuotaSet | None] = {}
+        self._quota_sets: dict[tuple[str, str, str, str], QuotaSet | None] = {}
         self._buckets: dict[tuple[str, str, str], PythonBucket] = {}
         self._rates: object = None
         self._backlogged: frozenset[str] = frozenset()
@@ -135,7 +135,7 @@ class Throttle:
     def changed(self) -> None:
         """Invalidate what depends on the configuration and the topics; the buckets keep their levels."""
         keys = self._keys.current
-        self._gates.clear()
+        self._quota_sets.clear()
         self.instance = instance_quota(keys.instance_tps, keys.send_receive_ratio)
         written = {TOPIC: keys.topic_quotas, GROUP: keys.group_quotas, ACCOUNT: keys.account_quotas}
         self._named = {kind: read_quotas(text) for kind, text in written.items()}
@@ -174,15 +174,15 @@ class Throttle:
             self.invalidated()
 
     def send(self, topic: str, group: str, account: str = "") -> QuotaSet | None:
-        """The gate of an account's and a producer group's sends to a topic; None: nothing limits them."""
-        return self._gate(SEND, topic, group if self.by_group else "", account)
+        """The quotas of an account's and a producer group's sends to a topic; None: nothing limits them."""
+        return self._quota_set(SEND, topic, group if self.by_group else "", account)
 
     def receive(self, topic: str, group: str, account: str = "") -> QuotaSet | None:
-        """The gate of an account's and a consumer group's receives of a topic; None: nothing limits them."""
-        return self._gate(RECEIVE, topic, group, account)
+        """The quotas of an account's and a consumer group's receives of a topic; None: nothing limits them."""
+        return self._quota_set(RECEIVE, topic, group, account)
 
     def cold(self, group: str) -> QuotaSet:
-        """The gate of a group's reads from the disk, which is charged in bytes."""
+        """The quotas of a group's reads from the disk, which is charged in bytes."""
         self._make_room()
         buckets = [self._bucket(RECEIVE, COLD, name) for name in (_kept(group, names.MAX_GROUP_LENGTH), "")]
         return QuotaSet([bucket for bucket in buckets if bucket is not None], (COLD, COLD))
@@ -202,47 +202,47 @@ class Throttle:
             if kind in self._named and name not in self._named[kind]:
                 yield direction, kind, name, bucket.rate, bucket.taken
 
-    def is_open(self, gate: QuotaSet) -> bool:
+    def is_open(self, quota_set: QuotaSet) -> bool:
         """Whether a request would pass now, without counting a refusal."""
-        return gate.refused_by(self._now_ns()) is None
+        return quota_set.refused_by(self._now_ns()) is None
 
-    def passes(self, direction: str, gate: QuotaSet) -> bool:
+    def passes(self, direction: str, quota_set: QuotaSet) -> bool:
         """Whether a request passes now; a refusal is counted."""
-        kind = gate.refused_by(self._now_ns())
+        kind = quota_set.refused_by(self._now_ns())
         if kind is None:
             return True
         self._metrics.throttled[direction, kind] += 1
         return False
 
-    def sent(self, gate: QuotaSet, drafts: Iterable[Draft]) -> None:
+    def sent(self, quota_set: QuotaSet, drafts: Iterable[Draft]) -> None:
         """Charge what a send will store."""
-        self._charge(SEND, gate, self.conversion.sent(drafts, ordered=self.is_ordered(gate.topic)))
+        self._charge(SEND, quota_set, self.conversion.sent(drafts, ordered=self.is_ordered(quota_set.topic)))
 
-    def received(self, gate: QuotaSet, chunks: Sequence[memoryview]) -> None:
+    def received(self, quota_set: QuotaSet, chunks: Sequence[memoryview]) -> None:
         """Charge the records of a receive."""
-        self._charge(RECEIVE, gate, self.conversion.received(chunks, ordered=self.is_ordered(gate.topic)))
+        self._charge(RECEIVE, quota_set, self.conversion.received(chunks, ordered=self.is_ordered(quota_set.topic)))
 
-    def _charge(self, direction: str, gate: QuotaSet, cost: int) -> None:
-        gate.charge(cost)
+    def _charge(self, direction: str, quota_set: QuotaSet, cost: int) -> None:
+        quota_set.charge(cost)
         self._metrics.converted[direction] += cost
 
     def _now_ns(self) -> int:
         return int(self._now() * _NANO)
 
-    def _gate(self, direction: str, topic: str, group: str, account: str) -> QuotaSet | None:
+    def _quota_set(self, direction: str, topic: str, group: str, account: str) -> QuotaSet | None:
         try:
-            return self._gates[direction, topic, group, account]
+            return self._quota_sets[direction, topic, group, account]
         except KeyError:
             topic, group = _kept(topic, names.MAX_RETRY_TOPIC_LENGTH), _kept(group, names.MAX_GROUP_LENGTH)
             account = _kept(account, _MAX_ACCOUNT_LENGTH)
             key = direction, topic, group, account
-            if key in self._gates:
-                return self._gates[key]
-            if len(self._gates) >= _MOST_GATES:
-                self._gates.clear()
+            if key in self._quota_sets:
+                return self._quota_sets[key]
+            if len(self._quota_sets) >= _MOST_QUOTA_SETS:
+                self._quota_sets.clear()
             self._make_room()
-            gate = self._gates[key] = self._made(direction, topic, group, account)
-            return gate
+            quota_set = self._quota_sets[key] = self._made(direction, topic, group, account)
+            return quota_set
 
     def _made(self, direction: str, topic: str, group: str, account: str) -> QuotaSet | None:
         if topic in self._uncounted:

@@ -38,7 +38,7 @@ class TimerServices:
 
 
 class _Recalled(msgspec.Struct, frozen=True, gc=False):
-    """How a recall is answered: without a word of a flush that took too long."""
+    """How a recall is answered: a flush that took too long is not reported."""
 
     done: Reply
 

@@ -50,7 +50,7 @@ class TimerTopicReader:
         place = ENTRY_STRUCT.unpack_from(entries)[0]
         part = self._store.log_part(place)
         found = index_entries(part, _first_of(entries)) if part is not None else []
-        before = first - min(offset, first)  # entries that went with their files
+        before = first - min(offset, first)  # entries whose files were removed
         if not found:
             return TimerEntries([], first + 1, lost=before + 1)
         waiting = [each for each in found if each is not None]

@@ -1,7 +1,7 @@
 """The two topics of a consumer group's failed messages: the retry topic and the dead-letter topic.
 
 They belong to the group, whatever topics it consumes; each message's RETRY_TOPIC names the topic it came from. Both are
-created when a message first needs them and everybody may read and write them, as on a 4.9.7 broker: dead letters are
+created when a message first needs them and all clients may read and write them, as on a 4.9.7 broker: dead letters are
 inspected, resent and consumed like other messages.
 """
 

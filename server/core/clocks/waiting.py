@@ -56,7 +56,7 @@ class DueTime:
         elapsed: Seconds since some moment, which never go back.
         sleep: Pauses for so many of these seconds; it may return earlier.
         from_client_time: The broker's time, in ms since 1970, when a client's clock showed this one.
-        moved: Called when time has jumped ahead: those who wait have to read the clock again.
+        moved: Called when time has jumped ahead: tasks that wait have to read the clock again.
     """
 
     elapsed: Callable[[], float] = trio.current_time

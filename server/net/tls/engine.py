@@ -12,7 +12,7 @@ from rocketwire.wire.frame import Buffer
 
 
 class TlsFault(Exception):
-    """A violation of TLS by the other side, or a failed handshake; the message says what was wrong."""
+    """A violation of TLS by the other side, or a failed handshake; the message has the reason."""
 
 
 class TlsEngine:

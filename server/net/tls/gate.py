@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 HANDSHAKES_MOST: Final = 1000
 HANDSHAKES_OF_ADDRESS_MOST: Final = 250
 _BEGINNING_MOST: Final = 16
-"""How many clients may have been let in whose handshake does not count yet."""
+"""How many clients may have been admitted whose handshake is not counted yet."""
 _LIMIT: Final = "tlsHandshakes"
 _FIRST_BYTES: Final = 4096
 

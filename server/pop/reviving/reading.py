@@ -21,7 +21,7 @@ class PopCounts:
 
     Attributes:
         revived: Messages that were redelivered.
-        renewed: Check points that were written again, because their client is still here.
+        renewed: Check points that were written again, because their client is connected.
         settled: Check points that are done.
         unreadable: Records that are neither check points nor acknowledgements.
         lost: Messages that could not be redelivered: they are not in the log any more, or can never be stored.

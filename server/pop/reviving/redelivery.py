@@ -213,7 +213,7 @@ class Redelivery:
         del pending.unacked[offset]
 
     def _message(self, topic: str, queue_id: int, offset: int, before: int) -> StoredMessage | None:
-        """A message that was popped; None when it is not there any more, but at best another one that came later."""
+        """A message that was popped; None when the queue has it no more, or a later one in its place."""
         place = self._store.place((topic, queue_id), offset)
         record = None if place is None or place >= before else self._store.record_at(place)
         if record is None:

@@ -44,11 +44,11 @@ def receives(setup: Setup, count: int, topic: str = "T", group: str = "G") -> in
     """How many of some receives of one message are admitted."""
     passed = 0
     for _ in range(count):
-        gate = setup.throttle.receive(topic, group)
-        if gate is None:
+        quota_set = setup.throttle.receive(topic, group)
+        if quota_set is None:
             passed += 1
-        elif setup.throttle.passes(RECEIVE, gate):
-            setup.throttle.received(gate, [RECORD])
+        elif setup.throttle.passes(RECEIVE, quota_set):
+            setup.throttle.received(quota_set, [RECORD])
             passed += 1
     return passed
 
@@ -105,9 +105,9 @@ def test_a_star_gives_each_name_a_bucket(setup: Setup) -> None:
 
 def test_accounts_have_buckets_beside_those_of_their_groups(setup: Setup) -> None:
     throttle = set_config(setup, accountQuotas="app@one.example=2/-,*=-/3", groupQuotas="P=9/-")
-    gate = throttle.send("T", "P", "app@one.example")
-    assert gate is not None
-    assert gate.kinds == ("group", "account")
+    quota_set = throttle.send("T", "P", "app@one.example")
+    assert quota_set is not None
+    assert quota_set.kinds == ("group", "account")
     assert throttle.send("T", "Q", "another") is None
     assert throttle.receive("T", "G", "") is None  # without an account there is no quota of one
     receive = throttle.receive("T", "G", "another")
@@ -155,9 +155,9 @@ def test_system_topics_do_not_count(setup: Setup, topic: str) -> None:
 def test_every_other_name_counts(setup: Setup, topic: str, group: str) -> None:
     throttle = set_config(setup, instanceTps=2, topicQuotas="*=1/1", groupQuotas="*=1/1")
     kinds = ("instance", "topic", "group") if group else ("instance", "topic")
-    for gate in (throttle.send(topic, group), throttle.receive(topic, group), throttle.send("T", group)):
-        assert gate is not None
-        assert gate.kinds == kinds
+    for quota_set in (throttle.send(topic, group), throttle.receive(topic, group), throttle.send("T", group)):
+        assert quota_set is not None
+        assert quota_set.kinds == kinds
 
 
 def test_a_groups_retries_are_receives(setup: Setup) -> None:
@@ -216,9 +216,9 @@ def test_reads_from_the_disk_are_charged_in_bytes(setup: Setup) -> None:
     def reads(group: str, count: int) -> int:
         passed = 0
         for _ in range(count):
-            gate = throttle.cold(group)
-            if throttle.passes(RECEIVE, gate):
-                gate.charge(50)
+            quota_set = throttle.cold(group)
+            if throttle.passes(RECEIVE, quota_set):
+                quota_set.charge(50)
                 passed += 1
         return passed
 
@@ -262,7 +262,7 @@ def test_groups_that_come_and_leave_use_no_memory(setup: Setup, monkeypatch: pyt
         assert sends(setup, 1, group=f"g{number}") == 1
         setup.now += 1
         assert len(throttle._buckets) <= 5
-        assert len(throttle._gates) <= 8
+        assert len(throttle._quota_sets) <= 8
     assert [sends(setup, 20, group="big") for _ in range(2)] == [9, 0]
     for number in range(100):  # none of these is full again
         assert sends(setup, 1, group=f"h{number}", size=4096 * 100) == 1
@@ -271,7 +271,7 @@ def test_groups_that_come_and_leave_use_no_memory(setup: Setup, monkeypatch: pyt
 
 
 def kept_bytes(throttle: Throttle) -> int:
-    return sum(len(part) for table in (throttle._gates, throttle._buckets) for key in table for part in key)
+    return sum(len(part) for table in (throttle._quota_sets, throttle._buckets) for key in table for part in key)
 
 
 @pytest.mark.parametrize("rate", [0, 5])
