@@ -1,7 +1,7 @@
 """How long requests take through a proxy, and how long the servers behind it take for their part: by request code.
 
-They are kept only if metrics are on. The kernel measures what it relays. Both are the same there, for a frame
-is passed on as soon as it has come.
+They are kept only if metrics are on. The kernel measures what it relays. Both are the same there, for a frame is passed
+on as soon as it has come.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 With access control a client id belongs to the account whose call was admitted first, until the client is closed. Other
 accounts are refused, and the same account may use any number of connections.
 
-Without accounts only its address distinguishes a client that reconnects from a stranger. So while a
-client's telemetry stream is open, and the client gives signs of life from there, another address may neither open one
-under its id nor speak for it. A client whose network changes is silent at its former address: it is let in after
+Without accounts only its address distinguishes a client that reconnects from a stranger. So while a client's telemetry
+stream is open, and the client gives signs of life from there, another address may neither open one under its id nor
+speak for it. A client whose network changes is silent at its former address: it is let in after
 `ALIVE_SECONDS`, and its streams at the former address end. Several connections from one address are one client's: SDKs
 open one for each endpoint.
 """

@@ -254,7 +254,7 @@ def renewed(setup: Setup) -> Throttle:
 
 def test_groups_that_come_and_leave_use_no_memory(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rocketwire.server.throttle.throttle._MOST_BUCKETS", 4)
-    monkeypatch.setattr("rocketwire.server.throttle.throttle._MOST_GATES", 8)
+    monkeypatch.setattr("rocketwire.server.throttle.throttle._MOST_QUOTA_SETS", 8)
     throttle = renewed(setup)
     set_config(setup, instanceTps=20_000, groupQuotas="*=5/-,big=9/-")
     assert sends(setup, 20, group="big") == 9
