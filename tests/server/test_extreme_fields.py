@@ -60,7 +60,7 @@ def fields_of(route: Route) -> Iterator[tuple[str, bool]]:
         yield field.encode_name, "str" not in text and "bool" not in text
 
 
-def usual(route: Route) -> dict[str, str]:
+def usual_fields(route: Route) -> dict[str, str]:
     """A request that is right according to a table of names."""
     found = {}
     for name, is_number in fields_of(route):
@@ -71,7 +71,7 @@ def usual(route: Route) -> dict[str, str]:
 def variants(route: Route) -> Iterator[dict[str, str]]:
     for name, is_number in fields_of(route):
         for value in NUMBERS if is_number else TEXTS:
-            yield {**usual(route), name: value}
+            yield {**usual_fields(route), name: value}
 
 
 async def prepare(server: Server) -> None:
@@ -94,7 +94,7 @@ async def test_no_field_fails_inside(tmp_path: Path, caplog: pytest.LogCaptureFi
                 await client.write(client.frame(route.code, ext, b"x"))
                 await client.arrived()
                 if caplog.records or not await client.is_open():
-                    odd = {name: value[:40] for name, value in ext.items() if value != usual(route)[name]}
+                    odd = {name: value[:40] for name, value in ext.items() if value != usual_fields(route)[name]}
                     text = [record.getMessage() + str(record.exc_info)[-300:] for record in caplog.records]
                     failures.setdefault(f"{RequestCode(route.code).name} {odd}", text)
                     client = server.name_server() if route.code in OF_NAME_SERVER else server.broker()

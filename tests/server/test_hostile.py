@@ -49,7 +49,7 @@ def send(caller: Caller) -> None:
 
 
 @contextlib.contextmanager
-def answered_meanwhile(server: Process, *, growth: int) -> Iterator[None]:
+def others_are_answered(server: Process, *, growth: int) -> Iterator[None]:
     """An honest client is answered while the block runs, and the process uses so many bytes more at most."""
     before = most = server.anonymous()
     with work_for_others(server.pid, server.broker, send, pause=0.01) as took:
@@ -106,7 +106,7 @@ def test_frames_that_never_end_use_bounded_memory(server: Process) -> None:
     A part of a frame counts with its bytes; growing memory takes up to twice as much.
     """
     part = request(RequestCode.SEND_MESSAGE_V2, send_ext("T"), bytes(2 * MIB))[: 256 * KIB]
-    with answered_meanwhile(server, growth=3 * IN_FLIGHT), connections(server, 2000) as socks:
+    with others_are_answered(server, growth=3 * IN_FLIGHT), connections(server, 2000) as socks:
         push(socks, part, seconds=4.0, enough=lambda: _many_answered(socks))
         assert eventually(lambda: _many_answered(socks), LONGEST)  # and got the reason
     assert eventually(lambda: open_files(server.pid) < 50, LONGEST)
@@ -115,21 +115,21 @@ def test_frames_that_never_end_use_bounded_memory(server: Process) -> None:
 def test_answers_that_are_never_read_use_bounded_memory(server: Process) -> None:
     """100 connections request 100 MiB of topic configurations each, and read nothing."""
     requests = request(RequestCode.GET_ALL_TOPIC_CONFIG) * 5000
-    with answered_meanwhile(server, growth=3 * IN_FLIGHT), connections(server, 100) as socks:
+    with others_are_answered(server, growth=3 * IN_FLIGHT), connections(server, 100) as socks:
         push(socks, requests, seconds=1.0)
 
 
 def test_pulls_held_without_end_use_bounded_memory(server: Process) -> None:
     """20 connections have 5,000 pulls each."""
     held = request(RequestCode.PULL_MESSAGE, pull_ext(f"{7:0>100}", sys_flag=6, suspend_timeout_millis=30_000))
-    with answered_meanwhile(server, growth=IN_FLIGHT), connections(server, 20) as socks:
+    with others_are_answered(server, growth=IN_FLIGHT), connections(server, 20) as socks:
         push(socks, held * 5000, seconds=2.0)
 
 
 def test_heartbeats_of_16_mib_use_bounded_memory(server: Process) -> None:
     name = b'{"groupName":"%07d"},'
     body = b'{"clientID":"x","producerDataSet":[' + b"".join(name % number for number in range(600_000))[:-1] + b"]}"
-    with answered_meanwhile(server, growth=IN_FLIGHT + 60 * MIB), connections(server, 3) as socks:
+    with others_are_answered(server, growth=IN_FLIGHT + 60 * MIB), connections(server, 3) as socks:
         push(socks, request(RequestCode.HEART_BEAT, body=body), seconds=20.0, enough=lambda: False)
         assert eventually(lambda: all(_answered(sock) for sock in socks), LONGEST)
 

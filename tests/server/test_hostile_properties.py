@@ -205,7 +205,7 @@ async def test_a_message_that_claims_to_be_a_batch_is_refused(broker: Client) ->
         assert answer.header.code == 13
 
 
-async def story(root: Path, stored: Sequence[bytes], sent: Sequence[Mapping[str, str]]) -> None:
+async def receive_everything(root: Path, stored: Sequence[bytes], sent: Sequence[Mapping[str, str]]) -> None:
     """Receive all of it in every way."""
     clock = Clock()
     write_log(root, stored, clock)
@@ -379,4 +379,4 @@ def test_every_message_arrives_whatever_properties_it_and_others_have(
 ) -> None:
     shared = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as root:
-        run(story, Path(root), [text_of(each).encode(errors="surrogateescape") for each in stored], sent)
+        run(receive_everything, Path(root), [text_of(each).encode(errors="surrogateescape") for each in stored], sent)

@@ -15,7 +15,7 @@ permission = st.sampled_from(["DENY", "PUB", "SUB", "PUB|SUB", "SUB|PUB", "nothi
 tables = st.dictionaries(st.sampled_from(NAMES), permission, max_size=3)
 
 
-def made(**options: object) -> Account:
+def account_with(**options: object) -> Account:
     values = {"access_key": "account", "secret_key": "very-secret", **options}
     return account(PlainAccessConfig(**values))  # type: ignore[arg-type] # tests know what they give
 
@@ -34,7 +34,7 @@ def lines(table: dict[str, str]) -> tuple[str, ...]:
 def test_permissions_follow_the_rule_in_words(
     admin: bool, default: str | None, table: dict[str, str], wanted: int, topics: list[str]
 ) -> None:
-    found = made(admin=admin, default_topic_perm=default, topic_perms=lines(table)).lacks(
+    found = account_with(admin=admin, default_topic_perm=default, topic_perms=lines(table)).lacks(
         NeededPermissions(wanted, tuple(topics))
     )
     word = "PUB" if wanted == PUB else "SUB"
@@ -47,26 +47,26 @@ def test_permissions_follow_the_rule_in_words(
 
 @given(st.booleans(), st.one_of(st.none(), permission), tables, st.sampled_from(NAMES))
 def test_permissions_of_groups(admin: bool, default: str | None, table: dict[str, str], group: str) -> None:
-    one = made(admin=admin, default_group_perm=default, default_topic_perm="SUB", group_perms=lines(table))
+    one = account_with(admin=admin, default_group_perm=default, default_topic_perm="SUB", group_perms=lines(table))
     allowed = (admin and not table) or "SUB" in (table.get(group, default) or "").split("|")
     assert one.lacks(NeededPermissions(SUB, (f"%RETRY%{group}",))) == (None if allowed else f"%RETRY%{group}")
 
 
 def test_an_administrator_with_permissions_has_only_these() -> None:
-    admin = made(admin=True, topic_perms=("A=SUB",))
+    admin = account_with(admin=True, topic_perms=("A=SUB",))
     assert admin.lacks(NeededPermissions(SUB, ("A",))) is None
     assert admin.lacks(NeededPermissions(PUB, ("A",))) == "A"
-    assert made(admin=True).lacks(NeededPermissions(PUB, ("A",))) is None
+    assert account_with(admin=True).lacks(NeededPermissions(PUB, ("A",))) is None
 
 
 def test_every_account_may_send_traces() -> None:
-    denied = made(topic_perms=("RMQ_SYS_TRACE_TOPIC=DENY",))
+    denied = account_with(topic_perms=("RMQ_SYS_TRACE_TOPIC=DENY",))
     assert denied.lacks(sent_to("RMQ_SYS_TRACE_TOPIC")) is None
     assert denied.lacks(NeededPermissions(SUB, ("RMQ_SYS_TRACE_TOPIC",))) == "RMQ_SYS_TRACE_TOPIC"
 
 
 def test_of_several_missing_permissions_the_first_of_a_java_map_is_named() -> None:
-    assert made().lacks(NeededPermissions(SUB, ("TopicC", "%RETRY%GroupB", "TopicD"))) == "TopicD"
+    assert account_with().lacks(NeededPermissions(SUB, ("TopicC", "%RETRY%GroupB", "TopicD"))) == "TopicD"
 
 
 def test_only_an_administrator_may_send_administration_requests() -> None:
@@ -75,16 +75,16 @@ def test_only_an_administrator_may_send_administration_requests() -> None:
         *(308, 314, 316, 317, 321, 323, 327, 328, 329, 343, 345, 351, 352, 401, 402),
     ]
     for code in range(400):
-        assert made(admin=True).may_send_code(code)
-        assert made().may_send_code(code) == (code not in ADMIN_CODES)
+        assert account_with(admin=True).may_send_code(code)
+        assert account_with().may_send_code(code) == (code not in ADMIN_CODES)
 
 
 def test_where_an_administrator_needs_no_permissions() -> None:
-    assert made(admin=True).may_all(11)
-    limited = made(admin=True, topic_perms=("A=SUB",))
+    assert account_with(admin=True).may_all(11)
+    limited = account_with(admin=True, topic_perms=("A=SUB",))
     for code in range(400):
         assert limited.may_all(code) == (code in CODES_UNPROTECTED_BY_APACHE)
-        assert not made(topic_perms=("A=SUB",)).may_all(code)
+        assert not account_with(topic_perms=("A=SUB",)).may_all(code)
 
 
 @pytest.mark.parametrize(
@@ -105,13 +105,13 @@ def test_where_an_administrator_needs_no_permissions() -> None:
 def test_dead_letters_belong_to_the_group_unless_the_topic_is_named(
     options: dict[str, object], wanted: int, *, allowed: bool
 ) -> None:
-    assert made(**options).lacks(NeededPermissions(wanted, ("%DLQ%G",))) == (None if allowed else "%DLQ%G")
+    assert account_with(**options).lacks(NeededPermissions(wanted, ("%DLQ%G",))) == (None if allowed else "%DLQ%G")
 
 
 @pytest.mark.parametrize("topic", ["SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer", "%LMQ%anything"])
 def test_a_topic_that_holds_messages_of_others_needs_a_permission_by_name(topic: str) -> None:
-    assert made(default_topic_perm="PUB|SUB").lacks(NeededPermissions(SUB, (topic,))) == topic
-    assert made(topic_perms=(f"{topic}=SUB",)).lacks(NeededPermissions(SUB, (topic,))) is None
+    assert account_with(default_topic_perm="PUB|SUB").lacks(NeededPermissions(SUB, (topic,))) == topic
+    assert account_with(topic_perms=(f"{topic}=SUB",)).lacks(NeededPermissions(SUB, (topic,))) is None
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_topic_that_holds_messages_of_others_needs_a_permission_by_name(topic:
 )
 def test_malformed_accounts_are_refused(options: dict[str, object], key: str, words: str) -> None:
     with pytest.raises(AccountInvalid) as caught:
-        made(**options)
+        account_with(**options)
     assert caught.value.key == key
     assert str(caught.value).startswith(words)
     assert "very-secret" not in str(caught.value)
@@ -135,12 +135,12 @@ def test_malformed_accounts_are_refused(options: dict[str, object], key: str, wo
 
 def test_a_malformed_address_is_refused() -> None:
     with pytest.raises(WhiteListInvalid):
-        made(white_remote_address="here")
-    assert made(white_remote_address=" ").matches is None
+        account_with(white_remote_address="here")
+    assert account_with(white_remote_address=" ").matches is None
 
 
 def test_an_account_does_not_show_its_secret_key() -> None:
-    assert "secret" not in repr(made())
+    assert "secret" not in repr(account_with())
     assert "very-secret" not in repr(PlainAccessConfig(access_key="account", secret_key="very-secret"))
 
 

@@ -70,10 +70,10 @@ def test_a_connection_may_have_several_ids(monkeypatch: pytest.MonkeyPatch) -> N
     assert ids.may_use("a", "two", second)
     assert not ids.may_use("b", "two", second)
     assert not ids.may_use("c", "two", second)
-    ids.heard("b", "other", first)  # it takes no more room
+    ids.heard("b", "other", first)  # it uses no more memory
 
 
-def test_an_id_has_a_greatest_length() -> None:
+def test_the_length_of_an_id_is_bounded() -> None:
     ids = ClientIds(lambda: 0.0)
     peer = FakePeer()
     ids.heard("a" * MAX_CLIENT_ID_LENGTH, "one", peer)

@@ -233,7 +233,7 @@ def test_the_cache_of_addresses_is_bounded(
     assert len(guard._clients) <= 3
 
 
-def heard(guard: AccessControl, peer: FakePeer, account: str = "account", secret: str = SECRET) -> bool:
+def may_receive(guard: AccessControl, peer: FakePeer, account: str = "account", secret: str = SECRET) -> bool:
     """Whether a producer of an account may receive messages of T."""
     assert refusal_of(guard, Question(34, {"x": "1"}, '{"clientID":"c"}'), Who(account, secret), peer=peer) is None
     return guard.may_receive_as_producer(peer, "T")
@@ -273,7 +273,7 @@ async def test_a_producer_may_receive_messages_of_topics_it_may_send_to(
 ) -> None:
     guard = control(ACCOUNT + "  topicPerms: [T=PUB]\n")
     peer, stranger = FakePeer(), FakePeer()
-    assert heard(guard, peer)
+    assert may_receive(guard, peer)
     assert not guard.may_receive_as_producer(peer, "U")
     assert guard.may_receive_as_producer(peer, "RMQ_SYS_TRACE_TOPIC")
     assert not guard.may_receive_as_producer(stranger, "T")
@@ -287,8 +287,8 @@ def test_a_producer_at_a_white_listed_address_may_receive_all_messages(
 ) -> None:
     guard = control("globalWhiteRemoteAddresses: [10.0.0.1]\n" + ACCOUNT + "  whiteRemoteAddress: 10.0.0.2\n")
     assert guard.may_receive_as_producer(FakePeer("10.0.0.1:1"), "T")
-    assert heard(guard, FakePeer("10.0.0.2:1"))
-    assert not heard(guard, FakePeer("10.0.0.3:1"))
+    assert may_receive(guard, FakePeer("10.0.0.2:1"))
+    assert not may_receive(guard, FakePeer("10.0.0.3:1"))
 
 
 # --- the file

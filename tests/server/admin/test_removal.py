@@ -244,7 +244,7 @@ async def test_each_reader_that_is_moved_is_recorded(server: Server, client: Cli
     assert len(records(by_key.body)) == 4
 
 
-# --- what mqadmin asks for ---
+# --- requests of mqadmin ---
 
 
 @pytest.mark.parametrize("way", [JSON, BINARY])

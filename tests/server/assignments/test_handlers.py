@@ -33,7 +33,7 @@ async def joined(server: Server, group: str, client_id: str, *topics: str) -> Cl
     return client
 
 
-def same(ours: bytes, theirs: str) -> bool:
+def are_equal(ours: bytes, theirs: str) -> bool:
     """Sets have no order in Java; a mode that Apache omits, because it does not know it, is PULL to clients."""
     return bool(plain(json.loads(ours)) == plain(json.loads(theirs)))
 
@@ -62,7 +62,7 @@ async def test_answers_equal_those_of_apache(tmp_path: Path) -> None:
                 continue  # a field that Apache requires and we do not
             assert code_and_remark(answer) == (row["answer"], row["remark"] or None), row
             if row["answerBody"]:
-                assert same(bytes(answer.body), row["answerBody"]), row
+                assert are_equal(bytes(answer.body), row["answerBody"]), row
             compared += 1
         assert compared > 40
 

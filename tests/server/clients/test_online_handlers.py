@@ -76,7 +76,7 @@ async def member(server: Server) -> Client:
     return client
 
 
-# --- who is connected ---
+# --- connected clients ---
 
 
 async def test_the_members_of_a_consumer_group_are_listed(server: Server, broker: Client, member: Client) -> None:
@@ -112,21 +112,21 @@ async def test_the_members_of_a_producer_group_are_listed(broker: Client) -> Non
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, "the producer group[Q] not exist")
 
 
-# --- questions that are handed on ---
+# --- requests that are passed on ---
 
 
 def info_ext(client_id: str = "one", group: str = "G") -> dict[str, str]:
     return {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
 
 
-async def hand_on(broker: Client, code: int, ext: dict[str, str], **options: Any) -> None:
+async def start_request(broker: Client, code: int, ext: dict[str, str], **options: Any) -> None:
     await broker.write(broker.frame(code, ext, **options))
     await settle()
 
 
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY])
 async def test_a_request_and_its_answer_are_passed_on(broker: Client, member: Client, serialize_type: int) -> None:
-    await hand_on(broker, INFO, {**info_ext(), "more": "m"}, serialize_type=serialize_type)
+    await start_request(broker, INFO, {**info_ext(), "more": "m"}, serialize_type=serialize_type)
     assert await broker.arrived() == []
     (request,) = await pushed(member, INFO)
     assert (request.header.flag, request.header.ext) == (0, {**info_ext(), "more": "m"})
@@ -137,7 +137,7 @@ async def test_a_request_and_its_answer_are_passed_on(broker: Client, member: Cl
 
 
 async def test_an_empty_answer_is_passed_on(broker: Client, member: Client) -> None:
-    await hand_on(broker, INFO, info_ext())
+    await start_request(broker, INFO, info_ext())
     await answer(member, (await pushed(member, INFO))[0])
     (got,) = await broker.arrived()
     assert (got.header.code, got.header.remark, got.header.ext, bytes(got.body)) == (0, None, None, b"")
@@ -162,7 +162,7 @@ async def test_a_client_that_is_too_old_gets_no_request(broker: Client, member: 
 
 
 async def test_a_client_has_10_s_to_answer(server: Server, broker: Client, member: Client) -> None:
-    await hand_on(broker, INFO, info_ext())
+    await start_request(broker, INFO, info_ext())
     await server.pass_time(9.9)
     assert await broker.arrived() == []
     await server.pass_time(0.2)
@@ -172,7 +172,7 @@ async def test_a_client_has_10_s_to_answer(server: Server, broker: Client, membe
 
 
 async def test_a_client_that_leaves_is_not_waited_for(broker: Client, member: Client) -> None:
-    await hand_on(broker, INFO, info_ext())
+    await start_request(broker, INFO, info_ext())
     member.close()
     (got,) = await broker.arrived()
     assert got.header.code == ResponseCode.CONSUME_MSG_TIMEOUT
@@ -209,7 +209,7 @@ async def message_id(client: Client, body: bytes = b"again") -> str:
 
 async def test_a_stored_message_is_sent_to_a_client(broker: Client, member: Client) -> None:
     ext = {"consumerGroup": "G", "clientId": "one", "msgId": await message_id(broker)}
-    await hand_on(broker, DIRECTLY, ext)
+    await start_request(broker, DIRECTLY, ext)
     (request,) = await pushed(member, DIRECTLY)
     assert request.header.ext == {**ext, "brokerName": "broker-a"}
     (record,) = records(request.body)
@@ -444,7 +444,7 @@ async def test_no_member_is_notified_when_one_is_too_old(server: Server, broker:
     assert await pushed(member, RESET_OF_CLIENT) == []
 
 
-# --- offsets as clients hold them ---
+# --- offsets of clients ---
 
 
 async def status_request(client: Client) -> Frame:
@@ -467,7 +467,7 @@ async def table_of(broker: Client) -> dict[str, dict[MessageQueue, int]]:
 async def test_all_members_are_queried_for_their_offsets(server: Server, broker: Client, member: Client) -> None:
     other = server.broker()
     await join(other, "two")
-    await hand_on(broker, STATUS, {"topic": "T", "group": "G"})
+    await start_request(broker, STATUS, {"topic": "T", "group": "G"})
     await answer(other, await status_request(other), status_body(2))
     assert await broker.arrived() == []
     await answer(member, await status_request(member), status_body(1))
@@ -481,7 +481,7 @@ async def test_the_offsets_of_many_members_are_encoded_one_by_one(
     members = {client_id: server.broker() for client_id in tables}
     for client_id, client in members.items():
         await join(client, client_id)
-    await hand_on(broker, STATUS, {"topic": "T", "group": "G"})
+    await start_request(broker, STATUS, {"topic": "T", "group": "G"})
     client_requests = {client_id: await status_request(client) for client_id, client in members.items()}
     written: list[str] = []
 
@@ -504,11 +504,11 @@ async def test_the_offsets_of_many_members_are_encoded_one_by_one(
 async def test_one_member_is_queried_for_its_offsets(server: Server, broker: Client, member: Client) -> None:
     other = server.broker()
     await join(other, "two")
-    await hand_on(broker, STATUS, {"topic": "T", "group": "G", "clientAddr": "two"})
+    await start_request(broker, STATUS, {"topic": "T", "group": "G", "clientAddr": "two"})
     await answer(other, await status_request(other), status_body(2))
     assert await table_of(broker) == {"two": {QUEUES[0]: 2}}
     assert await pushed(member, STATUS_OF_CLIENT) == []
-    await hand_on(broker, STATUS, {"topic": "T", "group": "G", "clientAddr": "three"})
+    await start_request(broker, STATUS, {"topic": "T", "group": "G", "clientAddr": "three"})
     assert await table_of(broker) == {}
 
 
@@ -516,34 +516,34 @@ async def refuse(client: Client, request: Frame) -> None:
     await answer(client, request, code=ResponseCode.REQUEST_CODE_NOT_SUPPORTED)
 
 
-async def say_nothing(_client: Client, _request: Frame) -> None:
+async def stay_silent(_client: Client, _request: Frame) -> None:
     await settle()
 
 
-async def talk_nonsense(client: Client, request: Frame) -> None:
+async def answer_malformed(client: Client, request: Frame) -> None:
     await answer(client, request, b"[")
 
 
-async def name_an_offset_that_is_none(client: Client, request: Frame) -> None:
+async def answer_bad_offset(client: Client, request: Frame) -> None:
     body = status_body(1).replace(b"}:1", b"}:" + b"9" * 39)
     assert len(body) > len(status_body(1))
     await answer(client, request, body)
 
 
-async def say_it_is_empty(client: Client, request: Frame) -> None:
+async def answer_without_body(client: Client, request: Frame) -> None:
     await answer(client, request)
 
 
-@pytest.mark.parametrize("reaction", [refuse, say_nothing, talk_nonsense, name_an_offset_that_is_none, say_it_is_empty])
+@pytest.mark.parametrize("reaction", [refuse, stay_silent, answer_malformed, answer_bad_offset, answer_without_body])
 async def test_a_member_without_offsets_is_omitted(
     server: Server, broker: Client, member: Client, reaction: Callable[[Client, Frame], Any]
 ) -> None:
     other = server.broker()
     await join(other, "two")
-    await hand_on(broker, STATUS, {"topic": "T", "group": "G"})
+    await start_request(broker, STATUS, {"topic": "T", "group": "G"})
     await reaction(member, await status_request(member))
     await answer(other, await status_request(other), status_body(2))
-    if reaction is say_nothing:
+    if reaction is stay_silent:
         assert await broker.arrived() == []
         await server.pass_time(5.1)
     assert await table_of(broker) == {"two": {QUEUES[0]: 2}}

@@ -249,13 +249,13 @@ def test_uncaught_errors_are_logged_as_json() -> None:
 
 
 @pytest.fixture
-def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
+def restored_logging(monkeypatch: pytest.MonkeyPatch) -> None:
     """Restore what start_logging sets for the whole process."""
     for owner, name in ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook")):
         monkeypatch.setattr(owner, name, getattr(owner, name))
 
 
-def test_hooks_without_an_exception_or_a_thread(untouched: None, caplog: pytest.LogCaptureFixture) -> None:
+def test_hooks_without_an_exception_or_a_thread(restored_logging: None, caplog: pytest.LogCaptureFixture) -> None:
     nothing: Any = SimpleNamespace(
         exc_type=ValueError, exc_value=None, exc_traceback=None, err_msg=None, object=5, thread=None
     )
@@ -266,7 +266,7 @@ def test_hooks_without_an_exception_or_a_thread(untouched: None, caplog: pytest.
 
 
 @pytest.mark.parametrize("form", logs.FORMATS)
-def test_hooks_are_set_for_json_only(form: str, untouched: None) -> None:
+def test_hooks_are_set_for_json_only(form: str, restored_logging: None) -> None:
     try:
         start_logging(form, "info")
         assert (sys.excepthook is logs._uncaught) is (form == JSON)

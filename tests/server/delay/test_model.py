@@ -33,7 +33,7 @@ class DelayModel(RuleBasedStateMachine):
         self.numbers = 0
         self.log_size = log_size
         self.clock = Clock()
-        #: What makes it impossible to tell copies apart, or when they were stored, without a place in the log.
+        #: Without offsets of the log, equal copies and times of storing cannot be distinguished.
         self.twins = self.set_back = False
         self.boot({})
 
@@ -74,7 +74,7 @@ class DelayModel(RuleBasedStateMachine):
 
     @precondition(lambda self: self.place_is_known())
     @rule()
-    def turn_back(self) -> None:
+    def set_clock_back(self) -> None:
         self.set_back = True
         self.clock.now -= 10_000
 
@@ -90,7 +90,7 @@ class DelayModel(RuleBasedStateMachine):
             self.delays.delivery.deliver()
 
     @rule(levels=st.lists(st.integers(1, 3), min_size=1, max_size=6), ms=st.integers(0, 6000), groups=st.integers(1, 8))
-    def carry_on(self, levels: list[int], ms: int, groups: int) -> None:
+    def run_normally(self, levels: list[int], ms: int, groups: int) -> None:
         """The most frequent steps of a broker."""
         self.send(levels)
         self.pass_time(ms)
@@ -99,7 +99,7 @@ class DelayModel(RuleBasedStateMachine):
     @rule(
         ms=st.integers(0, 6000), kill=st.sampled_from(["kill", "kill_apache", "crash"]), pages=st.integers(0, 1 << 40)
     )
-    def die_at_work(self, ms: int, kill: str, pages: int) -> None:
+    def stop_after_delivery(self, ms: int, kill: str, pages: int) -> None:
         """A stop soon after a delivery, which is the critical one."""
         self.pass_time(ms)
         self.deliver(4)

@@ -55,7 +55,7 @@ async def test_a_call_is_delayed(tmp_path: Path) -> None:
             assert await stored(broker) == number
             assert not sdk.incoming[stream].over
             await server.pass_time(1)
-            assert (await sdk.over(stream)).status == 0
+            assert (await sdk.wait_until_over(stream)).status == 0
             assert await stored(broker) == 1
 
 
@@ -89,13 +89,13 @@ async def test_a_request_is_handled_twice(tmp_path: Path) -> None:
 async def test_a_damaged_answer_resets_the_stream(tmp_path: Path) -> None:
     async with faulty(tmp_path, "corrupt,code=310,count=1") as (_, broker, sdk):
         stream = await sdk.begin("SendMessage", send_request())
-        assert (await sdk.over(stream)).reset == 2
+        assert (await sdk.wait_until_over(stream)).reset == 2
         assert await stored(broker) == 1
         assert code_of(await sdk.call("SendMessage", send_request())) is Code.OK
 
 
 async def test_a_damaged_answer_to_settings_resets_the_telemetry_stream(tmp_path: Path) -> None:
     async with faulty(tmp_path, "corrupt,code=34,count=1") as (_, _broker, sdk):
-        found = await sdk.over(await sdk.telemetry(producer_settings()))
+        found = await sdk.wait_until_over(await sdk.telemetry(producer_settings()))
         assert found.reset == INTERNAL_ERROR
         assert (await sdk.command(await sdk.telemetry(producer_settings()))).status.code == Code.OK

@@ -83,7 +83,7 @@ async def faulty(tmp_path: Path, *rules: str, **changes: Any) -> AsyncIterator[t
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[FaultInjection]:
+def injections(monkeypatch: pytest.MonkeyPatch) -> list[FaultInjection]:
     """The objects that carry out the faults of new servers."""
     return instances(monkeypatch, FaultInjection)
 
@@ -125,9 +125,9 @@ async def test_an_answer_is_delayed(tmp_path: Path, part: str) -> None:
             assert await stored(client, case) == case.stores
 
 
-async def test_a_delay_is_in_its_range(tmp_path: Path, made: list[FaultInjection]) -> None:
+async def test_a_delay_is_in_its_range(tmp_path: Path, injections: list[FaultInjection]) -> None:
     async with faulty(tmp_path, "delay:100-300,code=30") as (server, client):
-        made[0].choose = lambda bound: bound // 2
+        injections[0].choose = lambda bound: bound // 2
         await client.write(QUERY.frame(client))
         await server.pass_time(0.199)
         assert await client.arrived() == []
@@ -347,14 +347,14 @@ def test_other_connections_are_served_while_a_rule_is_in_force(rule: str) -> Non
     assert dispatcher.serve(session, [RawFrame(JSON, memoryview(header), memoryview(b""))] * 20) == 3
 
 
-# --- delays: bounded, and gone with their connection ---
+# --- delays: bounded, and dropped with their connection ---
 
 
 async def test_delayed_requests_of_a_connection_that_closes_are_not_handled(
-    tmp_path: Path, made: list[FaultInjection]
+    tmp_path: Path, injections: list[FaultInjection]
 ) -> None:
     async with faulty(tmp_path, "delay:500,code=310") as (server, client):
-        waits = made[0].delayed
+        waits = injections[0].delayed
         await client.write(SEND.frame(client) * 3)
         await settle()
         assert len(waits) == 3
@@ -367,12 +367,12 @@ async def test_delayed_requests_of_a_connection_that_closes_are_not_handled(
 
 
 async def test_a_stop_drops_delayed_requests(
-    tmp_path: Path, made: list[FaultInjection], caplog: pytest.LogCaptureFixture
+    tmp_path: Path, injections: list[FaultInjection], caplog: pytest.LogCaptureFixture
 ) -> None:
     async with faulty(tmp_path, "delay:5000,code=310", "delay:5000:answer,code=30") as (_, client):
         await client.write(SEND.frame(client) + QUERY.frame(client))
         await settle()
-        assert len(made[0].delayed) == 2
+        assert len(injections[0].delayed) == 2
     assert [each.getMessage() for each in caplog.records if each.levelno > logging.WARNING] == []
 
 
@@ -466,12 +466,12 @@ async def test_rules_match_the_groups_of_heartbeats(tmp_path: Path) -> None:
 
 
 async def test_without_rules_requests_are_served_as_usual(
-    driver: str, tmp_path: Path, made: list[FaultInjection]
+    driver: str, tmp_path: Path, injections: list[FaultInjection]
 ) -> None:
     async with faulty(tmp_path, "drop,code=310,count=1") as (_, client):
         await client.write(SEND.frame(client) * 3)
         assert len(await client.arrived()) == 2
-        assert not made[0].rules.active
+        assert not injections[0].rules.active
         assert (await client.send(SEND.topic)).header.code == 0
         assert offsets_of(await client.pull(SEND.topic, 3)) == (3, 0, 3)
         assert driver in {"hub", "task"}

@@ -178,7 +178,7 @@ class Sdk:
         await self.send_out()
         return stream
 
-    async def over(self, stream: int) -> Incoming:
+    async def wait_until_over(self, stream: int) -> Incoming:
         """Wait until a call is answered."""
         incoming = self.incoming[stream]
         while not incoming.over:
@@ -188,7 +188,7 @@ class Sdk:
 
     async def call(self, name: str, request: Message, headers: Mapping[str, str] | None = None) -> Any:
         """Make a call and wait for its response."""
-        found = await self.over(await self.begin(name, request, headers))
+        found = await self.wait_until_over(await self.begin(name, request, headers))
         assert found.status == 0, found.headers
         (response,) = found.messages(METHODS[SERVICE + name if "/" not in name else name].response)
         return response
@@ -201,11 +201,11 @@ class Sdk:
         for stream, request in zip(streams, requests, strict=True):
             self.put(stream, request)
         await self.send_out()
-        return [(await self.over(stream)).messages(METHODS[SERVICE + name].response) for stream in streams]
+        return [(await self.wait_until_over(stream)).messages(METHODS[SERVICE + name].response) for stream in streams]
 
     async def receive(self, request: Message, headers: Mapping[str, str] | None = None) -> list[Any]:
         """Receive messages: all responses of the stream."""
-        found = await self.over(await self.begin("ReceiveMessage", request, headers))
+        found = await self.wait_until_over(await self.begin("ReceiveMessage", request, headers))
         assert found.status == 0, found.headers
         return found.messages(s.ReceiveMessageResponse)
 
@@ -217,17 +217,17 @@ class Sdk:
     async def read(self) -> None:
         """Read once."""
         await trio.lowlevel.wait_readable(self.sock)
-        self.take()
+        self.read_waiting()
         await self.send_out()
 
     async def rest(self) -> None:
         """Read until the server is at rest."""
         await settle()
-        while self.take():
+        while self.read_waiting():
             await self.send_out()
             await settle()
 
-    def take(self) -> bool:
+    def read_waiting(self) -> bool:
         """Read the waiting bytes; false if there are none."""
         try:
             data = self.sock.recv(1 << 20)

@@ -109,7 +109,7 @@ async def test_a_route_needs_an_account(guarded: Server) -> None:
 
 async def test_settings_need_the_permissions_of_heartbeats(guarded: Server) -> None:
     with Sdk(guarded.broker_address) as sdk:
-        ended = await sdk.over(await sdk.telemetry(consumer_settings(), signed("producer-account")))
+        ended = await sdk.wait_until_over(await sdk.telemetry(consumer_settings(), signed("producer-account")))
         assert ended.status == GrpcStatus.INVALID_ARGUMENT
         for settings, account in (
             (consumer_settings(), "consumer-account"),
@@ -137,7 +137,7 @@ async def test_refused_calls_count_no_client(guarded: Server) -> None:
 async def test_settings_without_a_group_need_an_account_too(guarded: Server) -> None:
     with Sdk(guarded.broker_address) as sdk:
         nothing = d.Settings(client_type=d.PRODUCER)
-        ended = await sdk.over(await sdk.telemetry(nothing))
+        ended = await sdk.wait_until_over(await sdk.telemetry(nothing))
         assert ended.status == GrpcStatus.INVALID_ARGUMENT
         command = await sdk.command(await sdk.telemetry(nothing, signed("producer-account")))
         assert command.status.code == Code.OK

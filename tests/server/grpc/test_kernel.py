@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kerne
 
 
 @pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def served_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many calls of each read the kernel served."""
     return counted_serves(monkeypatch, KernelSendCalls)
 
@@ -34,16 +34,16 @@ async def fill(sdk: Sdk, name: str = "T", queues: int = 2, **fields: Any) -> Non
         assert code_of(await sdk.call("SendMessage", send_request(message(to=name, **fields)))) is Code.OK
 
 
-async def test_a_send_is_stored_as_by_the_general_path(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+async def test_a_send_is_stored_as_by_the_general_path(sdk: Sdk, broker: Client, served_calls: list[int]) -> None:
     await fill(sdk)
-    taken.clear()
+    served_calls.clear()
     sent = [message(b"body", f"id{each}", tag="tag", keys=["k1", "k2"]) for each in range(4)]
     for each in sent:
         each.user_properties["colour"] = "red"
     responses = await send_all(sdk, *sent)
-    assert taken == [4]
+    assert served_calls == [4]
     mixed = await send_all(sdk, message(), *sent[:2], message(b""))
-    assert taken[1] == 3
+    assert served_calls[1] == 3
     assert [code_of(each) for each in mixed] == [Code.OK, Code.OK, Code.OK, Code.MESSAGE_BODY_EMPTY]
     assert [code_of(each) for each in responses] == [Code.OK] * 4
     assert [each.entries[0].message_id for each in responses] == ["id0", "id1", "id2", "id3"]
@@ -55,59 +55,59 @@ async def test_a_send_is_stored_as_by_the_general_path(sdk: Sdk, broker: Client,
 
 
 async def test_calls_behind_one_that_the_kernel_does_not_serve_are_not_served_either(
-    sdk: Sdk, broker: Client, taken: list[int]
+    sdk: Sdk, broker: Client, served_calls: list[int]
 ) -> None:
     assert broker is not None
     await fill(sdk)
-    taken.clear()
+    served_calls.clear()
     responses = await send_all(sdk, message(b"1"), message(b"2"), message(b""), message(b"3"))
-    assert taken == [2]
+    assert served_calls == [2]
     assert [code_of(each) for each in responses] == [Code.OK, Code.OK, Code.MESSAGE_BODY_EMPTY, Code.OK]
 
 
-async def test_types_are_those_of_the_topic(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+async def test_types_are_those_of_the_topic(sdk: Sdk, broker: Client, served_calls: list[int]) -> None:
     await broker.create_topic("fifo", 2, attributes="+message.type=FIFO")
     fifo: Any = {"to": "fifo", "message_type": d.FIFO, "message_group": "g"}
     assert code_of(await sdk.call("SendMessage", send_request(message(**fifo)))) is Code.OK
-    taken.clear()
+    served_calls.clear()
     responses = await send_all(sdk, message(**fifo), message(**fifo), message(to="fifo"))
-    assert taken == [2]
+    assert served_calls == [2]
     codes = [code_of(each) for each in responses]
     assert codes == [Code.OK, Code.OK, Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE]
     assert [each.entries[0].offset for each in responses[:2]] == [1, 2]
 
 
-async def test_a_plan_is_made_again_after_a_change(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+async def test_a_plan_is_made_again_after_a_change(sdk: Sdk, broker: Client, served_calls: list[int]) -> None:
     await fill(sdk)
-    taken.clear()
+    served_calls.clear()
     await broker.create_topic("T", 2, perm=4)
     assert code_of(await sdk.call("SendMessage", send_request(message()))) is Code.FORBIDDEN
     await broker.create_topic("T", 2)
     assert code_of(await sdk.call("SendMessage", send_request(message()))) is Code.OK
-    assert taken == [0, 1]
+    assert served_calls == [0, 1]
 
 
-async def test_a_new_topic_is_noticed(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+async def test_a_new_topic_is_noticed(sdk: Sdk, broker: Client, served_calls: list[int]) -> None:
     assert code_of(await sdk.call("SendMessage", send_request(message(to="new")))) is Code.TOPIC_NOT_FOUND
     await broker.create_topic("new", 1)
     await fill(sdk, "new", 1)
     assert code_of(await sdk.call("SendMessage", send_request(message(to="new")))) is Code.OK
-    assert taken[-1] == 1
+    assert served_calls[-1] == 1
 
 
-async def test_a_timer_message_has_a_recall_handle(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+async def test_a_timer_message_has_a_recall_handle(sdk: Sdk, broker: Client, served_calls: list[int]) -> None:
     await broker.create_topic("delay", 1, attributes="+message.type=DELAY")
     timed = message(to="delay", message_type=d.DELAY)
     timed.system_properties.delivery_timestamp.seconds = NOW // 1000 + 3600
     first = await sdk.call("SendMessage", send_request(timed))
     second = await sdk.call("SendMessage", send_request(timed))
-    assert taken[-1] == 1
+    assert served_calls[-1] == 1
     assert code_of(second) is Code.OK
     assert second.entries[0].recall_handle == first.entries[0].recall_handle != ""
 
 
-async def test_a_client_without_an_id_is_refused(server: Server, sdk: Sdk, taken: list[int]) -> None:
+async def test_a_client_without_an_id_is_refused(server: Server, sdk: Sdk, served_calls: list[int]) -> None:
     await fill(sdk)
     with Sdk(server.broker_address, client_id=" ") as other:
         assert code_of(await other.call("SendMessage", send_request(message()))) is Code.CLIENT_ID_REQUIRED
-    assert taken[-1] == 0
+    assert served_calls[-1] == 0

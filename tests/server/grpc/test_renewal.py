@@ -20,25 +20,25 @@ pytestmark = pytest.mark.slow
 HEARTBEAT = s.HeartbeatRequest(group=d.Resource(name="G"), client_type=d.PUSH_CONSUMER)
 
 
-async def held(sdk: Sdk, **changes: Any) -> list[d.Message]:
+async def receive_long(sdk: Sdk, **changes: Any) -> list[d.Message]:
     """Receive as a push consumer."""
     await sdk.command(await sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
     return messages(await sdk.receive(receive_request(auto_renew=True, invisible=0, **changes), SOON))
 
 
-async def work(sdk: Sdk, server: Server, seconds: float) -> None:
+async def stay_busy(sdk: Sdk, server: Server, seconds: float) -> None:
     """Let time pass while the client is busy, but sends heartbeats."""
     for _ in range(round(seconds / 10)):
         await server.pass_time(10, step=1)
         assert code_of(await sdk.call("Heartbeat", HEARTBEAT)) is Code.OK
 
 
-async def others(server: Server, **changes: Any) -> list[bytes]:
+async def bodies_for_others(server: Server, **changes: Any) -> list[bytes]:
     """The messages that another member of the group would receive now."""
     with Sdk(server.broker_address, "other@1@0@x") as other:
         stream = await other.begin("ReceiveMessage", receive_request(polling=5, **changes), SOON)
         await server.pass_time(6, step=0.5)
-        found = await other.over(stream)
+        found = await other.wait_until_over(stream)
         return [each.body for each in messages(found.messages(s.ReceiveMessageResponse))]
 
 
@@ -46,52 +46,52 @@ async def test_a_busy_clients_messages_are_delivered_to_no_other(server: Server,
     for body in (b"long", b"short"):
         await broker.send("T", body)
     with Sdk(server.broker_address) as sdk:
-        received = {each.body: each for each in await held(sdk)}
+        received = {each.body: each for each in await receive_long(sdk)}
         assert code_of(await sdk.call("AckMessage", ack(received[b"short"]))) is Code.OK
         for _ in range(3):
-            await work(sdk, server, 60)
-            assert await others(server) == []
+            await stay_busy(sdk, server, 60)
+            assert await bodies_for_others(server) == []
         assert code_of(await sdk.call("AckMessage", ack(received[b"long"]))) is Code.OK  # by its first handle
-        await work(sdk, server, 120)
-        assert await others(server) == []
+        await stay_busy(sdk, server, 120)
+        assert await bodies_for_others(server) == []
 
 
 async def test_a_client_may_postpone_it_nevertheless(server: Server, broker: Client) -> None:
     await broker.send("T", b"long")
     with Sdk(server.broker_address) as sdk:
-        (received,) = await held(sdk)
-        await work(sdk, server, 90)
+        (received,) = await receive_long(sdk)
+        await stay_busy(sdk, server, 90)
         assert code_of(await sdk.call("ChangeInvisibleDuration", change(received, 2))) is Code.OK
-        assert await others(server) == [b"long"]
+        assert await bodies_for_others(server) == [b"long"]
 
 
 async def test_a_message_returned_by_a_leaving_client_is_redelivered_once(server: Server, broker: Client) -> None:
     await broker.send("T", b"long")
     with Sdk(server.broker_address) as sdk:
-        await held(sdk)
-        await work(sdk, server, 90)  # it was renewed meanwhile
+        await receive_long(sdk)
+        await stay_busy(sdk, server, 90)  # it was renewed meanwhile
         assert code_of(await sdk.call("NotifyClientTermination", s.NotifyClientTerminationRequest())) is Code.OK
     with Sdk(server.broker_address, "other@1@0@x") as other:
         stream = await other.begin("ReceiveMessage", receive_request(polling=5), SOON)
         await server.pass_time(6, step=0.5)
-        (again,) = messages((await other.over(stream)).messages(s.ReceiveMessageResponse))
+        (again,) = messages((await other.wait_until_over(stream)).messages(s.ReceiveMessageResponse))
         assert code_of(await other.call("AckMessage", ack(again))) is Code.OK
     await server.pass_time(120, step=1)
-    assert await others(server) == []
+    assert await bodies_for_others(server) == []
 
 
 @pytest.mark.parametrize("again", [False, True])
 async def test_messages_of_a_client_that_left_are_redelivered(server: Server, broker: Client, again: bool) -> None:
     await broker.send("T", b"long")
     with Sdk(server.broker_address) as sdk:
-        await held(sdk)
-        await work(sdk, server, 70)
+        await receive_long(sdk)
+        await stay_busy(sdk, server, 70)
     if again:  # it only lost its connection
         with Sdk(server.broker_address) as sdk:
-            await work(sdk, server, 70)
-            assert await others(server) == []
+            await stay_busy(sdk, server, 70)
+            assert await bodies_for_others(server) == []
     await server.pass_time(70, step=1)
-    assert await others(server) == [b"long"]
+    assert await bodies_for_others(server) == [b"long"]
 
 
 async def test_it_is_redelivered_in_the_end(server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,10 +99,10 @@ async def test_it_is_redelivered_in_the_end(server: Server, broker: Client, monk
         monkeypatch.setattr(f"rocketwire.server.{module}.MOST_MS", 240_000)  # not hours
     await broker.send("T", b"long")
     with Sdk(server.broker_address) as sdk:
-        (received,) = await held(sdk)
-        await work(sdk, server, 250)
+        (received,) = await receive_long(sdk)
+        await stay_busy(sdk, server, 250)
         assert code_of(await sdk.call("AckMessage", ack(received))) is Code.INVALID_RECEIPT_HANDLE
-        assert await others(server) == [b"long"]
+        assert await bodies_for_others(server) == [b"long"]
 
 
 async def ready(server: Server, *, ordered: bool) -> Client:
@@ -142,9 +142,9 @@ async def test_a_restart_changes_nothing(
         for body in (b"first", b"second"):
             await broker.send("T", body)
         with Sdk(server.broker_address) as sdk:
-            received = await held(sdk, **queue)
+            received = await receive_long(sdk, **queue)
             assert [each.body for each in received] == [b"first", b"second"]
-            await work(sdk, server, before)
+            await stay_busy(sdk, server, before)
             assert code_of(await sdk.call("AckMessage", ack(received[0]))) is Code.OK
             await server.pass_time(10, step=1)  # offsets are saved every 5 s
             await server.broker().send("Other", b"a sign of life")
@@ -152,13 +152,13 @@ async def test_a_restart_changes_nothing(
     async with serving(store, clock=clock) as server:
         await server.pass_time(20, step=1)  # the client has not returned yet
         with Sdk(server.broker_address, CLIENT) as sdk:
-            await work(sdk, server, 150)
-            assert await others(server, **queue) == []
+            await stay_busy(sdk, server, 150)
+            assert await bodies_for_others(server, **queue) == []
             assert code_of(await sdk.call("AckMessage", ack(received[1]))) is Code.OK
-            await work(sdk, server, 150)
-            assert await others(server, **queue) == []
+            await stay_busy(sdk, server, 150)
+            assert await bodies_for_others(server, **queue) == []
             await server.broker().send("T", b"third")
-            assert await others(server, **queue) == [b"third"]
+            assert await bodies_for_others(server, **queue) == [b"third"]
 
 
 @pytest.mark.parametrize("ends", [stopped, killed])
@@ -174,15 +174,15 @@ async def test_messages_delivered_just_before_a_restart_are_redelivered(
         broker = await ready(server, ordered=ordered)
         await broker.send("T", b"lost")
         with Sdk(server.broker_address) as sdk:
-            assert len(await held(sdk, **queue)) == 1
+            assert len(await receive_long(sdk, **queue)) == 1
             store = await ends(server, store)
     clock.now += 1
     async with serving(store, clock=clock) as server:
         with Sdk(server.broker_address, CLIENT) as sdk:
-            await work(sdk, server, 50)
-            assert await others(server, **queue) == []
-            await work(sdk, server, 10)
-            assert await others(server, **queue) == [b"lost"]
+            await stay_busy(sdk, server, 50)
+            assert await bodies_for_others(server, **queue) == []
+            await stay_busy(sdk, server, 10)
+            assert await bodies_for_others(server, **queue) == [b"lost"]
 
 
 async def test_messages_delivered_just_before_a_connection_broke_are_redelivered(
@@ -191,14 +191,14 @@ async def test_messages_delivered_just_before_a_connection_broke_are_redelivered
     for body in (b"1", b"2"):
         await broker.send("T", body)
     with Sdk(server.broker_address) as sdk:
-        assert len(await held(sdk, most=1)) == 1
-        await work(sdk, server, 20)
-        assert len(await held(sdk, most=1)) == 1
+        assert len(await receive_long(sdk, most=1)) == 1
+        await stay_busy(sdk, server, 20)
+        assert len(await receive_long(sdk, most=1)) == 1
     with Sdk(server.broker_address, CLIENT) as sdk:
-        await work(sdk, server, 50)
-        assert await others(server) == []
-        await work(sdk, server, 60)
-        assert await others(server) == [b"2"]
+        await stay_busy(sdk, server, 50)
+        assert await bodies_for_others(server) == []
+        await stay_busy(sdk, server, 60)
+        assert await bodies_for_others(server) == [b"2"]
 
 
 async def test_messages_delivered_on_a_silent_connection_are_redelivered(server: Server, broker: Client) -> None:
@@ -206,12 +206,12 @@ async def test_messages_delivered_on_a_silent_connection_are_redelivered(server:
     for body in (b"1", b"2"):
         await broker.send("T", body)
     with Sdk(server.broker_address) as silent:
-        assert len(await held(silent, most=1)) == 1
+        assert len(await receive_long(silent, most=1)) == 1
         await server.pass_time(125, step=1)  # after 120 s it is forgotten
         with Sdk(server.broker_address, CLIENT) as sdk:
-            assert len(await held(sdk, most=1)) == 1
-            await work(sdk, server, 70)
-            assert await others(server) == [b"1"]
+            assert len(await receive_long(sdk, most=1)) == 1
+            await stay_busy(sdk, server, 70)
+            assert await bodies_for_others(server) == [b"1"]
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -222,11 +222,11 @@ async def test_a_client_that_does_not_return_after_a_restart_loses_its_messages(
         broker = await ready(server, ordered=ordered)
         await broker.send("T", b"long")
         with Sdk(server.broker_address) as sdk:
-            assert len(await held(sdk, **queue)) == 1
+            assert len(await receive_long(sdk, **queue)) == 1
             await server.pass_time(30, step=1)
     async with serving(tmp_path / "store", clock=clock) as server:
         await server.pass_time(130, step=1)
-        assert await others(server, **queue) == [b"long"]
+        assert await bodies_for_others(server, **queue) == [b"long"]
 
 
 async def test_an_ordered_message_that_is_renewed_blocks_its_queue(tmp_path: Path) -> None:
@@ -235,8 +235,8 @@ async def test_an_ordered_message_that_is_renewed_blocks_its_queue(tmp_path: Pat
         for body in (b"1", b"2"):
             await broker.send("T", body)
         with Sdk(server.broker_address) as sdk:
-            (received,) = await held(sdk, queue=0, most=1)
-            await work(sdk, server, 150)
-            assert await others(server, queue=0) == []
+            (received,) = await receive_long(sdk, queue=0, most=1)
+            await stay_busy(sdk, server, 150)
+            assert await bodies_for_others(server, queue=0) == []
             assert code_of(await sdk.call("AckMessage", ack(received))) is Code.OK
-            assert await others(server, queue=0) == [b"2"]
+            assert await bodies_for_others(server, queue=0) == [b"2"]

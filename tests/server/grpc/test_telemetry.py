@@ -114,7 +114,7 @@ async def test_settings_may_be_sent_again(sdk: Sdk, broker: Client) -> None:
 
 async def test_without_a_client_id_the_stream_ends(sdk: Sdk) -> None:
     sdk.client_id = ""
-    found = await sdk.over(await sdk.telemetry(producer_settings()))
+    found = await sdk.wait_until_over(await sdk.telemetry(producer_settings()))
     assert found.status == GrpcStatus.INVALID_ARGUMENT
 
 
@@ -123,7 +123,7 @@ async def test_an_unknown_command_ends_the_stream(sdk: Sdk) -> None:
     await sdk.command(stream)
     sdk.put(stream, b"\xff", end=False)
     await sdk.send_out()
-    assert (await sdk.over(stream)).status == GrpcStatus.INTERNAL
+    assert (await sdk.wait_until_over(stream)).status == GrpcStatus.INTERNAL
 
 
 async def test_a_client_may_end_its_stream(sdk: Sdk) -> None:
@@ -131,7 +131,7 @@ async def test_a_client_may_end_its_stream(sdk: Sdk) -> None:
     await sdk.command(stream)
     sdk.http2.end_stream(stream)
     await sdk.send_out()
-    assert (await sdk.over(stream)).status == 0
+    assert (await sdk.wait_until_over(stream)).status == 0
 
 
 def heartbeat(kind: d.ClientType = d.SIMPLE_CONSUMER, group: str = "G") -> s.HeartbeatRequest:

@@ -73,7 +73,7 @@ class Load:
             for thread in threads:
                 thread.join()
 
-    def goes_on(self) -> bool:
+    def is_served(self) -> bool:
         """Whether 100 more sends are answered 0, and pulls, too."""
         sent = self.sends[0, ""]
         return eventually(lambda: self.sends[0, ""] > sent + 100) and eventually(lambda: bool(self.pulls[0, "FOUND"]))
@@ -113,7 +113,7 @@ def test_missing_files_are_logged_and_waited_for(tmp_path: Path, what: str, flus
             before = sum(load.pulls.values())
             assert eventually(lambda: sum(load.pulls.values()) > before + 20)
             away.rename(path)
-            assert load.goes_on()
+            assert load.is_served()
             time.sleep(2)  # the files are checked once a second, and logged then
         # Some that were stored just before may be refused otherwise: they wait for a flush that fails.
         late = {ResponseCode.FLUSH_DISK_TIMEOUT} if flush == "SYNC_FLUSH" else set()

@@ -80,7 +80,7 @@ async def seconds(count: int) -> None:
         await settle()
 
 
-def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
     lines = [f"{record.levelname} {record.getMessage()}" for record in caplog.records]
     caplog.clear()
     return lines
@@ -95,16 +95,16 @@ async def test_a_refusal_and_its_end_are_logged_once(
     caplog.set_level(logging.INFO)
     await watched(nursery, store)
     await seconds(3)
-    assert said(caplog) == []
+    assert logged(caplog) == []
     store.refusal = StoreGone("/s")
     store.missing_files["/s/commitlog/0"] = StoreGone("/s/commitlog/0")  # an unchanged state is not logged
     store.missing = {"/s", "/s/commitlog/0"}
     await seconds(5)
     assert store.files_refusal is store.refusal
-    assert said(caplog) == [f"ERROR /s {GONE}; messages are refused"]
+    assert logged(caplog) == [f"ERROR /s {GONE}; messages are refused"]
     store.refusal, store.missing = None, set()
     await seconds(5)
-    assert said(caplog) == ["INFO the store's files exist again, messages are taken"]
+    assert logged(caplog) == ["INFO the store's files exist again, messages are taken"]
     assert store.missing_files == {}
     nursery.cancel_scope.cancel()
 
@@ -117,7 +117,7 @@ async def test_a_refusal_that_ended_before_the_check_is_logged(
     store.files_refusal = StoreGone("/s/commitlog")
     store.missing_files["/s/consumequeue/T/0"] = StoreGone("/s/consumequeue/T/0")
     await seconds(2)
-    assert said(caplog) == [
+    assert logged(caplog) == [
         f"ERROR /s/commitlog {GONE}; messages are refused",
         "INFO the store's files exist again, messages are taken",
         f"ERROR /s/consumequeue/T/0 {GONE}",
@@ -135,15 +135,15 @@ async def test_errors_of_requests_are_logged_once(
     for _ in range(5):
         store.on_store_error(StoreGone("/s/index"))
         await seconds(1)
-    assert said(caplog) == [f"ERROR /s/index {GONE}"]
+    assert logged(caplog) == [f"ERROR /s/index {GONE}"]
     store.missing = set()
     await seconds(2)
-    assert said(caplog) == ["INFO /s/index exists again"]
+    assert logged(caplog) == ["INFO /s/index exists again"]
     replaced = StoreGone("/s/consumequeue/T/0/0", replaced=True)
     for _ in range(5):
         store.on_store_error(replaced)
         await seconds(1)
-    assert said(caplog) == [f"ERROR {replaced}"]
+    assert logged(caplog) == [f"ERROR {replaced}"]
     nursery.cancel_scope.cancel()
 
 
@@ -158,7 +158,7 @@ async def test_tables_are_written_when_their_files_are_missing(
     store.missing |= {one.path}
     await seconds(2)
     assert (one.rewritten, two.rewritten, never.rewritten) == (1, 0, 0)
-    assert said(caplog) == ["INFO written again, as they were gone: /s/config/one"]
+    assert logged(caplog) == ["INFO written again, as they were gone: /s/config/one"]
     store.missing |= {one.path, two.path, "/s/config"}
     await seconds(3)
     assert (one.rewritten, two.rewritten) == (1, 0)
@@ -181,8 +181,8 @@ async def test_a_disk_without_an_answer_is_checked_again(
     await watched(nursery, store)
     store.broken = OSError(5, "Input/output error", "/s")
     await seconds(3)
-    assert said(caplog) == ["ERROR store: [Errno 5] Input/output error: '/s'"]
+    assert logged(caplog) == ["ERROR store: [Errno 5] Input/output error: '/s'"]
     store.broken, store.refusal = None, StoreGone("/s")
     await seconds(1)
-    assert said(caplog) == [f"ERROR /s {GONE}; messages are refused"]
+    assert logged(caplog) == [f"ERROR /s {GONE}; messages are refused"]
     nursery.cancel_scope.cancel()

@@ -267,17 +267,17 @@ async def test_busy_polling_pauses_after_it_found_nothing() -> None:
     hub._native.close()
     hub._native = Polled()
 
-    def looks() -> int:
+    def count_polls() -> int:
         polls.clear()
         hub._ready()
         return len(polls)
 
-    assert [looks() for _ in range(3)] == [11] * 3
+    assert [count_polls() for _ in range(3)] == [11] * 3
     after = 1000
-    counts = [looks() for _ in range(40)]
+    counts = [count_polls() for _ in range(40)]
     assert counts == [41] + [1] * 32 + [41] + [1] * 6
     after = 0
-    assert looks() == 1
+    assert count_polls() == 1
 
 
 # --- in a whole server ---

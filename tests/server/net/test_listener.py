@@ -93,7 +93,7 @@ def nothing(_: Session) -> None:
     pass
 
 
-def made(sock: socket.socket, **options: Any) -> Listener:
+def listener_of(sock: socket.socket, **options: Any) -> Listener:
     """A listener of a name server without services."""
     metrics = Metrics()
     dispatcher = FrameDispatcher([Family(routes=name_server.family.routes, services=None)], metrics=metrics)
@@ -112,7 +112,7 @@ async def test_without_descriptors_accepting_pauses_and_continues(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
 ) -> None:
     sock = listening([errno.EMFILE, errno.ENFILE, errno.EMFILE])
-    listener = made(sock)
+    listener = listener_of(sock)
     nursery.start_soon(listener.run)
     client = Client(Address(host="127.0.0.1", port=listener.port))
     await settle()
@@ -135,7 +135,7 @@ async def test_without_descriptors_accepting_pauses_and_continues(
 
 
 async def test_a_client_that_left_before_it_was_accepted_is_harmless(nursery: trio.Nursery) -> None:
-    listener = made(listening([errno.ECONNABORTED]))
+    listener = listener_of(listening([errno.ECONNABORTED]))
     nursery.start_soon(listener.run)
     client = Client(Address(host="127.0.0.1", port=listener.port))
     await settle()
@@ -145,7 +145,7 @@ async def test_a_client_that_left_before_it_was_accepted_is_harmless(nursery: tr
 
 
 async def test_many_simultaneous_connections_are_accepted(nursery: trio.Nursery) -> None:
-    listener = made(listening([]))
+    listener = listener_of(listening([]))
     clients = [Client(Address(host="127.0.0.1", port=listener.port)) for _ in range(200)]
     nursery.start_soon(listener.run)
     await settle()
@@ -164,7 +164,7 @@ async def test_a_connection_that_the_hub_cannot_read_has_a_task(
             raise OSError(errno.ENOSPC, "No space left on device")
 
     hub: Any = Full()
-    listener = made(listening([]), hub=hub)
+    listener = listener_of(listening([]), hub=hub)
     nursery.start_soon(listener.run)
     client = Client(Address(host="127.0.0.1", port=listener.port))
     assert (await client.request(9999)).header.code == 3

@@ -26,7 +26,7 @@ ff{"0" * 30} 08 {_NO} 00 {_NO} 00000100 00000003 00000000 00000001     eth0
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalNetworks:
+def networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalNetworks:
     """A machine that is .3 in each of its networks."""
     (tmp_path / "route").write_text(ROUTE)
     (tmp_path / "ipv6_route").write_text(ROUTE_6)
@@ -35,9 +35,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalNetworks:
     return LocalNetworks.read(tmp_path)
 
 
-def test_the_networks_and_their_gateways_are_read(here: LocalNetworks) -> None:
-    assert here.networks == (ip_network("10.89.0.0/24"), ip_network("172.20.0.0/16"), ip_network("fd00::/64"))
-    assert here.gateways == {ip_address("10.89.0.1"), ip_address("fd00::1")}
+def test_the_networks_and_their_gateways_are_read(networks: LocalNetworks) -> None:
+    assert networks.networks == (ip_network("10.89.0.0/24"), ip_network("172.20.0.0/16"), ip_network("fd00::/64"))
+    assert networks.gateways == {ip_address("10.89.0.1"), ip_address("fd00::1")}
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,10 @@ def test_the_networks_and_their_gateways_are_read(here: LocalNetworks) -> None:
         ("2001:db8::1", None),
     ],
 )
-def test_clients_of_a_local_network_get_the_address_in_it(here: LocalNetworks, client: str, own: str | None) -> None:
-    assert here.own_address(client) == own
+def test_clients_of_a_local_network_get_the_address_in_it(
+    networks: LocalNetworks, client: str, own: str | None
+) -> None:
+    assert networks.own_address(client) == own
 
 
 def test_without_tables_there_are_no_local_networks(tmp_path: Path) -> None:
@@ -64,9 +66,9 @@ def test_without_tables_there_are_no_local_networks(tmp_path: Path) -> None:
 
 
 def test_this_machines_tables_can_be_read() -> None:
-    here = LocalNetworks.read()
-    assert here.own_address("127.0.0.1") is None
-    assert not any(network.is_loopback for network in here.networks)
+    networks = LocalNetworks.read()
+    assert networks.own_address("127.0.0.1") is None
+    assert not any(network.is_loopback for network in networks.networks)
 
 
 def test_the_address_that_this_machine_sends_from_is_found() -> None:

@@ -30,7 +30,7 @@ class Reading:
         self.done = done
         self.then: Callable[[], object] = lambda: None
 
-    def say(self) -> None:
+    def send_byte(self) -> None:
         self.far.send(b"x")
 
     def read(self) -> bool:
@@ -75,11 +75,11 @@ async def room(nursery: trio.Nursery) -> AsyncIterator[Room]:
 
 async def test_requests_that_are_readable_together_are_answered_after_all_are_read(room: Room) -> None:
     first, second = room.joined("1"), room.joined("2")
-    first.say()
-    second.say()
+    first.send_byte()
+    second.send_byte()
     await settle()
     assert room.done == ["read 1", "read 2", "answer 1", "answer 2"]
-    second.say()
+    second.send_byte()
     await settle()
     assert room.done[4:] == ["read 2", "answer 2"]
 
@@ -87,8 +87,8 @@ async def test_requests_that_are_readable_together_are_answered_after_all_are_re
 async def test_a_closed_connection_is_not_read(room: Room) -> None:
     first, second = room.joined("1"), room.joined("2")
     first.then = lambda: room.rounds.leave(second.near.fileno())
-    first.say()
-    second.say()
+    first.send_byte()
+    second.send_byte()
     await settle()
     assert room.done == ["read 1", "answer 1"]
     room.rounds.leave(second.near.fileno())
@@ -101,7 +101,7 @@ async def test_a_long_round_yields_and_continues_with_the_rest(room: Room) -> No
     connections = [room.joined(str(number)) for number in range(3)]
     for each in connections:
         each.then = lambda: mock_clock().jump(1)
-        each.say()
+        each.send_byte()
     said = ["read 0", "answer 0", "read 1", "answer 1", "read 2", "answer 2"]
     passes = []
     while len(room.done) < len(said):
@@ -114,7 +114,7 @@ async def test_a_long_round_yields_and_continues_with_the_rest(room: Room) -> No
 async def test_a_round_is_bounded(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST", 2)
     for number in range(5):
-        room.joined(str(number)).say()
+        room.joined(str(number)).send_byte()
     await settle()
     assert sorted(room.done) == sorted([f"{what} {number}" for what in ("read", "answer") for number in range(5)])
     assert room.done[:5] == ["read 0", "read 1", "answer 0", "answer 1", "read 2"]
@@ -140,7 +140,7 @@ async def test_nothing_is_read_while_too_many_bytes_are_in_flight(nursery: trio.
     for each in both:
         each.then = lambda: setattr(in_flight, "is_full", True)
         rounds.join(each.near.fileno(), each)
-        each.say()
+        each.send_byte()
     await settle()
     assert done == ["read 1", "answer 1"]
     in_flight.relieved.set()

@@ -46,11 +46,11 @@ def fill(caller: Caller) -> None:
 def most_until_all_are_redelivered(server: Process, caller: Caller) -> int:
     most = 0
 
-    def all_there() -> bool:
+    def are_all_redelivered() -> bool:
         nonlocal most
         most = max(most, server.anonymous())
         answer = caller.request(RequestCode.GET_MAX_OFFSET, {"topic": "%RETRY%G_T", "queueId": "0"})
         return answer.header.ext == {"offset": str(COUNT)}
 
-    assert eventually(all_there)
+    assert eventually(are_all_redelivered)
     return most

@@ -108,12 +108,12 @@ class PopModel(RuleBasedStateMachine):
     @rule(group=GROUPS, most=st.integers(1, 32), invisible_time=TIMES, fuse=FUSES)
     def pop(self, group: str, most: int, invisible_time: int, fuse: int | None) -> None:
         found: list[Got] = []
-        due = [key for key, state in self.states.items() if key[0] == group and self.may_come(state)]
+        due = [key for key, state in self.states.items() if key[0] == group and self.may_be_delivered(state)]
         if self.answered(lambda: found.extend(self.room.pop(group, most, invisible_time)), fuse, *due):
             for got in found:
                 self.note(group, got)
 
-    def may_come(self, state: State) -> bool:
+    def may_be_delivered(self, state: State) -> bool:
         return state.got is not None and not state.acked and state.got.handle.due <= self.latest
 
     def note(self, group: str, got: Got) -> None:
@@ -124,7 +124,7 @@ class PopModel(RuleBasedStateMachine):
         state.got, state.open = got, False
         state.tries.append(got.message.reconsume_times)
 
-    def out(self) -> list[tuple[str, bytes]]:
+    def invisible(self) -> list[tuple[str, bytes]]:
         """Messages that groups hold and may acknowledge in time, also by a clock that was not set back."""
         now = self.latest
         return [
@@ -133,25 +133,25 @@ class PopModel(RuleBasedStateMachine):
             if state.got is not None and not state.acked and not state.open and state.got.handle.due > now
         ]
 
-    @precondition(lambda self: self.out())
+    @precondition(lambda self: self.invisible())
     @rule(data=st.data(), fuse=FUSES)
     def ack(self, data: st.DataObject, fuse: int | None) -> None:
-        key = data.draw(st.sampled_from(self.out()))
+        key = data.draw(st.sampled_from(self.invisible()))
         got = self.states[key].got
         assert got is not None
         if self.answered(lambda: self.room.ack(got), fuse, key):
             self.states[key].acked = True
 
-    @precondition(lambda self: self.out())
+    @precondition(lambda self: self.invisible())
     @rule(data=st.data(), fuse=FUSES)
     def ack_all(self, data: st.DataObject, fuse: int | None) -> None:
         """Acknowledge all or some messages of a check point."""
-        group, body = data.draw(st.sampled_from(self.out()))
+        group, body = data.draw(st.sampled_from(self.invisible()))
         first = self.states[group, body].got
         assert first is not None
         same = [
             key
-            for key in self.out()
+            for key in self.invisible()
             if (got := self.states[key].got) is not None
             and (got.group, got.topic, got.handle[:7]) == (first.group, first.topic, first.handle[:7])
         ]
@@ -161,20 +161,20 @@ class PopModel(RuleBasedStateMachine):
             for key in chosen:
                 self.states[key].acked = True
 
-    @precondition(lambda self: self.out())
+    @precondition(lambda self: self.invisible())
     @rule(data=st.data(), invisible_time=TIMES | st.just(0), suspend=st.booleans(), fuse=FUSES)
     def change(self, data: st.DataObject, invisible_time: int, suspend: bool, fuse: int | None) -> None:
-        key = data.draw(st.sampled_from(self.out()))
+        key = data.draw(st.sampled_from(self.invisible()))
         got = self.states[key].got
         assert got is not None
         changed: list[Got] = []
         if self.answered(lambda: changed.append(self.room.change(got, invisible_time, suspend=suspend)), fuse, key):
             (self.states[key].got,) = changed
 
-    @precondition(lambda self: self.out())
+    @precondition(lambda self: self.invisible())
     @rule(data=st.data())
     def give_back(self, data: st.DataObject) -> None:
-        keys = data.draw(st.lists(st.sampled_from(self.out()), min_size=1, max_size=3, unique=True))
+        keys = data.draw(st.lists(st.sampled_from(self.invisible()), min_size=1, max_size=3, unique=True))
         given = [got for key in keys if (got := self.states[key].got) is not None]
         messages = [(PopQueue(got.topic, got.group, got.handle.queue_id), got.handle) for got in given]
         assert self.life.do(lambda: self.room.pops.services.acks.give_back(messages))
@@ -192,7 +192,7 @@ class PopModel(RuleBasedStateMachine):
         self.on_time()
 
     @rule(ms=st.sampled_from([-3000, -100, 3_600_000]))
-    def turn_the_clock(self, ms: int) -> None:
+    def set_clock(self, ms: int) -> None:
         self.turn(ms)
 
     def turn(self, ms: int) -> None:

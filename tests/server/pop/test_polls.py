@@ -31,7 +31,7 @@ def wait(room: PopTimers, peer: FakePeer | None = None, group: str = "G", **more
     return peer
 
 
-def got(peer: FakePeer) -> list[bytes]:
+def received_bodies(peer: FakePeer) -> list[bytes]:
     """The bodies that a client received."""
     return [body for reply in peer.replies for body in bodies(popped(frame_of(reply)).messages)]
 
@@ -40,26 +40,26 @@ async def test_the_first_to_wait_is_the_first_to_receive(room: PopTimers) -> Non
     peers = [wait(room) for _ in range(3)]
     for number in range(2):
         room.put(b"%d" % number)
-    assert [got(peer) for peer in peers] == [[b"0"], [b"1"], []]
+    assert [received_bodies(peer) for peer in peers] == [[b"0"], [b"1"], []]
     assert room.pops.held == 1
 
 
 async def test_each_group_receives_the_message(room: PopTimers) -> None:
     peers = [wait(room, group=group) for group in ("G", "H", "I")]
     room.put(b"a")
-    assert [got(peer) for peer in peers] == [[b"a"]] * 3
+    assert [received_bodies(peer) for peer in peers] == [[b"a"]] * 3
 
 
 async def test_pops_with_different_filters_are_each_tried(room: PopTimers) -> None:
     first, second = wait(room, exp="A", exp_type="TAG"), wait(room)
     room.put(b"a")
-    assert (got(first), got(second)) == ([], [])  # the first one skips it
+    assert (received_bodies(first), received_bodies(second)) == ([], [])  # the first one skips it
     third = wait(room, queue_id=1)
     room.put(b"b", queue_id=1)
-    assert got(third) == []
+    assert received_bodies(third) == []
     room.pops.services.polls.peer_closed(first)
     room.put(b"c", queue_id=1)
-    assert got(second) + got(third) == [b"c"]
+    assert received_bodies(second) + received_bodies(third) == [b"c"]
 
 
 async def test_a_consumer_that_left_receives_no_more(room: PopTimers) -> None:
@@ -67,10 +67,14 @@ async def test_a_consumer_that_left_receives_no_more(room: PopTimers) -> None:
     room.pops.consumer_left(leaving, "G")
     next_consumer = wait(room)
     room.put(b"a")
-    assert (got(leaving), got(other_group), got(next_consumer)) == ([], [b"a"], [b"a"])
+    assert (received_bodies(leaving), received_bodies(other_group), received_bodies(next_consumer)) == (
+        [],
+        [b"a"],
+        [b"a"],
+    )
     wait(room, leaving)  # a consumer that is started again on the same connection
     room.put(b"b")
-    assert got(leaving) == [b"b"]
+    assert received_bodies(leaving) == [b"b"]
 
 
 async def test_a_queue_that_is_released_wakes_held_pops(room: PopTimers) -> None:
@@ -79,7 +83,7 @@ async def test_a_queue_that_is_released_wakes_held_pops(room: PopTimers) -> None
     polls = room.pops.services.polls
     polls.wake_queue(PopQueue("T", "G", 1))
     await settle()
-    assert got(one) == got(other) == []
+    assert received_bodies(one) == received_bodies(other) == []
     assert polls.held == 2
 
 
@@ -110,7 +114,7 @@ async def test_a_client_that_does_not_read_receives_nothing(room: PopTimers) -> 
     wait(room, slow)
     wait(room, other)
     room.put(b"a")
-    assert (got(slow), got(other)) == ([], [b"a"])
+    assert (received_bodies(slow), received_bodies(other)) == ([], [b"a"])
     mock_clock().jump(16)
     room.clock.now += 16_000
     await settle()
@@ -135,7 +139,7 @@ async def test_a_held_pop_without_permission_is_refused(room: PopTimers) -> None
     room.groups.table.put(SubscriptionGroupConfig(group_name="G", consume_enable=False))
     room.put(b"a")
     assert [reply.code for reply in peer.replies] == [ResponseCode.NO_PERMISSION]
-    assert got(other) == [b"a"]
+    assert received_bodies(other) == [b"a"]
 
 
 async def test_a_bug_is_answered_to_held_pops(

@@ -105,11 +105,11 @@ async def test_a_silent_name_server_is_skipped(tmp_path: Path) -> None:
         await server.broker().create_topic("T")
         async with trio.open_nursery() as nursery:
 
-            async def time_goes_on() -> None:
+            async def advance_time() -> None:
                 while True:
                     await server.pass_time(0.5, step=0.5)
 
-            nursery.start_soon(time_goes_on)
+            nursery.start_soon(advance_time)
             async with proxying(tmp_path / "p", silent, server.name_server_address) as proxy:
                 assert list(proxy.standing.brokers)
                 answer = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})

@@ -48,7 +48,7 @@ from tests.server.grpc.sdk import (
 )
 from tests.server.grpc.test_access import signed
 from tests.server.harness import NOW, Client, Server, send_ext, topic_ext
-from tests.server.proxy.test_lent_account import lending
+from tests.server.proxy.test_lent_account import proxy_with_owner
 
 REFUSED: Final = frozenset(
     {
@@ -87,7 +87,7 @@ class Placed(NamedTuple):
 @contextlib.asynccontextmanager
 async def placed(folder: Path, *, through_proxy: bool) -> AsyncIterator[Placed]:
     if through_proxy:
-        async with lending(folder) as (server, owner, places, proxy):
+        async with proxy_with_owner(folder) as (server, owner, places, proxy):
             await _make_transactional(server)
             yield Placed(proxy.standing.listened, owner, places)
     else:
@@ -245,7 +245,7 @@ async def test_no_call_reveals_or_changes_what_belongs_to_another_account(
                 assert not any(each.HasField("message") for each in responses), (name, who)
                 assert code_of(responses[0]) in REFUSED, (name, who)
             for settings in (consumer_settings("hidden", to="Own"), consumer_settings("own", to="Hidden")):
-                ended = await thief.over(await thief.telemetry(settings, by(OTHER)))
+                ended = await thief.wait_until_over(await thief.telemetry(settings, by(OTHER)))
                 assert ended.status != 0
             assert await state(owner) == before
             # The owner still has it.
@@ -287,7 +287,7 @@ async def test_the_owner_may_make_the_same_calls(tmp_path: Path, *, through_prox
 @pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
 async def test_the_owner_makes_a_redelivered_message_a_dead_letter(tmp_path: Path, *, through_proxy: bool) -> None:
     """It is in POP's retry topic then, which is named by group and topic."""
-    async with lending(tmp_path) as (server, _, _, proxy):
+    async with proxy_with_owner(tmp_path) as (server, _, _, proxy):
         await _make_transactional(server)
         address = proxy.standing.listened if through_proxy else server.broker_address
         names: dict[str, Any] = {"topic": topic("Hidden"), "group": group("hidden")}
@@ -305,7 +305,7 @@ async def test_the_owner_makes_a_redelivered_message_a_dead_letter(tmp_path: Pat
             stream = await sdk.begin("ReceiveMessage", request, {"grpc-timeout": "30S", **by(OWNER)})
             await sdk.rest()
             await server.pass_time(14, step=1)
-            responses = (await sdk.over(stream)).messages(s.ReceiveMessageResponse)
+            responses = (await sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse)
             second = next(each.message for each in responses if each.HasField("message"))
             assert second.system_properties.delivery_attempt == 2
             dead = s.ForwardMessageToDeadLetterQueueRequest(
@@ -319,7 +319,7 @@ async def test_the_owner_makes_a_redelivered_message_a_dead_letter(tmp_path: Pat
 async def test_a_held_receive_gets_nothing_after_the_permission_is_withdrawn(
     tmp_path: Path, *, through_proxy: bool
 ) -> None:
-    async with lending(tmp_path) as (server, owner, _, proxy):
+    async with proxy_with_owner(tmp_path) as (server, owner, _, proxy):
         address = proxy.standing.listened if through_proxy else server.broker_address
         end = (await done(owner, ADMIN, 30, {"topic": "Own", "queueId": "0"})).header.ext or {}
         offset = {"consumerGroup": "own", "topic": "Own", "queueId": "0", "commitOffset": end["offset"]}
@@ -334,7 +334,7 @@ async def test_a_held_receive_gets_nothing_after_the_permission_is_withdrawn(
             await server.pass_time(2, step=0.5)
             await done(server.broker(), ADMIN, 310, send_ext("Own"), PROOF)
             await server.pass_time(30, step=5)
-            responses = (await sdk.over(stream)).messages(s.ReceiveMessageResponse)
+            responses = (await sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse)
             assert not any(each.HasField("message") for each in responses)
             if through_proxy:
                 assert code_of(responses[0]) in REFUSED

@@ -39,7 +39,7 @@ NOT_PASSED: Final = "not allowed through the proxy: request code "
 
 
 @contextlib.asynccontextmanager
-async def lending(folder: Path) -> AsyncIterator[tuple[Server, Client, Places, Proxy]]:
+async def proxy_with_owner(folder: Path) -> AsyncIterator[tuple[Server, Client, Places, Proxy]]:
     """As `hidden`, with a proxy that has the same accounts, and signs as an administrator of the broker."""
     edge = folder / "edge.yml"
     edge.write_text(ACCOUNTS)
@@ -65,18 +65,18 @@ def refusal_of(code: int) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("serialize_type", [SerializeType.JSON, SerializeType.ROCKETMQ])
 async def test_no_code_reveals_or_changes_what_belongs_to_another_account(tmp_path: Path, serialize_type: int) -> None:
-    async with lending(tmp_path) as (server, owner, places, proxy):
+    async with proxy_with_owner(tmp_path) as (server, owner, places, proxy):
         await send_every_code(proxy.broker, refusal_of, server, owner, places, serialize_type)
 
 
 async def test_the_owner_may_send_the_same_requests(tmp_path: Path) -> None:
-    async with lending(tmp_path) as (_, _, places, proxy):
+    async with proxy_with_owner(tmp_path) as (_, _, places, proxy):
         await check_owner_access(proxy.broker(), places)
 
 
 @pytest.mark.slow
 async def test_undecided_codes_reach_no_name_server(tmp_path: Path) -> None:
-    async with lending(tmp_path) as (_, _, _, proxy):
+    async with proxy_with_owner(tmp_path) as (_, _, _, proxy):
         names = proxy.names()
         for code in EVERY_CODE:
             for account in (OTHER, ADMIN):
@@ -90,7 +90,7 @@ async def test_undecided_codes_reach_no_name_server(tmp_path: Path) -> None:
 
 
 async def test_more_requests_than_may_wait_are_all_answered(tmp_path: Path) -> None:
-    async with lending(tmp_path) as (_, _, places, proxy):
+    async with proxy_with_owner(tmp_path) as (_, _, places, proxy):
         client = proxy.broker()
         query = {"topic": "Hidden", "key": "K", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(1 << 60)}
         sent = [(33, {"offset": str(places.topic)}), *[(12, query)] * 3, *[(33, {"offset": str(places.half)})] * 40]
@@ -106,7 +106,7 @@ OTHER_SUBSCRIBES: Final = "  topicPerms: [Own=PUB|SUB]\n  groupPerms: [own=SUB]\
 
 @pytest.mark.parametrize("code", sorted(HELD_CODES))
 async def test_a_held_request_delivers_nothing_after_the_permission_is_withdrawn(tmp_path: Path, code: int) -> None:
-    async with lending(tmp_path) as (server, owner, _, proxy):
+    async with proxy_with_owner(tmp_path) as (server, owner, _, proxy):
         end = (await done(owner, ADMIN, 30, {"topic": "Own", "queueId": "0"})).header.ext or {}
         ext = {**POP, **pull_ext("Own", int(end["offset"]), consumer_group="own"), **HELD}
         await done(owner, ADMIN, 15, {**ext, "commitOffset": end["offset"]})

@@ -101,14 +101,14 @@ async def test_a_row_that_is_too_long_counts_as_a_loop(tmp_path: Path) -> None:
 async def test_name_servers_in_a_loop_are_refused(tmp_path: Path) -> None:
     """Each proxy has the other one as its name server: a request would circulate until its time is over."""
 
-    async def time_goes_on() -> None:
+    async def advance_time() -> None:
         while True:
             await settle()
             mock_clock().jump(0.1)
 
     port = free_port()
     async with proxying(tmp_path / "1", Address(host="127.0.0.1", port=port)) as one, trio.open_nursery() as nursery:
-        nursery.start_soon(time_goes_on)  # the second one gets a request before it is ready
+        nursery.start_soon(advance_time)  # the second one gets a request before it is ready
         async with proxying(tmp_path / "2", one.standing.listened, port=port) as two:
             for proxy in (one, two):
                 answer = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})

@@ -40,7 +40,7 @@ class Both(NamedTuple):
         await settle()
         return await outcomes(self.proxy)
 
-    async def becomes(self, expected: Mapping[str, float]) -> None:
+    async def wait_for_counts(self, expected: Mapping[str, float]) -> None:
         """Wait, in real time, until the kernel's thread has counted these outcomes."""
         until = time.monotonic() + 30
         while (found := await self.outcomes()) != expected:
@@ -56,7 +56,7 @@ async def outcomes(proxy: Proxy) -> dict[str, float]:
 
 
 @contextlib.asynccontextmanager
-async def both(
+async def two_clusters(
     folder: Path,
     of_second: Mapping[str, Any] = MappingProxyType({}),
     of_first: Mapping[str, Any] = MappingProxyType({}),
@@ -84,7 +84,7 @@ async def bodies(server: Server, topic: str = "T") -> list[bytes]:
 
 
 async def test_all_kinds_of_sends_are_copied(tmp_path: Path) -> None:
-    async with both(tmp_path) as of:
+    async with two_clusters(tmp_path) as of:
         client = of.proxy.broker()
         assert (await client.send("T", b"V2", queue_id=1)).header.code == 0
         long = {"producerGroup": "P", "topic": "T", "defaultTopic": "TBW102", "defaultTopicQueueNums": "4"}
@@ -92,27 +92,27 @@ async def test_all_kinds_of_sends_are_copied(tmp_path: Path) -> None:
         assert (await client.request(RequestCode.SEND_MESSAGE, long, b"long")).header.code == 0
         batch = batch_body((b"one", b"two"))
         assert (await client.request(RequestCode.SEND_BATCH_MESSAGE, send_ext("T", batch=True), batch)).header.code == 0
-        await of.becomes({"same": 3})
+        await of.wait_for_counts({"same": 3})
         await client.send_oneway(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"one-way")
-        await of.becomes({"same": 3, "not_compared": 1})
+        await of.wait_for_counts({"same": 3, "not_compared": 1})
         with Sdk(of.proxy.standing.listened) as sdk:
             assert code_of(await sdk.call("SendMessage", send_request(message(b"of 5.x")))) is Code.OK
-        await of.becomes({"same": 4, "not_compared": 1})
+        await of.wait_for_counts({"same": 4, "not_compared": 1})
         assert sorted(await bodies(of.second)) == sorted(await bodies(of.first))
         assert len(await bodies(of.second)) == 6
 
 
 async def test_other_answers_are_counted_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async with both(tmp_path) as of:
+    async with two_clusters(tmp_path) as of:
         client = of.proxy.broker()
         await of.first.broker().create_topic("OnlyFirst", 2)
         assert (await client.send("OnlyFirst")).header.code == 0
-        await of.becomes({"different": 1})
+        await of.wait_for_counts({"different": 1})
         assert (await client.send("Nowhere")).header.code == ResponseCode.TOPIC_NOT_EXIST
-        await of.becomes({"different": 1, "same": 1})
+        await of.wait_for_counts({"different": 1, "same": 1})
         await of.first.broker().create_topic("T", 4)
         assert (await client.send("T", queue_id=3)).header.code == 0  # the second cluster has no such queue
-        await of.becomes({"different": 2, "same": 1})
+        await of.wait_for_counts({"different": 2, "same": 1})
     lines = [each.getMessage() for each in caplog.records if each.getMessage().startswith("shadow:")]
     assert lines[0].startswith("shadow: a send to OnlyFirst: the first cluster answers 0 with queue 0, the second 17 (")
     assert lines[1].startswith("shadow: a send to T: the first cluster answers 0 with queue 3, the second 1 (")
@@ -120,7 +120,7 @@ async def test_other_answers_are_counted_and_logged(tmp_path: Path, caplog: pyte
 
 
 async def test_other_requests_and_half_messages_are_not_copied(tmp_path: Path) -> None:
-    async with both(tmp_path) as of:
+    async with two_clusters(tmp_path) as of:
         client = of.proxy.broker()
         assert (
             await client.send("T", b"half", sys_flag=4, properties="TRAN_MSG\x01true\x02PGROUP\x01P\x02")
@@ -137,20 +137,20 @@ async def test_other_requests_and_half_messages_are_not_copied(tmp_path: Path) -
     ids=["by a session", "by the kernel"],
 )
 async def test_only_the_configured_share_is_copied(tmp_path: Path, keys: dict[str, Any], percent: float) -> None:
-    async with both(tmp_path, shadow_sample=percent, **keys) as of:
+    async with two_clusters(tmp_path, shadow_sample=percent, **keys) as of:
         assert (await of.proxy.broker().send("T")).header.code == 0
         assert await of.outcomes() == {}
 
 
 @pytest.mark.skipif(relay_kernel() is None, reason="there is no kernel that relays")
 async def test_copies_remove_no_connection_from_the_kernel(tmp_path: Path) -> None:
-    async with both(tmp_path) as of:
+    async with two_clusters(tmp_path) as of:
         client = of.proxy.broker()
         for _ in range(3):
             assert (await client.send("T")).header.code == 0
-        await of.becomes({"same": 3})
+        await of.wait_for_counts({"same": 3})
         await client.send_oneway(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"one-way")
-        await of.becomes({"same": 3, "not_compared": 1})
+        await of.wait_for_counts({"same": 3, "not_compared": 1})
         _, body = await http(of.proxy, "GET", "/metrics")
         assert sample(body, "relayed_connections") == 1
         assert sample(body, "relayed_frames_total", by="kernel", to="broker") == 4
@@ -158,12 +158,12 @@ async def test_copies_remove_no_connection_from_the_kernel(tmp_path: Path) -> No
 
 async def test_a_broker_that_stops_without_an_answer_is_not_compared(tmp_path: Path) -> None:
     silent = FaultKeys(rules=(parse_rule("disconnect:answer,code=310"),))
-    async with both(tmp_path, of_first={"faults": silent}) as of:
+    async with two_clusters(tmp_path, of_first={"faults": silent}) as of:
         client = of.proxy.broker()
         with pytest.raises(AssertionError, match="closed the connection"):
             await client.request(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"lost")
         client.close()
-        await of.becomes({"not_compared": 1})
+        await of.wait_for_counts({"not_compared": 1})
 
 
 async def test_an_unreachable_second_cluster_is_not_waited_for(
@@ -187,27 +187,27 @@ async def test_copies_are_dropped_when_the_second_cluster_does_not_answer(
 ) -> None:
     monkeypatch.setattr(module, "MOST_COPIES", 4)
     silent = FaultKeys(rules=(parse_rule("drop:answer,code=310"),))
-    async with both(tmp_path, of_second={"faults": silent}) as of:
+    async with two_clusters(tmp_path, of_second={"faults": silent}) as of:
         client = of.proxy.broker()
         assert [(await client.send("T")).header.code for _ in range(6)] == [0] * 6
-        await of.becomes({"dropped": 2})
+        await of.wait_for_counts({"dropped": 2})
         mock_clock().jump(6)
-        await of.becomes({"dropped": 2, "not_compared": 4})
+        await of.wait_for_counts({"dropped": 2, "not_compared": 4})
         assert (await client.send("T")).header.code == 0
-        await of.becomes({"dropped": 2, "not_compared": 4})  # there is room again
+        await of.wait_for_counts({"dropped": 2, "not_compared": 4})  # there is room again
 
 
 async def test_a_slow_second_cluster_delays_no_client(tmp_path: Path) -> None:
     """A thousand copies are in flight, the rest is dropped, and all are counted."""
     silent = FaultKeys(rules=(parse_rule("drop:answer,code=310"),))
-    async with both(tmp_path, of_second={"faults": silent}) as of:
+    async with two_clusters(tmp_path, of_second={"faults": silent}) as of:
         client = of.proxy.broker()
         for _ in range(15):
             await client.write(b"".join(client.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T")) for _ in range(100)))
             assert [(await client.receive()).header.code for _ in range(100)] == [0] * 100
-        await of.becomes({"dropped": 500})
+        await of.wait_for_counts({"dropped": 500})
         mock_clock().jump(6)
-        await of.becomes({"dropped": 500, "not_compared": 1000})
+        await of.wait_for_counts({"dropped": 500, "not_compared": 1000})
 
 
 async def test_a_copy_whose_answer_the_first_cluster_loses_is_not_waited_for(
@@ -215,28 +215,28 @@ async def test_a_copy_whose_answer_the_first_cluster_loses_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(module, "MOST_COPIES", 1)
     silent = FaultKeys(rules=(parse_rule("drop:answer,code=310"),))
-    async with both(tmp_path, of_first={"faults": silent}) as of:
+    async with two_clusters(tmp_path, of_first={"faults": silent}) as of:
         client = of.proxy.broker()
         for lost in (1, 2):
             await client.write(client.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T")))
             while len(await bodies(of.second)) < lost:
                 await settle()
             mock_clock().jump(12)
-            await of.becomes({"not_compared": lost})
+            await of.wait_for_counts({"not_compared": lost})
 
 
 async def test_copies_that_take_too_much_memory_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_BYTES", 10)
-    async with both(tmp_path) as of:
+    async with two_clusters(tmp_path) as of:
         client = of.proxy.broker()
         for size in (10, 11, 10):
             assert (await client.send("T", bytes(size))).header.code == 0
             await settle()
-        await of.becomes({"same": 2, "dropped": 1})
+        await of.wait_for_counts({"same": 2, "dropped": 1})
 
 
 async def test_copies_without_an_answer_are_not_compared(tmp_path: Path) -> None:
-    async with both(tmp_path) as of:
+    async with two_clusters(tmp_path) as of:
         client = of.proxy.broker()
         assert (await client.send("T")).header.code == 0
         await client.write(client.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x"))

@@ -22,7 +22,7 @@ from tests.server.grpc.sdk import Sdk, code_of, send_request
 from tests.server.harness import records, send_ext, serving
 from tests.server.monitoring.scraping import scraped, value
 from tests.server.monitoring.test_health import HTTP
-from tests.server.net.tls.support import HOST, Files, secured, trusting
+from tests.server.net.tls.support import HOST, Files, secured, trusting_authority
 from tests.server.proxy.proxied import proxying
 
 
@@ -66,7 +66,7 @@ async def test_all_requests_reach_a_broker_that_requires_tls(
     if looks_at_frames:
         keys |= {"faults": FaultKeys(rules=(parse_rule("answer:215,code=9999"),))}
     async with serving(tmp_path / "store", **of_broker(files)) as server:
-        await secured(server, trusting(authority)).create_topic("T")
+        await secured(server, trusting_authority(authority)).create_topic("T")
         async with proxying(tmp_path / "p", server.name_server_address, **keys) as proxy:
             route = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
             assert str(proxy.address()).encode() in bytes(route.body)
@@ -110,7 +110,7 @@ async def test_a_certificate_of_another_authority_is_refused(
     trustme.CA().cert_pem.write_to_path(other)
     keys = of_proxy(client_file(tmp_path, tls_client_authServer="true", tls_client_trustCertPath=other))
     async with serving(tmp_path / "store", **of_broker(files)) as server:
-        await secured(server, trusting(authority)).create_topic("T")
+        await secured(server, trusting_authority(authority)).create_topic("T")
         async with proxying(tmp_path / "p", server.name_server_address, **keys) as proxy:
             assert not proxy.standing.brokers
             answer = await proxy.names().request(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})

@@ -289,7 +289,7 @@ async def test_a_group_is_created_by_its_first_pull() -> None:
         assert one.broker.tables.groups.table.get("New") is not None
 
 
-# --- what was decided is decided again when something changes ---
+# --- plans are made again after changes ---
 
 
 def close_topic(one: Side) -> None:

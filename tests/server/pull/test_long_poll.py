@@ -29,7 +29,7 @@ LATE = Reply(code=ResponseCode.PULL_NOT_FOUND, remark="OFFSET_OVERFLOW_ONE")
 NOTHING = FetchResult(FetchStatus.OFFSET_OVERFLOW_ONE, 0, 0, 0)
 
 
-def passed_over(next_offset: int, max_offset: int) -> FetchResult:
+def skipped(next_offset: int, max_offset: int) -> FetchResult:
     return FetchResult(FetchStatus.NO_MATCHED_MESSAGE, next_offset, 0, max_offset)
 
 
@@ -223,7 +223,7 @@ async def test_a_shared_filter_counts_once(poll: LongPoll, store: Store) -> None
     again = tag._read("||".join(map(str, range(4000))), None)
     Pull(poll, peer, offset=1, wanted=again)
     assert poll._filters.size == 2 * shared.size
-    store.found[T0] = passed_over(1, 1)
+    store.found[T0] = skipped(1, 1)
     arrive(poll)
     assert poll._filters.size == 2 * shared.size
     poll.peer_closed(peer)
@@ -270,7 +270,7 @@ async def test_the_store_is_read_once_for_all_pulls_of_one_offset_and_filter(pol
 
 async def test_messages_that_do_not_pass_the_filter_are_read_once(poll: LongPoll, store: Store) -> None:
     behind = [Pull(poll, FakePeer(), offset=3) for _ in range(2)]
-    store.found[T0] = passed_over(5, 5)
+    store.found[T0] = skipped(5, 5)
     arrive(poll)
     ahead = Pull(poll, FakePeer(), offset=5)
     arrive(poll)
@@ -285,7 +285,7 @@ async def test_messages_that_do_not_pass_the_filter_are_read_once(poll: LongPoll
 
 async def test_pulls_that_reach_one_offset_wait_together(poll: LongPoll, store: Store) -> None:
     pulls = [Pull(poll, FakePeer(), offset=offset) for offset in (3, 5)]
-    store.found[T0] = passed_over(5, 5)
+    store.found[T0] = skipped(5, 5)
     arrive(poll)
     assert len(store.looks) == 2
     await pass_time(15.1)
@@ -296,7 +296,7 @@ async def test_pulls_that_reach_one_offset_wait_together(poll: LongPoll, store: 
 
 async def test_a_read_that_ends_before_the_end_of_the_queue_is_answered(poll: LongPoll, store: Store) -> None:
     pull = Pull(poll, FakePeer())
-    store.found[T0] = passed_over(800, 801)
+    store.found[T0] = skipped(800, 801)
     arrive(poll)
     assert [reply.code for reply in pull.replies] == [ResponseCode.PULL_RETRY_IMMEDIATELY]
 

@@ -116,9 +116,9 @@ class Front(NamedTuple):
         assert broken is None
         return [decode_header(head, kind) for kind, head, _ in frames]
 
-    async def say(self, opaque: int, ext: dict[str, str] | None = None, **said: Any) -> None:
+    async def answer(self, opaque: int, ext: dict[str, str] | None = None, **fields: Any) -> None:
         """Answer as the broker."""
-        header = Header(opaque=opaque, flag=FLAG_RESPONSE, ext=ext, **{"code": 0, **said})
+        header = Header(opaque=opaque, flag=FLAG_RESPONSE, ext=ext, **{"code": 0, **fields})
         self.far.sendall(encode_frame(header))
         await settle()
 
@@ -161,9 +161,9 @@ async def test_calls_of_a_read_are_one_write_and_are_answered_by_their_streams(f
     assert front.metrics.requests[RequestCode.SEND_MESSAGE_V2] == 2
     first, second = front.received()
     assert [(each.ext or {})["e"] for each in (first, second)] == ["0", "1"]
-    await front.say(second.opaque, {**STORED, "recallHandle": "handle"})
+    await front.answer(second.opaque, {**STORED, "recallHandle": "handle"})
     assert front.client.answers[3].entries[0].recall_handle == "handle"
-    await front.say(first.opaque, STORED)
+    await front.answer(first.opaque, STORED)
     assert [code_of(front.client.answers[stream]) for stream in (1, 3)] == [Code.OK, Code.OK]
     assert front.client.answers[1].entries[0].message_id == "id1"
     assert front.in_flight == 0
@@ -176,18 +176,18 @@ async def test_answered_sends_are_timed(front: Front) -> None:
     assert front.serve(message()) == 1
     first, second, third = (each.opaque for each in front.received())
     mock_clock().jump(0.25)
-    await front.say(first, STORED)
-    await front.say(third, STORED)
-    await front.say(second, code=2, remark="[TIMEOUT_CLEAN_QUEUE]broker busy")
+    await front.answer(first, STORED)
+    await front.answer(third, STORED)
+    await front.answer(second, code=2, remark="[TIMEOUT_CLEAN_QUEUE]broker busy")
     assert front.took == [(0.75, 1), (0.25, 1), (0.75, 1)]
 
 
 async def test_refusals_of_a_broker_are_answered_as_usual(front: Front) -> None:
     assert front.serve(message(), message(), message()) == 3
     first, second, third = front.received()
-    await front.say(first.opaque, code=2, remark="[TIMEOUT_CLEAN_QUEUE]broker busy")
-    await front.say(second.opaque, STORED, code=10)
-    await front.say(third.opaque)
+    await front.answer(first.opaque, code=2, remark="[TIMEOUT_CLEAN_QUEUE]broker busy")
+    await front.answer(second.opaque, STORED, code=10)
+    await front.answer(third.opaque)
     answers = front.client.answers
     assert code_of(answers[1]) is Code.TOO_MANY_REQUESTS
     assert answers[1].status.message == "[TIMEOUT_CLEAN_QUEUE]broker busy"
@@ -207,13 +207,13 @@ async def test_a_silent_brokers_call_ends(front: Front) -> None:
     assert code_of(front.client.answers[1]) is Code.PROXY_TIMEOUT
     assert (set(front.client.answers), front.took) == ({1}, [])
     assert front.topics.failures == ["a"]
-    await front.say(opaques[2], STORED)
+    await front.answer(opaques[2], STORED)
     assert code_of(front.client.answers[3]) is Code.OK
     mock_clock().jump(1)
     await settle()
     assert code_of(front.client.answers[1]) is Code.PROXY_TIMEOUT
     assert front.in_flight == 0
-    await front.say(opaques[0], STORED)
+    await front.answer(opaques[0], STORED)
     assert front.in_flight == 0
 
 
@@ -234,7 +234,7 @@ async def test_other_requests_of_the_connection_are_answered_too(front: Front) -
     assert front.serve(message()) == 1
     (sent,) = front.received()[:1]
     await settle()
-    await front.say(sent.opaque, {"a": "b"})
+    await front.answer(sent.opaque, {"a": "b"})
     assert [type(each) for each in answers] == [Response]
     assert front.in_flight == 517
     mock_clock().jump(3.5)

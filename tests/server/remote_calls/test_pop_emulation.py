@@ -55,7 +55,7 @@ async def take(front: Front, name: str, sdk: Sdk | None = None, seconds: float =
         await front.pass_time(0.5, 0.5)
         await sdk.rest()
         seconds -= 0.5
-    return messages((await sdk.over(stream)).messages(s.ReceiveMessageResponse))
+    return messages((await sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse))
 
 
 def bodies(received: list[d.Message]) -> list[bytes]:

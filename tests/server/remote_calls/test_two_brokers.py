@@ -114,7 +114,9 @@ async def test_a_received_message_is_acknowledged_at_its_broker(front: Front) ->
         for name in BROKERS:
             stream = await other.begin("ReceiveMessage", from_broker(name), SOON)
             await front.pass_time(8)
-            assert codes((await other.over(stream)).messages(s.ReceiveMessageResponse)) == [Code.MESSAGE_NOT_FOUND]
+            assert codes((await other.wait_until_over(stream)).messages(s.ReceiveMessageResponse)) == [
+                Code.MESSAGE_NOT_FOUND
+            ]
 
 
 async def test_sends_continue_when_a_broker_stops(front: Front) -> None:
@@ -149,7 +151,7 @@ async def test_messages_popped_for_a_cancelled_call_are_returned(front: Front) -
     stream = await front.sdk.begin("ReceiveMessage", from_broker("a"), SOON)
     await front.sdk.rest()
     await front.pass_time(2, 0.5)
-    (received,) = messages((await front.sdk.over(stream)).messages(s.ReceiveMessageResponse))
+    (received,) = messages((await front.sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse))
     assert received.system_properties.delivery_attempt == 1
 
 
@@ -207,7 +209,7 @@ async def test_a_group_in_order_gets_the_next_message_when_the_first_is_acknowle
     request = ack(*first)
     request.group.name, request.topic.name = "O", "F"
     assert code_of(await front.sdk.call("AckMessage", request)) is Code.OK
-    found = messages((await front.sdk.over(stream)).messages(s.ReceiveMessageResponse))
+    found = messages((await front.sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse))
     assert [each.body for each in found] == [b"2"]
 
 
@@ -222,13 +224,15 @@ async def test_the_messages_of_a_push_consumer_are_renewed_until_it_leaves(front
     with Sdk(front.proxy.address, "other@1@0@x") as other:
         stream = await other.begin("ReceiveMessage", from_broker("a"), SOON)
         await front.pass_time(8)
-        assert codes((await other.over(stream)).messages(s.ReceiveMessageResponse)) == [Code.MESSAGE_NOT_FOUND]
+        assert codes((await other.wait_until_over(stream)).messages(s.ReceiveMessageResponse)) == [
+            Code.MESSAGE_NOT_FOUND
+        ]
         request = s.NotifyClientTerminationRequest(group=topic("G"))
         assert code_of(await front.sdk.call("NotifyClientTermination", request)) is Code.OK
         stream = await other.begin("ReceiveMessage", from_broker("a"), SOON)
         await other.rest()
         await front.pass_time(2, 0.5)
-        (again,) = messages((await other.over(stream)).messages(s.ReceiveMessageResponse))
+        (again,) = messages((await other.wait_until_over(stream)).messages(s.ReceiveMessageResponse))
         assert again.body == received.body
 
 
@@ -245,4 +249,6 @@ async def test_a_renewed_message_is_acknowledged_by_its_first_handle(front: Fron
     assert code_of(await front.sdk.call("Heartbeat", beat)) is Code.OK
     stream = await front.sdk.begin("ReceiveMessage", from_broker("a"), SOON)
     await front.pass_time(8)
-    assert codes((await front.sdk.over(stream)).messages(s.ReceiveMessageResponse)) == [Code.MESSAGE_NOT_FOUND]
+    assert codes((await front.sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse)) == [
+        Code.MESSAGE_NOT_FOUND
+    ]

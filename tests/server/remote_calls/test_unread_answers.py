@@ -40,7 +40,7 @@ async def test_messages_for_a_client_that_does_not_read_are_returned(
         await sdk.send_out()
         refused, delivered = 0, set[int]()
         for stream in streams:
-            found = (await sdk.over(stream)).messages(s.ReceiveMessageResponse)
+            found = (await sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse)
             refused += any(each.status.code == Code.TOO_MANY_REQUESTS for each in found)
             delivered |= {each.message.body[0] for each in found if each.message.body}
         await settle()

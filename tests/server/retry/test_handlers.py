@@ -42,7 +42,7 @@ def place(sent: Frame) -> int:
     return int(message_id(sent)[16:], 16)
 
 
-async def give_back(client: Client, offset: int, level: int = 0, **changes: Any) -> Frame:
+async def send_back(client: Client, offset: int, level: int = 0, **changes: Any) -> Frame:
     options = {name: changes.pop(name) for name in ("serialize_type", "version") if name in changes}
     ext = {
         "offset": str(offset),
@@ -89,7 +89,7 @@ def groups_file(store: Path, **group: object) -> None:
 async def test_a_message_sent_back_waits_for_its_first_retry(broker: Client, serialize_type: int) -> None:
     properties = properties_text(UNIQ_KEY="U", KEYS="k", TAGS="A", mine="1")
     sent = await broker.send("T", b"body", queue_id=1, flag=5, properties=properties)
-    answer = await give_back(broker, place(sent), serialize_type=serialize_type)
+    answer = await send_back(broker, place(sent), serialize_type=serialize_type)
     assert code_and_remark(answer) == (ResponseCode.SUCCESS, None)
     assert (answer.serialize_type, answer.body) == (serialize_type, b"")
     (again,) = await waiting(broker, 3)
@@ -116,7 +116,7 @@ async def test_the_delay_grows_with_each_try_and_the_first_message_id_stays(brok
     sent = await broker.send("T")
     offset = place(sent)
     for tries, level in enumerate([3, 4, 5], 1):
-        assert (await give_back(broker, offset)).header.code == 0
+        assert (await send_back(broker, offset)).header.code == 0
         (again,) = await waiting(broker, level)
         assert again.reconsume_times == tries
         assert properties_of(again)["ORIGIN_MESSAGE_ID"] == message_id(sent)
@@ -130,7 +130,7 @@ async def test_the_delay_grows_with_each_try_and_the_first_message_id_stays(brok
 async def test_the_delay_has_the_requested_level_but_no_higher_than_the_last(
     broker: Client, tried: int, requested: int, level: int
 ) -> None:
-    await give_back(broker, place(await broker.send("T", reconsume_times=tried)), requested, maxReconsumeTimes=20)
+    await send_back(broker, place(await broker.send("T", reconsume_times=tried)), requested, maxReconsumeTimes=20)
     (again,) = await waiting(broker, level)
     assert (again.reconsume_times, properties_of(again)["DELAY"]) == (tried + 1, str(level))
 
@@ -150,7 +150,7 @@ async def test_a_message_without_further_tries_becomes_a_dead_letter(
     broker: Client, level: int, changes: dict[str, Any]
 ) -> None:
     sent = await broker.send("T", b"hopeless", queue_id=1, tags="A", reconsume_times=2)
-    assert code_and_remark(await give_back(broker, place(sent), level, **changes)) == (0, None)
+    assert code_and_remark(await send_back(broker, place(sent), level, **changes)) == (0, None)
     (letter,) = await dead(broker)
     assert (letter.body, letter.reconsume_times, letter.queue_id) == (b"hopeless", 3, 0)
     kept = properties_of(letter)
@@ -172,7 +172,7 @@ async def test_the_group_sets_the_tries_if_the_client_does_not(
         client = server.broker()
         await client.create_topic("T")
         sent = await client.send("T", reconsume_times=2)
-        assert (await give_back(client, place(sent), maxReconsumeTimes=limit, version=version)).header.code == 0
+        assert (await send_back(client, place(sent), maxReconsumeTimes=limit, version=version)).header.code == 0
         assert len(await dead(client)) == is_dead
 
 
@@ -185,7 +185,7 @@ async def test_a_message_that_always_fails_is_retried_and_becomes_a_dead_letter(
         sent = await client.send("T", b"hopeless", tags="A")
         offset = place(sent)
         for tries in range(1, 17):
-            assert (await give_back(client, offset)).header.code == 0
+            assert (await send_back(client, offset)).header.code == 0
             await server.pass_time(seconds[tries + 1] - 1, step=1)
             assert records((await client.pull(RETRY, tries - 1)).body) == []
             await server.pass_time(1.5, step=0.5)
@@ -195,7 +195,7 @@ async def test_a_message_that_always_fails_is_retried_and_becomes_a_dead_letter(
             assert (kept["RETRY_TOPIC"], kept["ORIGIN_MESSAGE_ID"], kept["TAGS"]) == ("T", message_id(sent), "A")
             offset = again.physical_offset
         assert await dead(client) == []
-        assert (await give_back(client, offset)).header.code == 0
+        assert (await send_back(client, offset)).header.code == 0
         (letter,) = await dead(client)
         assert (letter.body, letter.reconsume_times) == (b"hopeless", 17)
         assert properties_of(letter)["ORIGIN_MESSAGE_ID"] == message_id(sent)
@@ -203,7 +203,7 @@ async def test_a_message_that_always_fails_is_retried_and_becomes_a_dead_letter(
 
 async def test_a_dead_letter_is_found_by_its_key_its_unique_key_and_its_id(server: Server, broker: Client) -> None:
     sent = await broker.send("T", b"found", keys="k", unique_key="U", reconsume_times=16)
-    await give_back(broker, place(sent))
+    await send_back(broker, place(sent))
     await server.pass_time(1)
     (letter,) = await dead(broker)
     for key, unique in (("k", "false"), ("U", "true")):
@@ -220,8 +220,8 @@ async def test_messages_of_a_group_without_retries_are_dropped(tmp_path: Path) -
         client = server.broker()
         await client.create_topic("T")
         sent = await client.send("T")
-        assert code_and_remark(await give_back(client, place(sent), -1)) == (0, None)
-        assert code_and_remark(await give_back(client, 12345)) == (0, None)
+        assert code_and_remark(await send_back(client, place(sent), -1)) == (0, None)
+        assert code_and_remark(await send_back(client, 12345)) == (0, None)
         assert not {RETRY, DEAD} & set(await topics_of(client))
         assert await waiting(client, 3) == []
 
@@ -231,7 +231,7 @@ async def test_retries_are_spread_over_the_groups_queues(tmp_path: Path) -> None
     async with serving(tmp_path) as server:
         client = server.broker()
         await client.create_topic("T")
-        await give_back(client, place(await client.send("T")))
+        await send_back(client, place(await client.send("T")))
         (again,) = await waiting(client, 3)
         assert server.chosen == [3]
         assert properties_of(again)["REAL_QID"] == "2"
@@ -239,7 +239,7 @@ async def test_retries_are_spread_over_the_groups_queues(tmp_path: Path) -> None
 
 
 async def test_the_retry_topic_of_a_unit_is_marked(broker: Client) -> None:
-    await give_back(broker, place(await broker.send("T")), unitMode="true")
+    await send_back(broker, place(await broker.send("T")), unitMode="true")
     assert shape_of((await topics_of(broker))[RETRY]) == (1, 1, 6, 2)
 
 
@@ -248,7 +248,7 @@ async def test_an_offset_without_a_message_is_refused(broker: Client, offset: in
     """So is an offset whose file has expired."""
     await broker.send("T", b"x" * 1000)
     expected = (ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {offset}")
-    assert code_and_remark(await give_back(broker, offset)) == expected
+    assert code_and_remark(await send_back(broker, offset)) == expected
     assert RETRY in await topics_of(broker)  # created before the message is read, as by Apache
 
 
@@ -260,20 +260,20 @@ async def test_a_record_inside_a_message_is_refused(broker: Client) -> None:
     view = (await broker.request(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(place(outer))})).body
     offset = place(outer) + bytes(view).index(bytes(record))
     expected = (ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {offset}")
-    assert code_and_remark(await give_back(broker, offset)) == expected
+    assert code_and_remark(await send_back(broker, offset)) == expected
 
 
 async def test_a_message_that_may_not_be_stored_is_refused(broker: Client) -> None:
     sent = place(await broker.send("T"))
     assert (await broker.request(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(RETRY, perm=4))).header.code == 0
     expected = (ResponseCode.NO_PERMISSION, f"the topic[{RETRY}] sending message is forbidden")
-    assert code_and_remark(await give_back(broker, sent)) == expected
+    assert code_and_remark(await send_back(broker, sent)) == expected
     await broker.set_config(autoCreateSubscriptionGroup="false")
     unknown = (ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, Other {FAQ}")
-    assert code_and_remark(await give_back(broker, sent, group="Other")) == unknown
+    assert code_and_remark(await send_back(broker, sent, group="Other")) == unknown
     await broker.set_config(brokerPermission=4)
     expected = (ResponseCode.NO_PERMISSION, "the broker[127.0.0.1] sending message is forbidden")
-    assert code_and_remark(await give_back(broker, sent)) == expected
+    assert code_and_remark(await send_back(broker, sent)) == expected
 
 
 @pytest.mark.parametrize("field", ["offset", "group", "delayLevel"])

@@ -76,7 +76,7 @@ class Setup:
         (appended,) = self.store.append([draft])
         return appended.physical_offset
 
-    def give_back(self, offset: int, *, group: str = "G", level: int = 0, limit: int = 16) -> StoredMessage:
+    def send_back(self, offset: int, *, group: str = "G", level: int = 0, limit: int = 16) -> StoredMessage:
         """The record that is stored for a message sent back."""
         fields = ConsumerSendMsgBackRequestHeader(
             offset=offset, group=group, delay_level=level, max_reconsume_times=limit
@@ -126,7 +126,7 @@ def test_messages_are_stored_again_as_by_apache(setup: Setup, monkeypatch: pytes
             patched.setattr(
                 "rocketwire.server.retry.send_back.SendBack._message", lambda _self, _offset, found=before: found
             )
-            after = setup.give_back(before.physical_offset, group=group, limit=1)
+            after = setup.send_back(before.physical_offset, group=group, limit=1)
         assert after.decoded_properties() == decode_properties(row["propertiesAsStored"])
         assert (after.topic, after.queue_id, after.reconsume_times) == (
             message.topic,
@@ -142,21 +142,21 @@ def test_messages_are_stored_again_as_by_apache(setup: Setup, monkeypatch: pytes
 def test_a_body_stays_compressed_and_addresses_stay(setup: Setup) -> None:
     host = encode_host("2001:db8::1", 9)
     flag = SysFlag.COMPRESSED | SysFlag.COMPRESSION_LZ4 | SysFlag.MULTI_TAGS
-    after = setup.give_back(setup.put(draft(b"packed", sys_flag=flag, born_host=host)))
+    after = setup.send_back(setup.put(draft(b"packed", sys_flag=flag, born_host=host)))
     assert (bytes(after.body), after.sys_flag) == (b"packed", flag | SysFlag.BORN_HOST_V6)
     assert (after.born_host, after.store_host) == (host, HOST)
 
 
 def test_a_blank_origin_is_ignored(setup: Setup) -> None:
     offset = setup.put(draft(properties=b"ORIGIN_MESSAGE_ID\x01 "))
-    assert setup.give_back(offset).decoded_properties()["ORIGIN_MESSAGE_ID"] == f"{HOST.hex().upper()}{offset:016X}"
+    assert setup.send_back(offset).decoded_properties()["ORIGIN_MESSAGE_ID"] == f"{HOST.hex().upper()}{offset:016X}"
 
 
 @pytest.mark.parametrize("level", [0, -1])
 def test_a_half_message_is_refused(setup: Setup, level: int) -> None:
     """No consumer gets one, but its offset may be guessed."""
     offset = setup.put(draft(sys_flag=SysFlag.TRANSACTION_PREPARED))
-    after = setup.give_back(offset, level=level)
+    after = setup.send_back(offset, level=level)
     assert after.topic == ("%DLQ%G" if level else "%RETRY%G")
     assert after.sys_flag & SysFlag.TRANSACTION_PREPARED
     assert setup.store.max_offset(after.topic, 0) == 0
@@ -164,14 +164,14 @@ def test_a_half_message_is_refused(setup: Setup, level: int) -> None:
 
 def test_a_committed_message_waits_like_others(setup: Setup) -> None:
     offset = setup.put(draft(sys_flag=SysFlag.TRANSACTION_COMMIT, prepared_offset=7))
-    after = setup.give_back(offset)
+    after = setup.send_back(offset)
     assert (after.topic, after.sys_flag, after.prepared_offset) == (SCHEDULE, SysFlag.TRANSACTION_COMMIT, 0)
 
 
 def test_a_damaged_record_is_refused(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup.store, "record_at", lambda _: memoryview(bytes(100)))
     with pytest.raises(SendBackFailed, match=r"^look message by offset failed, 5$"):
-        setup.give_back(5)
+        setup.send_back(5)
 
 
 @pytest.mark.parametrize(("size", "refused"), [(MAX_PROPERTIES_LENGTH - 300, False), (MAX_PROPERTIES_LENGTH, True)])
@@ -179,15 +179,15 @@ def test_properties_need_room_for_those_of_a_retry(setup: Setup, size: int, refu
     offset = setup.put(draft(properties=b"k\x01" + b"v" * (size - 2)))
     if refused:
         with pytest.raises(SendBackFailed, match=r"^PROPERTIES_SIZE_EXCEEDED$"):
-            setup.give_back(offset)
+            setup.send_back(offset)
     else:
-        assert len(setup.give_back(offset).properties) > size
+        assert len(setup.send_back(offset).properties) > size
 
 
 def test_a_message_that_no_longer_fits_a_file_is_refused(setup: Setup) -> None:
     offset = setup.put(draft(b"x" * (FILE_SIZE - 120)))
     with pytest.raises(SendBackFailed, match=r"^MESSAGE_ILLEGAL$"):
-        setup.give_back(offset)
+        setup.send_back(offset)
 
 
 @pytest.mark.parametrize("error", [RecordTooLarge(2, 1), PropertiesTooLong(2, 1), TopicUnusable("/")])
@@ -203,43 +203,43 @@ def test_a_full_disk_is_reported(setup: Setup) -> None:
     offset = setup.put(draft())
     setup.store.disk_refusal = DiskFull("store", "no room")
     with pytest.raises(SendBackFailed, match=r"^SERVICE_NOT_AVAILABLE$"):
-        setup.give_back(offset)
+        setup.send_back(offset)
 
 
 def test_a_slow_append_is_reported(setup: Setup) -> None:
     offset = setup.put(draft())
     setup.page_cache.is_busy = True
     with pytest.raises(SystemBusy):
-        setup.give_back(offset)
+        setup.send_back(offset)
 
 
 @pytest.mark.parametrize("group", ["a.b", "g" * 249])
 def test_a_group_whose_retry_topic_may_not_exist_is_refused(setup: Setup, group: str) -> None:
     offset = setup.put(draft())
     with pytest.raises(NameInvalid):
-        setup.give_back(offset, group=group)
+        setup.send_back(offset, group=group)
 
 
 def test_a_changed_permission_counts_at_once(setup: Setup) -> None:
     offset = setup.put(draft())
-    setup.give_back(offset)
+    setup.send_back(offset)
     topic = setup.topics.get("%RETRY%G")
     assert topic is not None
     setup.topics.put(replace(topic, perm=4))
     with pytest.raises(Exception, match=r"^the topic\[%RETRY%G\] sending message is forbidden$"):
-        setup.give_back(offset)
+        setup.send_back(offset)
 
 
 @pytest.mark.parametrize("tried", [-3, -4, -5000, 2**31 - 3])
 def test_a_level_below_one_is_no_delay(setup: Setup, tried: int) -> None:
-    after = setup.give_back(setup.put(draft(reconsume_times=tried)), limit=2**31 - 1)
+    after = setup.send_back(setup.put(draft(reconsume_times=tried)), limit=2**31 - 1)
     level = 3 + tried if tried < 0 else tried + 3 - 2**32
     assert (after.topic, after.queue_id, after.decoded_properties()["DELAY"]) == ("%RETRY%G", 0, str(level))
     assert setup.store.max_offset("%RETRY%G", 0) == 1
 
 
 def test_the_number_of_tries_is_a_java_int(setup: Setup) -> None:
-    after = setup.give_back(setup.put(draft(reconsume_times=2**31 - 1)))
+    after = setup.send_back(setup.put(draft(reconsume_times=2**31 - 1)))
     assert (after.topic, after.reconsume_times) == ("%DLQ%G", -(2**31))
 
 
@@ -247,7 +247,7 @@ def test_the_number_of_tries_is_a_java_int(setup: Setup) -> None:
 def test_zeros_in_properties_are_not_treated_as_lost_pages(setup: Setup, level: int) -> None:
     """Apache's broker accepts them, and so do requests that name an offset in the body of a message."""
     offset = setup.put(draft(properties=b"\0\0x\x01\0"))
-    after = setup.give_back(offset, level=level)
+    after = setup.send_back(offset, level=level)
     assert after.properties.startswith(b"\x02\0")
     assert after.decoded_properties()["\0\0x"] == "\0"
 
@@ -257,7 +257,7 @@ def test_a_page_of_zeros_is_not_stored_again(setup: Setup) -> None:
     hidden = MessageRecord(topic="T", queue_id=0, body=b"x", properties=b"p\x01" + bytes(5000), physical_offset=at)
     setup.put(draft(encode_record(hidden)))
     with pytest.raises(SendBackFailed, match=r"^MESSAGE_ILLEGAL$"):
-        setup.give_back(at)
+        setup.send_back(at)
 
 
 def test_a_message_whose_file_is_missing_is_refused(setup: Setup) -> None:
@@ -268,7 +268,7 @@ def test_a_message_whose_file_is_missing_is_refused(setup: Setup) -> None:
     taken = setup.store.retention.detach_log_file(setup.store.last_append_timestamp + 1, 0, forcibly=True)
     assert taken is not None
     with pytest.raises(SendBackFailed, match=rf"^look message by offset failed, {offset}$"):
-        setup.give_back(offset)
+        setup.send_back(offset)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_the_properties_of_a_retry_are_added(setup: Setup, text: str, before: st
     stored = "\x02".join(filter(None, [before, text]))
     offset = setup.put(draft(properties=stored.encode()))
     given = decode_properties(stored)
-    after = setup.give_back(offset, level=level)
+    after = setup.send_back(offset, level=level)
     origin = f"{HOST.hex().upper()}{offset:016X}"
     expected = {"RETRY_TOPIC": "T", **given, "WAIT": "false", "ORIGIN_MESSAGE_ID": origin}
     if level < 0:

@@ -52,7 +52,7 @@ async def broker(nursery: trio.Nursery) -> Broker:
     return made
 
 
-async def go_on(seconds: float) -> None:
+async def pass_time(seconds: float) -> None:
     mock_clock().jump(seconds)
     await settle()
 
@@ -62,9 +62,9 @@ async def test_topics_are_updated_every_10_s(broker: Broker) -> None:
     broker.store("T", 17)
     assert broker.statistics.has_stored("T")
     assert "T" not in broker.statistics.topics
-    await go_on(9)
+    await pass_time(9)
     assert broker.minute("T") == Sums(0, 0.0, 0.0)
-    await go_on(1)
+    await pass_time(1)
     assert broker.minute("T") == Sums(20, 2.0, 1.0)
     assert broker.statistics.has_stored("T")
     assert not broker.statistics.has_stored("U")
@@ -73,7 +73,7 @@ async def test_topics_are_updated_every_10_s(broker: Broker) -> None:
 async def test_the_minute_the_hour_and_the_day_have_sums(broker: Broker) -> None:
     for _ in range(360):
         broker.store("T", 10)
-        await go_on(10)
+        await pass_time(10)
     sums = [broker.statistics.topics.sums("T", period) for period in Period]
     assert [(each.total, each.per_second) for each in sums] == [(60 * 1, 1.0), (3600, 1.0), (3600, 1.0)]
 
@@ -81,14 +81,14 @@ async def test_the_minute_the_hour_and_the_day_have_sums(broker: Broker) -> None
 async def test_a_broker_without_messages_reads_no_queue(broker: Broker) -> None:
     broker.store("T", 1)
     for _ in range(10):
-        await go_on(10)
+        await pass_time(10)
     assert broker.taken == 1
 
 
 async def test_the_totals_of_the_broker_are_summed(broker: Broker) -> None:
     broker.store("T", 30)
     broker.metrics.delivered(7, 700)
-    await go_on(10)
+    await pass_time(10)
     everything = broker.statistics.broker
     assert everything.sums(STORED, Period.MINUTE) == Sums(30, 3.0, 0.0)
     assert everything.sums(DELIVERED, Period.MINUTE) == Sums(7, 0.7, 0.0)
@@ -101,25 +101,25 @@ async def test_removed_topics_and_groups_lose_their_statistics(broker: Broker) -
         statistics.delivered.add(("G", topic), 1)
         statistics.sent_back.add(("G", topic), 1)
     statistics.delivered.add(("H", "T"), 1)
-    await go_on(10)
+    await pass_time(10)
     assert (len(statistics.topics), len(statistics.delivered)) == (2, 3)
     broker.topics = {"T"}
     statistics.forget_removed()
-    await go_on(10)
+    await pass_time(10)
     assert ("T" in statistics.topics, "U" in statistics.topics) == (True, False)
     assert (len(statistics.delivered), len(statistics.sent_back)) == (1, 1)
     broker.groups = set()
     statistics.forget_removed()
-    await go_on(10)
+    await pass_time(10)
     assert (len(statistics.delivered), len(statistics.sent_back), len(statistics.topics)) == (0, 0, 1)
 
 
 async def test_a_long_standstill_counts_as_one_interval(broker: Broker) -> None:
     broker.store("T", 10)
-    await go_on(10)
-    await go_on(990)
+    await pass_time(10)
+    await pass_time(990)
     broker.store("T", 10)
-    await go_on(10)
+    await pass_time(10)
     assert broker.minute("T") == Sums(20, 20 / 1010, 1.0)
 
 

@@ -28,7 +28,7 @@ ACCOUNTS = "accounts:\n" + "".join(
 )
 
 
-def by(account: str, ext: dict[str, str], body: bytes = b"") -> dict[str, str]:
+def signed_by(account: str, ext: dict[str, str], body: bytes = b"") -> dict[str, str]:
     """A header that an account has signed."""
     ext = ext | {ACCESS_KEY: account}
     return ext | {SIGNATURE: SecretKey(SECRET).sign(signed_content(ext), body).decode()}
@@ -36,13 +36,17 @@ def by(account: str, ext: dict[str, str], body: bytes = b"") -> dict[str, str]:
 
 async def send(client: Client, account: str) -> int:
     """Send a message; the code of the answer."""
-    return (await client.request(RequestCode.SEND_MESSAGE_V2, by(account, send_ext("T"), b"x"), b"x")).header.code
+    return (
+        await client.request(RequestCode.SEND_MESSAGE_V2, signed_by(account, send_ext("T"), b"x"), b"x")
+    ).header.code
 
 
 async def pull(client: Client, account: str, group: str = "G") -> int:
     """Pull the waiting messages; the code of the answer."""
     return (
-        await client.request(RequestCode.PULL_MESSAGE, by(account, pull_ext("T", consumer_group=group, sys_flag=4)))
+        await client.request(
+            RequestCode.PULL_MESSAGE, signed_by(account, pull_ext("T", consumer_group=group, sys_flag=4))
+        )
     ).header.code
 
 
@@ -59,7 +63,7 @@ async def guarded(tmp_path: Path, accounts: Path) -> AsyncIterator[Server]:
     own: dict[str, Any] = {"acl_enable": True, "acl_file": str(accounts), "account_quotas": "first-account=2/3,*=4/1"}
     async with serving(tmp_path / "store", **own) as server:
         broker = server.broker()
-        assert (await broker.request(17, by(ADMIN, topic_ext("T", 1)))).header.code == 0
+        assert (await broker.request(17, signed_by(ADMIN, topic_ext("T", 1)))).header.code == 0
         yield server
 
 
@@ -76,7 +80,7 @@ async def test_each_account_has_its_quota(guarded: Server) -> None:
 
 async def test_a_held_pull_counts_for_its_account(guarded: Server) -> None:
     consumer, producer = guarded.broker(), guarded.broker()
-    ext = by("second-account", pull_ext("T", sys_flag=6))
+    ext = signed_by("second-account", pull_ext("T", sys_flag=6))
     await consumer.write(consumer.frame(RequestCode.PULL_MESSAGE, ext))
     assert await send(producer, ADMIN) == 0
     assert (await consumer.receive()).header.code == 0

@@ -77,7 +77,7 @@ class Slices:
         throttle: Any = SimpleNamespace(backlogged=self.far.update)
         self.backlog = GroupBacklogs(config, self.table, groups, store, throttle)
 
-    async def look(self) -> None:
+    async def read_backlog(self) -> None:
         """Read once, and change the table in each pause."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._change)
@@ -105,7 +105,7 @@ async def test_many_groups_and_many_queues_of_a_group_are_read_in_slices(
         else:
             slices.table.commit("G", "T", number, committed)
     slices.table.commit("G", "T", 0, committed)
-    await slices.look()
+    await slices.read_backlog()
     assert slices.far == (set() if committed else {"T"})
     assert slices.pauses >= 9
 

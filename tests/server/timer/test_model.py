@@ -150,14 +150,14 @@ class TimerModel(RuleBasedStateMachine):
             self.check()
 
     @rule(windows=st.sampled_from([-0.5, -0.001, 0.3, 2.2]))
-    def turn_the_clock(self, windows: float) -> None:
+    def set_clock(self, windows: float) -> None:
         self.life.pass_time(int(windows * self.window))
         self.check()
 
     # --- faults and stops ---
 
     @rule()
-    def turn_the_disk(self) -> None:
+    def toggle_disk(self) -> None:
         self.full = not self.full
         self.life.timers.store.disk_refusal = DiskNearlyFull("full") if self.full else None
 

@@ -52,7 +52,7 @@ def scheduled(timers: TimerSends, **properties: str) -> Draft:
     return draft
 
 
-def out_of(draft: Draft) -> int | None:
+def out_ms_of(draft: Draft) -> int | None:
     text = property_value(draft.properties, b"TIMER_OUT_MS")
     return None if text is None else int(text)
 
@@ -86,7 +86,7 @@ def test_the_time_is_computed_as_by_apache(timers: TimerSends, properties: dict[
     if due is None:
         assert (draft.topic, draft.queue_id, draft.properties) == ("T", 1, b"a\x01b")
     else:
-        assert out_of(draft) == out_time(due)
+        assert out_ms_of(draft) == out_time(due)
         assert (draft.topic, draft.queue_id) == ("rmq_sys_wheel_timer", 0)
         assert draft.properties.endswith(b"\x02REAL_TOPIC\x01T\x02REAL_QID\x011")
 
@@ -120,7 +120,7 @@ def test_invalid_times_are_refused(setup: Setup, timers: TimerSends, properties:
 
 def test_the_longest_delay_is_configured(setup: Setup, timers: TimerSends) -> None:
     setup.live.update({"timerMaxDelaySec": "3"})
-    assert out_of(scheduled(timers, TIMER_DELAY_SEC="3")) == NOW + 2999
+    assert out_ms_of(scheduled(timers, TIMER_DELAY_SEC="3")) == NOW + 2999
     with pytest.raises(MessageIllegal, match="the max delay 3000ms"):
         scheduled(timers, TIMER_DELAY_MS="3001")
 
@@ -207,7 +207,7 @@ def test_sends_follow_the_rules(shared: Setup, order: list[int], properties: dic
         found: str | int = "refused"
     else:
         where = {"T": "at once", "SCHEDULE_TOPIC_XXXX": "level", "RMQ_SYS_TRANS_HALF_TOPIC": "half"}
-        found = where.get(draft.topic) or out_of(draft) or ""
+        found = where.get(draft.topic) or out_ms_of(draft) or ""
     assert found == expected_outcome(properties)
 
 

@@ -419,7 +419,7 @@ async def test_nothing_is_created_on_the_disk_before_the_first_message(tmp_path:
     assert there == {"checkpoint", "commitlog", "config", "consumequeue", "lock"}
 
 
-# --- what it tells ---
+# --- counts ---
 
 
 async def test_the_waiting_messages_of_each_topic_are_counted(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def groups(tmp_path: Path) -> GroupTable:
     return table
 
 
-def made(folder: Path, groups: GroupTable, *, create: bool = True) -> RetryTopics:
+def opened(folder: Path, groups: GroupTable, *, create: bool = True) -> RetryTopics:
     clock = Clock()
     live = LiveConfig(small_config(folder, auto_create_subscription_group=create), clock)
     topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), live[TopicKeys])
@@ -39,14 +39,14 @@ def topic(name: str, queues: int = 1, flag: int = 0) -> TopicConfig:
 
 
 def test_a_group_is_found_or_created(tmp_path: Path, groups: GroupTable) -> None:
-    assert made(tmp_path, groups).group("G") == GROUP
-    assert made(tmp_path, groups).group("New").retry_max_times == 16
+    assert opened(tmp_path, groups).group("G") == GROUP
+    assert opened(tmp_path, groups).group("New").retry_max_times == 16
     with pytest.raises(RetryGroupNotFound, match=r"^subscription group not exist, Newer "):
-        made(tmp_path, groups, create=False).group("Newer")
+        opened(tmp_path, groups, create=False).group("Newer")
 
 
 def test_a_group_gets_its_topics(tmp_path: Path, groups: GroupTable) -> None:
-    retries = made(tmp_path, groups)
+    retries = opened(tmp_path, groups)
     assert retries.retry(GROUP, unit_mode=True) == topic("%RETRY%G", 2, 2)
     assert retries.retry(GROUP, unit_mode=False) == topic("%RETRY%G", 2, 2)  # it exists
     assert retries.dead_letters("G") == topic("%DLQ%G")
@@ -54,7 +54,7 @@ def test_a_group_gets_its_topics(tmp_path: Path, groups: GroupTable) -> None:
 
 @pytest.mark.parametrize(("length", "fits"), [(120, True), (121, True), (248, True), (249, False)])
 def test_a_group_with_a_long_name_gets_its_topics(tmp_path: Path, groups: GroupTable, length: int, fits: bool) -> None:
-    retries = made(tmp_path, groups)
+    retries = opened(tmp_path, groups)
     group = retries.group("g" * length)
     if fits:
         assert retries.retry(group, unit_mode=False).topic_name == "%RETRY%" + "g" * length
@@ -70,7 +70,7 @@ def test_a_group_with_a_long_name_gets_its_topics(tmp_path: Path, groups: GroupT
 def test_a_send_goes_to_the_retry_topic_or_the_dead_letters(
     tmp_path: Path, groups: GroupTable, tried: int, limit: int | None, dead: bool
 ) -> None:
-    retries = made(tmp_path, groups)
+    retries = opened(tmp_path, groups)
     retry = topic("%RETRY%G", 4)
     found = retries.destination(retry, tried=tried, limit=limit)
     assert found == (topic("%DLQ%G") if dead else retry)

@@ -47,18 +47,18 @@ class Sent(NamedTuple):
     offset: int
 
 
-def where(answer: Frame) -> Sent:
+def offsets_of(answer: Frame) -> Sent:
     ext = answer.header.ext or {}
     return Sent(int(ext["msgId"][16:], 16), int(ext["queueOffset"]))
 
 
 async def sent(client: Client, number: int) -> Sent:
-    return where(await client.send("T", b"plain", unique_key=f"PLAIN{number}", tags="A", keys=f"k{number}"))
+    return offsets_of(await client.send("T", b"plain", unique_key=f"PLAIN{number}", tags="A", keys=f"k{number}"))
 
 
 async def prepared(client: Client, number: int) -> Sent:
     properties = properties_text(TRAN_MSG="true", PGROUP="P", UNIQ_KEY=f"HALF{number}", WAIT="true")
-    return where(await client.send("T", b"half", properties=properties, sys_flag=SysFlag.TRANSACTION_PREPARED))
+    return offsets_of(await client.send("T", b"half", properties=properties, sys_flag=SysFlag.TRANSACTION_PREPARED))
 
 
 def end(message: Sent, outcome: int = COMMIT, **changes: str) -> dict[str, str]:
@@ -215,7 +215,7 @@ async def test_a_commit_is_answered_when_it_is_on_the_disk(tmp_path: Path, way: 
     async with serving_topic(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as (_, client):
         properties = properties_text(TRAN_MSG="true", PGROUP="P", UNIQ_KEY="K", WAIT=wait)
         sends = [client.send("T", b"x", properties=properties, sys_flag=SysFlag.TRANSACTION_PREPARED) for _ in range(2)]
-        halves = [where(await each) for each in sends]
+        halves = [offsets_of(await each) for each in sends]
         disk.hangs = True
         await client.write(client.frame(END, end(halves[0], ROLLBACK), serialize_type=way))
         assert [answer.header.code for answer in await client.arrived()] == [0]

@@ -25,7 +25,7 @@ OPS = [message for message in GOLDEN if message.topic == names.TRANS_OP_HALF_TOP
 COMMITTED = [message for message in GOLDEN if message.sys_flag & SysFlag.TRANSACTION_COMMIT]
 
 
-def same(draft: Draft, message: StoredMessage) -> bool:
+def equals_record(draft: Draft, message: StoredMessage) -> bool:
     """Whether a draft becomes that record, except for what the store adds."""
     return (
         (draft.topic, draft.queue_id, bytes(draft.body), decode_properties(draft.properties.decode()))
@@ -46,7 +46,7 @@ def test_a_half_message_equals_apaches(half: StoredMessage) -> None:
     queue = properties.pop("REAL_TOPIC"), int(properties.pop("REAL_QID"))
     draft = half.draft(*queue, {**properties, "DELAY": "3"})
     draft.sys_flag = SysFlag.TRANSACTION_PREPARED
-    assert same(half_draft(draft), half)
+    assert equals_record(half_draft(draft), half)
     assert draft.tags_code == string_hash("TagTx")
     assert draft.unique_key == properties["UNIQ_KEY"]
 
@@ -58,7 +58,7 @@ def test_a_committed_message_equals_apaches(message: StoredMessage) -> None:
     said = read_half_properties(own.shared_text)
     assert said.queue is not None
     draft = committed_draft(half, said.queue, own, said.tags)
-    assert same(draft, message)
+    assert equals_record(draft, message)
     properties = half.decoded_properties()
     assert (said.group, said.wait) == (properties["PGROUP"].encode(), True)
     assert (draft.unique_key, draft.keys) == (properties["UNIQ_KEY"], properties.get("KEYS"))
@@ -69,7 +69,7 @@ def test_a_committed_message_equals_apaches(message: StoredMessage) -> None:
 def test_an_op_message_equals_apaches(message: StoredMessage) -> None:
     number = int(bytes(message.body))
     draft = op_draft(number, message.born_timestamp, message.store_host)
-    assert same(draft, message)
+    assert equals_record(draft, message)
     assert draft.tags_code == string_hash("d")
     assert decided_offsets(message) == [number]
 

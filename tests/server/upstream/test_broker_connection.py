@@ -49,11 +49,13 @@ async def pair(nursery: trio.Nursery) -> AsyncIterator[Pair]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         requests: list[tuple[int, bytes]] = []
 
-        def take(connection: BrokerConnection, request: RequestReceived) -> None:
+        def answer_request(connection: BrokerConnection, request: RequestReceived) -> None:
             requests.append((request.code, request.body))
             connection.answer(request, 0, None, b"answered")
 
-        connection = await connect(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery, on_request=take)
+        connection = await connect(
+            Address(host="127.0.0.1", port=server.getsockname()[1]), nursery, on_request=answer_request
+        )
         far, _ = server.accept()
         yield Pair(connection, far, requests)
         connection.close()

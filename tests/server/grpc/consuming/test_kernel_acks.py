@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kerne
 
 
 @pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def served_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many calls of each read were served together."""
     return counted_serves(monkeypatch, KernelAcks)
 
@@ -67,7 +67,7 @@ async def test_records_and_responses_equal_those_of_the_general_path(
     sdk: Sdk,
     broker: Client,
     monkeypatch: pytest.MonkeyPatch,
-    taken: list[int],
+    served_calls: list[int],
     stored: list[Draft],
     kept: dict[str, Any],
 ) -> None:
@@ -75,7 +75,7 @@ async def test_records_and_responses_equal_those_of_the_general_path(
     found = await received(sdk, **kept)
     calls = [ack(found[0]), ack(found[1]), ack(found[2], found[3]), ack(*found), ack(found[0], found[0])]
     responses = await ack_all(sdk, *calls)
-    assert taken[-1] == 5
+    assert served_calls[-1] == 5
     together = list(stored)
     stored.clear()
     monkeypatch.setattr(KernelAcks, "serve", lambda *_: 0)
@@ -84,28 +84,28 @@ async def test_records_and_responses_equal_those_of_the_general_path(
     assert {code_of(each) for each in responses} == {Code.OK}
 
 
-async def test_acknowledged_messages_are_not_redelivered(sdk: Sdk, server: Server, taken: list[int]) -> None:
+async def test_acknowledged_messages_are_not_redelivered(sdk: Sdk, server: Server, served_calls: list[int]) -> None:
     found = await received(sdk)
     await ack_all(sdk, *map(ack, found[1:]))
-    assert taken[-1] == 3
+    assert served_calls[-1] == 3
     assert await come(sdk, server, 29) == []
     assert [each.body for each in await come(sdk, server, 5)] == [found[0].body]
 
 
-async def test_the_general_path_refuses_calls(sdk: Sdk, server: Server, taken: list[int]) -> None:
+async def test_the_general_path_refuses_calls(sdk: Sdk, server: Server, served_calls: list[int]) -> None:
     found = await received(sdk)
     wrong = found[1].system_properties.receipt_handle.rsplit(" ", 2)[0] + " 999"
     responses = await ack_all(sdk, ack(found[0]), ack(found[1], handle=wrong), ack(found[2]))
-    assert taken[-1] == 1
+    assert served_calls[-1] == 1
     assert [code_of(each) for each in responses] == [Code.OK, Code.INVALID_RECEIPT_HANDLE, Code.OK]
     await server.pass_time(31, step=1)
     (late,) = await ack_all(sdk, ack(found[3]))
-    assert taken[-1] == 0
+    assert served_calls[-1] == 0
     assert code_of(late) is Code.INVALID_RECEIPT_HANDLE
 
 
 async def test_a_refusal_of_the_store_is_answered(
-    sdk: Sdk, server: Server, monkeypatch: pytest.MonkeyPatch, taken: list[int]
+    sdk: Sdk, server: Server, monkeypatch: pytest.MonkeyPatch, served_calls: list[int]
 ) -> None:
     found = await received(sdk)
     append = MessageWriter.append
@@ -117,22 +117,24 @@ async def test_a_refusal_of_the_store_is_answered(
     assert server is not None
     monkeypatch.setattr(MessageWriter, "append", refusing)
     responses = await ack_all(sdk, ack(found[0]), ack(found[1]), ack(found[2]))
-    assert taken[-1] == 3
+    assert served_calls[-1] == 3
     assert [code_of(each) is Code.OK for each in responses] == [True, False, True]
     (entry,) = responses[1].entries
     assert (entry.message_id, entry.status.message) == (found[1].system_properties.message_id, "the disk is full")
 
 
-async def test_ordered_messages_are_not_acknowledged_together(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+async def test_ordered_messages_are_not_acknowledged_together(
+    sdk: Sdk, broker: Client, served_calls: list[int]
+) -> None:
     await create_group(broker, "G", consume_message_orderly=True)
     await sdk.call("SendMessage", send_request(message()))
     (found,) = await take(sdk)
     (response,) = await ack_all(sdk, ack(found))
-    assert taken[-1] == 0
+    assert served_calls[-1] == 0
     assert code_of(response) is Code.OK
 
 
-async def test_other_calls_of_the_read_do_not_delay_them(sdk: Sdk, server: Server, taken: list[int]) -> None:
+async def test_other_calls_of_the_read_do_not_delay_them(sdk: Sdk, server: Server, served_calls: list[int]) -> None:
     assert server is not None
     found = await received(sdk)
     streams = [sdk.open(f"{SERVICE}{name}") for name in ("AckMessage", "ReceiveMessage", "AckMessage", "SendMessage")]
@@ -146,6 +148,6 @@ async def test_other_calls_of_the_read_do_not_delay_them(sdk: Sdk, server: Serve
         (s.AckMessageResponse, s.ReceiveMessageResponse, s.AckMessageResponse, s.SendMessageResponse),
         strict=True,
     ):
-        first, *_ = (await sdk.over(stream)).messages(kind)
+        first, *_ = (await sdk.wait_until_over(stream)).messages(kind)
         assert code_of(first) is Code.OK
-    assert taken[-2:] == [1, 1]
+    assert served_calls[-2:] == [1, 1]

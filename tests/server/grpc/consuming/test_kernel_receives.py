@@ -125,7 +125,7 @@ async def test_the_first_receive_without_messages_is_held(
     assert [sdk.incoming[each].over for each in streams] == [True, False]
     assert sum(served) == 1
     await broker.send("T", b"later")
-    assert bodies((await sdk.over(streams[1])).messages(s.ReceiveMessageResponse)) == [b"later"]
+    assert bodies((await sdk.wait_until_over(streams[1])).messages(s.ReceiveMessageResponse)) == [b"later"]
     assert server is not None
 
 

@@ -55,10 +55,10 @@ async def come(sdk: Sdk, server: Server, seconds: float = 1, **changes: Any) -> 
     stream = await sdk.begin("ReceiveMessage", receive_request(polling=5, **changes), SOON)
     await sdk.rest()
     await server.pass_time(seconds, step=0.5)
-    found = await sdk.over(stream) if sdk.incoming[stream].over else None
+    found = await sdk.wait_until_over(stream) if sdk.incoming[stream].over else None
     if found is None:
         await server.pass_time(6, step=0.5)
-        found = await sdk.over(stream)
+        found = await sdk.wait_until_over(stream)
     return messages(found.messages(s.ReceiveMessageResponse))
 
 
@@ -175,7 +175,7 @@ async def test_a_call_is_held_until_a_message_comes(sdk: Sdk, server: Server, br
     await sdk.rest()
     assert not sdk.incoming[stream].over
     await broker.send("T", b"now")
-    found = (await sdk.over(stream)).messages(s.ReceiveMessageResponse)
+    found = (await sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse)
     assert [each.body for each in messages(found)] == [b"now"]
     assert server is not None
 
@@ -186,7 +186,7 @@ async def test_a_held_call_without_messages_is_answered(sdk: Sdk, server: Server
     await server.pass_time(4.9, step=0.1)
     assert not sdk.incoming[stream].over
     await server.pass_time(0.3, step=0.1)
-    assert refused((await sdk.over(stream)).messages(s.ReceiveMessageResponse)) is Code.MESSAGE_NOT_FOUND
+    assert refused((await sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse)) is Code.MESSAGE_NOT_FOUND
 
 
 async def test_a_call_needs_no_deadline_and_no_settings(sdk: Sdk) -> None:
@@ -288,7 +288,7 @@ async def test_a_stream_has_the_parts_that_apaches_proxy_sends(sdk: Sdk, server:
     await sdk.rest()
     if case == "empty":
         await server.pass_time(5.2, step=0.1)
-    found = (await sdk.over(stream)).messages(s.ReceiveMessageResponse)
+    found = (await sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse)
     assert [each.WhichOneof("content") for each in found] == of_apache["parts"]
     if case != "unknown topic":  # Apache's proxy has another error there
         assert Code(found[0].status.code).name == of_apache["code"]

@@ -1,4 +1,4 @@
-"""Client ids belong to who came first: an account, or without accounts the address of the open telemetry stream."""
+"""Client ids belong to the first user: an account, or without accounts the address of the open telemetry stream."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ async def guarded(folder: Path, **settings: Any) -> AsyncIterator[Server]:
 
 async def ended(sdk: Sdk, settings: d.Settings, headers: Mapping[str, str]) -> tuple[int, str]:
     """How the server ends a telemetry stream."""
-    found = await sdk.over(await sdk.telemetry(settings, headers))
+    found = await sdk.wait_until_over(await sdk.telemetry(settings, headers))
     return found.status, found.headers["grpc-message"]
 
 
 async def test_another_account_gets_nothing_under_an_owners_client_id(tmp_path: Path) -> None:
-    """Not even the owner's checks of transactions, which have the message's body."""
+    """Not even the owner's back-checks, which contain the message's body."""
     async with guarded(tmp_path, transaction_check_interval=1000, transaction_time_out=1000) as server:
         with Sdk(server.broker_address, headers=OWNER) as owner, Sdk(server.broker_address, headers=OTHER) as other:
             stream = await owner.telemetry(producer_settings())
@@ -104,7 +104,7 @@ async def test_another_account_gets_nothing_under_an_owners_client_id(tmp_path: 
             assert (await owner.command(stream)).recover_orphaned_transaction_command.message.body == b"half"
 
 
-async def test_an_owner_may_use_several_connections_and_come_back(tmp_path: Path) -> None:
+async def test_an_owner_may_use_several_connections_and_return(tmp_path: Path) -> None:
     async with guarded(tmp_path) as server:
         with Sdk(server.broker_address, headers=OWNER) as first, Sdk(server.broker_address, headers=OWNER) as second:
             oldest = await first.telemetry(consumer_settings())
@@ -114,14 +114,14 @@ async def test_an_owner_may_use_several_connections_and_come_back(tmp_path: Path
             await second.cancel(newest)  # the older stream is the client's again
             await second.rest()
             admin = server.broker()
-            question = as_admin({"consumerGroup": "G", "clientId": CLIENT, "jstackEnable": "true"})
-            await admin.write(admin.frame(RequestCode.GET_CONSUMER_RUNNING_INFO, question))
+            query = as_admin({"consumerGroup": "G", "clientId": CLIENT, "jstackEnable": "true"})
+            await admin.write(admin.frame(RequestCode.GET_CONSUMER_RUNNING_INFO, query))
             assert (await first.command(oldest)).HasField("print_thread_stack_trace_command")
             first.close()
             await server.pass_time(1)
             assert code_of(await second.call("Heartbeat", heartbeat())) is Code.OK
             await second.command(await second.telemetry(consumer_settings()))
-        await server.pass_time(1)  # now nobody has it
+        await server.pass_time(1)  # now the id is free
         with Sdk(server.broker_address, headers=MEMBER) as member:
             await member.command(await member.telemetry(consumer_settings()))
 
@@ -154,7 +154,7 @@ async def receive(server: Server, sdk: Sdk) -> Code:
     stream = await sdk.begin("ReceiveMessage", receive_request(polling=5), SOON)
     await sdk.rest()
     await server.pass_time(6, step=0.5)
-    response, *_ = (await sdk.over(stream)).messages(s.ReceiveMessageResponse)
+    response, *_ = (await sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse)
     return code_of(response)
 
 
@@ -170,9 +170,7 @@ async def test_an_id_of_a_remoting_client_is_its_accounts_by_grpc_too(tmp_path: 
 
 
 @pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
-async def test_who_receives_by_grpc_has_its_id_in_the_remoting_protocol_too(
-    tmp_path: Path, *, through_proxy: bool
-) -> None:
+async def test_a_grpc_consumer_has_its_id_in_the_remoting_protocol_too(tmp_path: Path, *, through_proxy: bool) -> None:
     async with guarded_ports(tmp_path, through_proxy=through_proxy) as (server, address, remote):
         with Sdk(address, headers=OWNER) as owner:
             assert await receive(server, owner) is Code.MESSAGE_NOT_FOUND
@@ -182,7 +180,7 @@ async def test_who_receives_by_grpc_has_its_id_in_the_remoting_protocol_too(
             await owner.command(await owner.telemetry(consumer_settings()))
 
 
-async def test_nobody_uses_the_client_id_of_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_client_uses_the_client_id_of_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under it the proxy locks queues of brokers without POP, and brokers show it to all members of a group."""
     monkeypatch.setattr(service, "token_hex", lambda _: "1234")
     own = f"{CLIENT_PREFIX}1234"
@@ -202,7 +200,9 @@ async def test_nobody_uses_the_client_id_of_a_proxy(tmp_path: Path, monkeypatch:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("says_so", [True, False])
-async def test_what_a_dead_owner_held_is_not_kept_by_who_takes_its_client_id(tmp_path: Path, says_so: bool) -> None:
+async def test_messages_of_a_dead_owner_are_not_renewed_for_the_next_user_of_its_id(
+    tmp_path: Path, says_so: bool
+) -> None:
     async with guarded(tmp_path) as server:
         with Sdk(server.broker_address, headers=OWNER) as owner:
             await owner.command(await owner.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
@@ -215,12 +215,12 @@ async def test_what_a_dead_owner_held_is_not_kept_by_who_takes_its_client_id(tmp
         with Sdk(server.broker_address, headers=MEMBER) as member:
             await member.command(await member.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
             if not says_so:
-                for _ in range(8):  # it is alive all the time
+                for _ in range(8):  # it is alive throughout
                     await server.pass_time(10, step=1)
                     assert code_of(await member.call("Heartbeat", heartbeat())) is Code.OK
             stream = await member.begin("ReceiveMessage", receive_request(polling=5), SOON)
             await server.pass_time(6, step=0.5)
-            found = messages((await member.over(stream)).messages(s.ReceiveMessageResponse))
+            found = messages((await member.wait_until_over(stream)).messages(s.ReceiveMessageResponse))
             assert [each.body for each in found] == [b"hello"]
 
 
@@ -244,17 +244,17 @@ async def test_without_accounts_an_id_is_held_at_its_address_while_its_client_li
         assert await ended(other, consumer_settings("H"), {}) == (GrpcStatus.INVALID_ARGUMENT, taken)
         for rpc, request in (("Heartbeat", heartbeat()), ("NotifyClientTermination", TERMINATION)):
             assert code_of(await other.call(rpc, request)) is Code.FORBIDDEN
-        await broker.send("T", b"for whoever asks")
+        await broker.send("T", b"for any client")
         received = messages(await other.receive(receive_request("H"), SOON))
-        assert [each.body for each in received] == [b"for whoever asks"]
+        assert [each.body for each in received] == [b"for any client"]
         assert code_of(await first.call("Heartbeat", heartbeat())) is Code.OK
-        assert await consumers(broker, "H") is None  # that said nothing of the client
+        assert await consumers(broker, "H") is None  # that contained no settings of the client
         assert await consumers(broker) is not None
         for _ in range(3):
             await server.pass_time(10, step=1)
             assert code_of(await first.call("Heartbeat", heartbeat())) is Code.OK
         assert code_of(await other.call("Heartbeat", heartbeat())) is Code.FORBIDDEN
-        await server.pass_time(ALIVE_SECONDS + 1, step=1)  # its network has changed: nothing comes from there any more
+        await server.pass_time(ALIVE_SECONDS + 1, step=1)  # its network has changed: no bytes come from there any more
         await other.command(await other.telemetry(consumer_settings()))
         assert code_of(await first.call("Heartbeat", heartbeat())) is Code.FORBIDDEN
 
@@ -281,8 +281,8 @@ async def test_without_accounts_connections_of_one_address_are_one_clients(serve
         assert await consumers(broker) is None
 
 
-async def test_an_account_that_nobody_verifies_gives_no_id(tmp_path: Path, places: dict[int, str]) -> None:
-    """A proxy with quotas looks at all requests, and has no accounts: whoever calls may name any."""
+async def test_an_unverified_account_gives_no_id(tmp_path: Path, places: dict[int, str]) -> None:
+    """A proxy with quotas reads all requests, and has no accounts: any caller may name any account."""
     named = {"authorization": "MQv2-HMAC-SHA1 Credential=owner-account, SignedHeaders=x-mq-date-time, Signature=00"}
     async with pair(tmp_path, topic_quotas="T=1000/1000") as (_, proxy):
         address = proxy.standing.listened
@@ -298,7 +298,7 @@ async def test_an_account_that_nobody_verifies_gives_no_id(tmp_path: Path, place
 async def test_without_accounts_one_of_two_addresses_that_open_a_stream_at_once_gets_the_id(
     tmp_path: Path, places: dict[int, str]
 ) -> None:
-    """A proxy takes both in before a broker has answered the heartbeat of one."""
+    """A proxy accepts both before a broker has answered the heartbeat of one."""
     async with pair(tmp_path) as (_, proxy):
         with Sdk(proxy.standing.listened) as first, Sdk(proxy.standing.listened) as second:
             places[first.sock.getsockname()[1]] = "192.0.2.7"
@@ -330,7 +330,7 @@ async def test_without_accounts_a_receive_that_waits_elsewhere_changes_no_settin
             await owner.command(await owner.telemetry(consumer_settings()))
             await broker.send("T", b"for H")
             await server.pass_time(5, step=0.5)
-            got = messages((await other.over(waits)).messages(s.ReceiveMessageResponse))
+            got = messages((await other.wait_until_over(waits)).messages(s.ReceiveMessageResponse))
             assert [each.body for each in got] == [b"for H"]
             assert code_of(await owner.call("Heartbeat", heartbeat())) is Code.OK
             assert await consumers(broker) is not None
@@ -340,7 +340,7 @@ async def test_without_accounts_a_receive_that_waits_elsewhere_changes_no_settin
 async def test_without_accounts_streams_at_a_former_address_end(
     server: Server, broker: Client, places: dict[int, str]
 ) -> None:
-    """Else the broker would send there what it has to tell the client between two of its streams."""
+    """Otherwise the broker would send requests for the client there between two of its streams."""
     assert broker is not None
     with Sdk(server.broker_address) as former, Sdk(server.broker_address) as newer:
         places[former.sock.getsockname()[1]] = "192.0.2.7"
@@ -348,12 +348,12 @@ async def test_without_accounts_streams_at_a_former_address_end(
         await former.command(stream)
         await server.pass_time(ALIVE_SECONDS + 1, step=1)
         await newer.command(await newer.telemetry(consumer_settings()))
-        over = await former.over(stream)
+        over = await former.wait_until_over(stream)
         taken = f"client id {CLIENT} is in use at another address"
         assert (over.status, over.headers["grpc-message"]) == (GrpcStatus.INVALID_ARGUMENT, taken)
 
 
-async def test_a_client_id_has_a_greatest_length(server: Server) -> None:
+async def test_the_length_of_a_client_id_is_bounded(server: Server) -> None:
     """The server keeps the ids of a thousand clients of each connection."""
     with Sdk(server.broker_address) as sdk:
         for length, code in ((MAX_CLIENT_ID_LENGTH, Code.OK), (MAX_CLIENT_ID_LENGTH + 1, Code.BAD_REQUEST)):

@@ -33,7 +33,7 @@ from tests.server.grpc.sdk import (
 )
 from tests.server.grpc.test_routing import route
 from tests.server.harness import Client, Server, mock_clock, send_ext, serving, serving_topic, settle
-from tests.server.net.tls.support import anybody, secured
+from tests.server.net.tls.support import secured, trusting_any_certificate
 
 pytestmark = pytest.mark.usefixtures("driver")
 
@@ -52,7 +52,7 @@ async def test_both_protocols_are_served_on_both_ports(tmp_path: Path) -> None:
 
 
 async def test_tls_agrees_on_http2(server: Server, broker: Client) -> None:
-    context = anybody()
+    context = trusting_any_certificate()
     context.set_alpn_protocols(["h2"])
     with Sdk(server.broker_address, tls=context) as sdk:
         await sdk.shake_hands()
@@ -99,14 +99,14 @@ async def test_an_unknown_method_is_unimplemented(sdk: Sdk) -> None:
         stream = sdk.open(SERVICE + name)
         sdk.put(stream, b"")
         await sdk.send_out()
-        assert (await sdk.over(stream)).status == GrpcStatus.UNIMPLEMENTED
+        assert (await sdk.wait_until_over(stream)).status == GrpcStatus.UNIMPLEMENTED
 
 
 async def test_a_request_that_cannot_be_parsed_is_an_internal_error(sdk: Sdk) -> None:
     stream = sdk.open(f"{SERVICE}SendMessage")
     sdk.put(stream, b"\xff\xff")
     await sdk.send_out()
-    assert (await sdk.over(stream)).status == GrpcStatus.INTERNAL
+    assert (await sdk.wait_until_over(stream)).status == GrpcStatus.INTERNAL
     assert code_of(await sdk.call("SendMessage", send_request())) is Code.OK
 
 
@@ -133,7 +133,7 @@ async def test_a_stop_sends_goaway(tmp_path: Path) -> None:
         assert (await sdk.command(stream)).HasField("settings")
     while not sdk.ended:
         await trio.lowlevel.wait_readable(sdk.sock)
-        sdk.take()
+        sdk.read_waiting()
     (command,) = sdk.incoming[stream].messages(s.TelemetryCommand)
     assert command.HasField("reconnect_endpoints_command")
     assert sdk.goaway == 0
@@ -178,7 +178,7 @@ async def test_a_client_that_does_not_read_is_not_served_further(server: Server,
         sdk.http2.increment_flow_control_window(1 << 28)
         await sdk.send_out()
         for stream in streams:
-            (response,) = (await sdk.over(stream)).messages(s.QueryRouteResponse)
+            (response,) = (await sdk.wait_until_over(stream)).messages(s.QueryRouteResponse)
             assert len(response.message_queues) == 1000
 
 
@@ -297,13 +297,13 @@ async def test_a_long_request_delays_no_other_call(sdk: Sdk) -> None:
     assert command.status.code == Code.OK
     stream = await sdk.begin("Heartbeat", s.HeartbeatRequest())
     assert code_of(await sdk.call("QueryRoute", route())) is Code.OK
-    (response,) = (await sdk.over(stream)).messages(s.HeartbeatResponse)
+    (response,) = (await sdk.wait_until_over(stream)).messages(s.HeartbeatResponse)
     assert code_of(response) is Code.OK
 
 
 async def test_a_refused_heartbeat_is_counted(sdk: Sdk) -> None:
     topics = [f"topic-{number:04}" for number in range(2000)]  # more groups than a heartbeat may have
-    found = await sdk.over(await sdk.telemetry(producer_settings(*topics)))
+    found = await sdk.wait_until_over(await sdk.telemetry(producer_settings(*topics)))
     assert found.status == GrpcStatus.INVALID_ARGUMENT
     assert "heartbeatGroups" in found.headers["grpc-message"]
 
@@ -326,7 +326,7 @@ async def test_answers_wait_for_the_disk(tmp_path: Path) -> None:
         with Sdk(server.broker_address) as sdk:
             streams = [await sdk.begin("SendMessage", send_request(message(message_id=f"id{n}"))) for n in range(5)]
             for stream in streams:
-                (response,) = (await sdk.over(stream)).messages(s.SendMessageResponse)
+                (response,) = (await sdk.wait_until_over(stream)).messages(s.SendMessageResponse)
                 assert code_of(response) is Code.OK
                 assert len(response.entries) == 1
             received = await sdk.receive(receive_request(), {"grpc-timeout": "8S"})
@@ -386,7 +386,7 @@ async def test_a_protocol_error_is_reported_and_ends_the_connection(sdk: Sdk) ->
     sdk.sock.send(bytes.fromhex("000001 01 05 000000FF 40"))  # a header block that ends within its first field
     while not sdk.ended:
         await trio.lowlevel.wait_readable(sdk.sock)
-        sdk.take()
+        sdk.read_waiting()
     assert sdk.goaway in {ErrorCodes.COMPRESSION_ERROR, ErrorCodes.PROTOCOL_ERROR}  # h2 reports the second
 
 

@@ -174,7 +174,7 @@ async def many(sdk: Sdk, path: str, payload: bytes) -> None:
         sdk.http2.end_stream(stream)
     await sdk.send_out()
     for stream in streams:
-        await sdk.over(stream)
+        await sdk.wait_until_over(stream)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.server.harness import Client, Server, settle
 HOST = "broker.test"
 
 
-def anybody() -> ssl.SSLContext:
+def trusting_any_certificate() -> ssl.SSLContext:
     """A client that accepts any certificate, as the official client's test mode does."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -24,7 +24,7 @@ def anybody() -> ssl.SSLContext:
     return context
 
 
-def trusting(authority: trustme.CA, own: trustme.LeafCert | None = None) -> ssl.SSLContext:
+def trusting_authority(authority: trustme.CA, own: trustme.LeafCert | None = None) -> ssl.SSLContext:
     """A client that checks the server's certificate, and has one itself."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     authority.configure_trust(context)
@@ -70,7 +70,7 @@ class TlsClient(Client):
     def __init__(self, address: Address, context: ssl.SSLContext | None = None, **options: Any) -> None:
         super().__init__(address, **options)
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = (context or anybody()).wrap_bio(self.incoming, self.outgoing, server_hostname=HOST)
+        self.tls = (context or trusting_any_certificate()).wrap_bio(self.incoming, self.outgoing, server_hostname=HOST)
         self._shaken = False
 
     async def shake_hands(self) -> None:

@@ -24,7 +24,14 @@ from rocketwire.server.net.tls import gate as gate_module
 from rocketwire.server.net.tls.engine import TlsEngine
 from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import Client, Server, bodies, pull_ext, records, send_ext, serving, settle, warnings
-from tests.server.net.tls.support import Files, TlsClient, anybody, refused, secured, trusting
+from tests.server.net.tls.support import (
+    Files,
+    TlsClient,
+    refused,
+    secured,
+    trusting_any_certificate,
+    trusting_authority,
+)
 
 MIB = 1 << 20
 
@@ -63,12 +70,12 @@ async def test_the_name_server_serves_tls_too(server: Server) -> None:
 
 
 async def test_tls_1_2_is_accepted_and_1_1_is_not(server: Server) -> None:
-    context = anybody()
+    context = trusting_any_certificate()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     client = secured(server, context)
     await client.create_topic("T")
     assert client.tls.version() == "TLSv1.2"
-    old = anybody()
+    old = trusting_any_certificate()
     old.set_ciphers("ALL:@SECLEVEL=0")
     with pytest.warns(DeprecationWarning, match="TLSv1_1"):
         old.minimum_version = ssl.TLSVersion.TLSv1_1
@@ -515,7 +522,7 @@ async def test_a_client_with_a_certificate_of_the_right_authority_is_served(
 ) -> None:
     own = authority.issue_cert("client.test", key_type=trustme.KeyType.ECDSA)
     async with serving(tmp_path / "store", **configured(files, tls_server_mode="enforcing")) as server:
-        client = secured(server, trusting(authority, own))
+        client = secured(server, trusting_authority(authority, own))
         await client.create_topic("T")
         assert (await client.send("T")).header.code == 0
 
@@ -550,7 +557,7 @@ async def test_clients_without_such_a_certificate_are_closed_with_an_alert(
     version: ssl.TLSVersion,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    context = trusting(authority, wrong_certificate(kind, authority))
+    context = trusting_authority(authority, wrong_certificate(kind, authority))
     context.maximum_version = version
     async with serving(tmp_path / "store", **configured(files)) as server:
         client = secured(server, context)
@@ -567,18 +574,18 @@ async def test_an_optional_certificate_is_checked_if_there_is_one(
 ) -> None:
     own = authority.issue_cert("c") if kind == "right" else wrong_certificate(kind, authority)
     async with serving(tmp_path / "store", **configured(files, tls_server_need_client_auth="optional")) as server:
-        assert await refused(secured(server, trusting(authority, own))) is not served
+        assert await refused(secured(server, trusting_authority(authority, own))) is not served
 
 
 async def test_connections_continue_while_certificates_change(
     tmp_path: Path, files: Files, authority: trustme.CA, certificate: trustme.LeafCert
 ) -> None:
     async with serving(tmp_path / "store", tls_config_file=str(files.properties())) as server:
-        first = secured(server, trusting(authority))
+        first = secured(server, trusting_authority(authority))
         await first.create_topic("T")
         files.write(authority.issue_cert("other.test", key_type=trustme.KeyType.ECDSA))
         with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
-            await secured(server, trusting(authority)).shake_hands()
+            await secured(server, trusting_authority(authority)).shake_hands()
         assert (await first.send("T")).header.code == 0
         files.write(certificate)
-        assert (await secured(server, trusting(authority)).send("T")).header.code == 0
+        assert (await secured(server, trusting_authority(authority)).send("T")).header.code == 0

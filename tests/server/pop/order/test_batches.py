@@ -15,12 +15,12 @@ from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.store.tables.pop.order_info import OrderInfo
 
 
-def made(*offsets: int, attempt: str | None = None, former: OrderInfo | None = None) -> OrderInfo:
+def batch_of(*offsets: int, attempt: str | None = None, former: OrderInfo | None = None) -> OrderInfo:
     return make_batch(former, attempt_id=attempt, pop_time=1000, invisible_time=60, offsets=offsets)
 
 
 def test_a_client_holds_messages_that_it_neither_acknowledged_nor_postponed() -> None:
-    info = made(1, 2)
+    info = batch_of(1, 2)
     assert is_held(info)
     postponed = after_postponing(info, 2, 5000)
     assert is_held(postponed)

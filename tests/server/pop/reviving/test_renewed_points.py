@@ -18,7 +18,7 @@ def ack(offset: int) -> Ack:
     return Ack(topic="T", group="G", start_offset=5, pop_time=1000, broker="B", offset=offset)
 
 
-def left(points: PendingCheckPoints) -> list[list[int]]:
+def remaining(points: PendingCheckPoints) -> list[list[int]]:
     """The messages of each check point that are not acknowledged, the earliest first."""
     found = []
     while (pending := points.take_due(NEVER)) is not None:
@@ -32,7 +32,7 @@ def test_an_acknowledgement_belongs_to_the_check_point_before_it() -> None:
     points.ack(ack(5))
     points.ack(ack(6))  # by the broker, since it is renewed
     points.add(point(120_000), 1, 200)
-    assert left(points) == [[], [5, 6]]
+    assert remaining(points) == [[], [5, 6]]
 
 
 def test_later_acknowledgements_belong_to_the_renewed_check_point() -> None:
@@ -41,14 +41,14 @@ def test_later_acknowledgements_belong_to_the_renewed_check_point() -> None:
     points.ack(ack(5))
     points.add(point(120_000), 1, 200)
     points.ack(ack(6))
-    assert left(points) == [[6], [5]]
+    assert remaining(points) == [[6], [5]]
 
 
 def test_a_message_that_was_delivered_twice_counts_once() -> None:
     points = PendingCheckPoints(-1, "B")
     points.add(point(), 0, 100)
     points.add(point(), 1, 100)
-    assert left(points) == [[5, 6], []]
+    assert remaining(points) == [[5, 6], []]
 
 
 def test_all_check_points_are_finished_in_the_end() -> None:

@@ -188,7 +188,7 @@ async def test_a_group_of_5x_is_reset_with_the_messages_of_its_clients(filled: C
         stream = await simple.begin("ReceiveMessage", receive_request(polling=5), SOON)  # it waits
         await simple.rest()
         assert await reset(filled) == 0
-        again = messages((await simple.over(stream)).messages(s.ReceiveMessageResponse))
+        again = messages((await simple.wait_until_over(stream)).messages(s.ReceiveMessageResponse))
         assert [each.body for each in again] == ALL
         entries = [
             s.AckMessageEntry(
@@ -204,7 +204,7 @@ async def test_a_group_of_5x_is_reset_with_the_messages_of_its_clients(filled: C
             await simple.call("Heartbeat", s.HeartbeatRequest(client_type=d.SIMPLE_CONSUMER))
         stream = await simple.begin("ReceiveMessage", receive_request(polling=5), SOON)
         await server.pass_time(6, step=0.5)
-        assert messages((await simple.over(stream)).messages(s.ReceiveMessageResponse)) == []
+        assert messages((await simple.wait_until_over(stream)).messages(s.ReceiveMessageResponse)) == []
 
 
 async def test_a_mixed_group_is_notified_and_reset(filled: Client, server: Server) -> None:

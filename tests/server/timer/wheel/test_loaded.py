@@ -7,7 +7,7 @@ from rocketwire.server.timer.wheel.loaded import LoadedSlots
 P = 1000
 
 
-def taken(loaded: LoadedSlots, now: int, most: int = 100, enqueued: int = 0) -> list[tuple[int, list[int]]]:
+def popped(loaded: LoadedSlots, now: int, most: int = 100, enqueued: int = 0) -> list[tuple[int, list[int]]]:
     return [(run.due, list(run.positions)) for run in loaded.take(now, most, enqueued)]
 
 
@@ -16,11 +16,11 @@ def test_a_slot_that_is_being_read_gives_nothing() -> None:
     slot = loaded.begin_slot(0)
     loaded.add(slot, 52, 500, rolls=False)
     assert [loaded.next_due, loaded.oldest] == [None, 0]
-    assert taken(loaded, 2000) == []
+    assert popped(loaded, 2000) == []
     loaded.finish_slot(slot)
     assert [loaded.next_due, loaded.count, loaded.to] == [500, 1, P]
-    assert taken(loaded, 499) == []
-    assert taken(loaded, 500) == [(500, [52])]
+    assert popped(loaded, 499) == []
+    assert popped(loaded, 500) == [(500, [52])]
     assert [loaded.next_due, loaded.count, slot.waiting, loaded.oldest] == [None, 0, 1, 500]
     assert loaded.settled(slot, 500, rolled_to=None)
     assert loaded.oldest is None
@@ -32,8 +32,8 @@ def test_messages_come_out_by_time_and_the_oldest_of_a_time_first() -> None:
     for position, due in ((400, 7), (300, 5), (200, 7), (100, 7)):  # as units are read: newest first
         loaded.add(slot, position, due, rolls=False)
     loaded.finish_slot(slot)
-    assert taken(loaded, 9, most=2) == [(5, [300]), (7, [100])]
-    assert taken(loaded, 9, most=9) == [(7, [400, 200])]
+    assert popped(loaded, 9, most=2) == [(5, [300]), (7, [100])]
+    assert popped(loaded, 9, most=9) == [(7, [400, 200])]
 
 
 def test_a_slot_waits_for_those_that_roll_before_it() -> None:
@@ -41,13 +41,13 @@ def test_a_slot_waits_for_those_that_roll_before_it() -> None:
     first, second = loaded.at(0), loaded.at(P)
     loaded.add(first, 52, 0, rolls=True)
     loaded.add(second, 104, P + 1, rolls=False)
-    assert taken(loaded, 5000) == [(0, [52])]
+    assert popped(loaded, 5000) == [(0, [52])]
     assert loaded.is_blocked(9)
-    assert taken(loaded, 5000) == []
+    assert popped(loaded, 5000) == []
     assert loaded.settled(first, 0, rolled_to=8)
     assert loaded.is_blocked(7)
-    assert taken(loaded, 5000, enqueued=7) == []
-    assert taken(loaded, 5000, enqueued=8) == [(P + 1, [104])]
+    assert popped(loaded, 5000, enqueued=7) == []
+    assert popped(loaded, 5000, enqueued=8) == [(P + 1, [104])]
 
 
 def test_a_message_of_the_same_slot_does_not_wait_for_a_rolled_one() -> None:
@@ -56,9 +56,9 @@ def test_a_message_of_the_same_slot_does_not_wait_for_a_rolled_one() -> None:
     loaded.add(slot, 52, 0, rolls=True)
     loaded.add(slot, 104, 0, rolls=True)
     loaded.add(slot, 156, 3, rolls=False)
-    assert taken(loaded, 1) == [(0, [52, 104])]
+    assert popped(loaded, 1) == [(0, [52, 104])]
     assert not loaded.settled(slot, 0, rolled_to=8)
-    assert taken(loaded, 5) == [(3, [156])]
+    assert popped(loaded, 5) == [(3, [156])]
     assert loaded.oldest == 0
     assert loaded.settled(slot, 0, rolled_to=9)
     assert loaded.oldest == 3
@@ -72,7 +72,7 @@ def test_a_coarse_time_counts_from_the_start_of_its_slot() -> None:
     assert loaded.oldest == 2 * P
     slot.coarse = True
     assert loaded.oldest == P
-    assert taken(loaded, 2 * P) == [(2 * P, [52])]
+    assert popped(loaded, 2 * P) == [(2 * P, [52])]
     assert loaded.oldest == P
     loaded.settled(slot, 2 * P, rolled_to=None)
     assert loaded.oldest is None

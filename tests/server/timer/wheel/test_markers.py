@@ -34,7 +34,7 @@ def marker(key: str, due: int = DUE) -> Draft:
     return timer_draft(b"", due, key=f"D{key}", TIMER_DEL_UNIQKEY=key)
 
 
-def look(markers: CancelMarkers) -> None:
+def search(markers: CancelMarkers) -> None:
     assert list(markers.read_new(lambda: 0.0)) == []
 
 
@@ -45,9 +45,9 @@ def put(store: MessageStore, *drafts: Draft) -> None:
 def test_markers_are_known_after_the_topic_was_searched(store: MessageStore) -> None:
     topic = TimerTopicReader(store)
     markers = CancelMarkers(topic, 1000, 0)
-    look(markers)
+    search(markers)
     put(store, timer_draft(b"", DUE, key="a"), marker("a"), marker("b", DUE + 1000))
-    look(markers)
+    search(markers)
     for key, due, cancelled in (("a", DUE, True), ("a", DUE + 1000, False), ("b", DUE + 1000, True), ("c", DUE, False)):
         assert markers.is_cancelled(CancelledMessage("T", key), timer_draft(b"", due, key=key).properties) is cancelled
     assert not markers.is_cancelled(CancelledMessage("Other", "a"), SAME_TIME)
@@ -86,10 +86,10 @@ def test_markers_that_are_in_the_index_are_forgotten_later(store: MessageStore) 
     topic = TimerTopicReader(store)
     markers = CancelMarkers(topic, 1000, 0)
     put(store, marker("a"))
-    look(markers)
+    search(markers)
     markers.enqueued(0)
     put(store, marker("b"))
-    look(markers)
+    search(markers)
     assert markers.is_cancelled(CancelledMessage("T", "a"), SAME_TIME)
     assert markers.is_cancelled(CancelledMessage("T", "b"), SAME_TIME)
     markers.enqueued(1)
