@@ -310,8 +310,6 @@ class Client:
         """Send a one-way request."""
         await self.write(self.frame(code, ext, body, flag=FLAG_ONEWAY, **options))
 
-    ask, tell = request, send_oneway  # until all tests use the new names
-
     async def receive(self) -> Frame:
         """The next answer."""
         while True:

@@ -164,8 +164,6 @@ class Caller:
         self.write(self.frame(code, ext, body))
         return self.receive()
 
-    ask = request  # until all tests use the new name
-
     def create_topic(self, topic: str, queues: int = 1) -> None:
         assert self.request(17, topic_ext(topic, queues)).header.code == 0
 

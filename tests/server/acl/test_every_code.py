@@ -367,9 +367,6 @@ async def signed_request(
     return await client.request(code, signed(account, ext, body), body, **options)
 
 
-ask = signed_request  # until all tests use the new name
-
-
 async def done(client: Client, account: str, code: int, ext: dict[str, str], body: bytes = b"") -> Frame:
     answer = await signed_request(client, account, code, ext, body)
     assert answer.header.code == 0, (code, answer.header.remark)

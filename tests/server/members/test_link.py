@@ -65,14 +65,14 @@ async def test_new_changed_and_removed_topics_are_reported(tmp_path: Path) -> No
         assert [(each.topic_name, each.write_queue_nums) for each in news.topics] == [("T", 2)]
         await own.client.create_topic("T", 3)
         assert [each.write_queue_nums for each in (await own.news()).topics] == [3]
-        await own.client.ask(215, {"topic": "T"})
+        await own.client.request(215, {"topic": "T"})
         news = await own.news()
         assert (news.topics, news.removed) == ((), ("T",))
 
 
 async def test_topics_of_groups_and_of_the_broker_are_not_reported(tmp_path: Path) -> None:
     async with member(tmp_path) as own:
-        await own.client.ask(34, {}, heartbeat("c", consumer("G")))
+        await own.client.request(34, {}, heartbeat("c", consumer("G")))
         await own.client.create_topic("T")
         assert [each.topic_name for each in (await own.news()).topics] == ["T"]
 
@@ -82,20 +82,20 @@ async def test_a_topic_that_is_new_at_another_broker_is_created(tmp_path: Path) 
         await own.client.create_topic("here", 2)
         typed = TopicConfig(topic_name="typed", attributes={"message.type": "FIFO"})
         await own.report(*news_lines("broker-b", SIBLING, [config("T", 3), config("here", 7), typed]))
-        route = await own.server.name_server().ask(105, {"topic": "T", "acceptStandardJsonOnly": "true"})
+        route = await own.server.name_server().request(105, {"topic": "T", "acceptStandardJsonOnly": "true"})
         assert b'"writeQueueNums":3' in route.body
-        route = await own.server.name_server().ask(105, {"topic": "here", "acceptStandardJsonOnly": "true"})
+        route = await own.server.name_server().request(105, {"topic": "here", "acceptStandardJsonOnly": "true"})
         assert b'"writeQueueNums":2' in route.body
-        shown = await own.client.ask(351, {"topic": "typed"})
+        shown = await own.client.request(351, {"topic": "typed"})
         assert b'"message.type":"FIFO"' in shown.body
 
 
 async def test_a_topic_removed_here_is_not_created_again_when_it_changes_elsewhere(tmp_path: Path) -> None:
     async with member(tmp_path) as own:
         await own.report(*news_lines("broker-b", SIBLING, [config("T")]))
-        await own.client.ask(215, {"topic": "T"})
+        await own.client.request(215, {"topic": "T"})
         await own.report(*news_lines("broker-b", SIBLING, [config("T", 8)]))
-        assert (await own.client.ask(351, {"topic": "T"})).header.code != 0
+        assert (await own.client.request(351, {"topic": "T"})).header.code != 0
 
 
 async def test_one_topic_that_cannot_be_created_does_not_stop_the_others(
@@ -104,7 +104,7 @@ async def test_one_topic_that_cannot_be_created_does_not_stop_the_others(
     async with member(tmp_path) as own:
         await own.report(*news_lines("broker-b", SIBLING, [config("a"), config("b", 1 << 20), config("c")]))
         for name, code in (("a", 0), ("c", 0), ("b", 17)):
-            assert (await own.client.ask(351, {"topic": name})).header.code == code
+            assert (await own.client.request(351, {"topic": name})).header.code == code
     assert [each for each in warnings(caplog) if each.startswith("topic b of another broker could not be created")]
 
 

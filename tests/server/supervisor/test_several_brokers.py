@@ -83,7 +83,7 @@ class Brokers:
     def routes(self, topic: str) -> set[str]:
         """The brokers in the route of a topic."""
         with Caller(self.document["namesrv"]) as caller:
-            body = caller.ask(105, {"topic": topic, "acceptStandardJsonOnly": "true"}).body
+            body = caller.request(105, {"topic": topic, "acceptStandardJsonOnly": "true"}).body
         return {each["brokerName"] for each in json.loads(bytes(body))["queueDatas"]} if body else set()
 
 

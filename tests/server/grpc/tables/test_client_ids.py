@@ -145,7 +145,7 @@ async def remoting_heartbeat(client: Client, account: str) -> str | None:
     """The remark that refuses a heartbeat of the remoting protocol under the client id."""
     ext, body = {ACCESS_KEY: account}, remoting.heartbeat(CLIENT, remoting.consumer("G", remoting.subscription("T")))
     ext[SIGNATURE] = SecretKey(SECRET).sign(signed_content(ext), body).decode()
-    answer = await client.ask(RequestCode.HEART_BEAT, ext, body)
+    answer = await client.request(RequestCode.HEART_BEAT, ext, body)
     return answer.header.remark
 
 
@@ -192,7 +192,7 @@ async def test_no_client_uses_the_client_id_of_a_proxy(tmp_path: Path, monkeypat
         ):
             ext = {ACCESS_KEY: "member-account"}
             ext[SIGNATURE] = SecretKey(SECRET).sign(signed_content(ext), body).decode()
-            refusal = (await remote.ask(code, ext, body)).header.remark
+            refusal = (await remote.request(code, ext, body)).header.remark
             assert f"client id {own} belongs to another account" in str(refusal)
         with Sdk(address, own, headers=MEMBER) as member:
             assert (await ended(member, consumer_settings(), MEMBER))[0] == GrpcStatus.INVALID_ARGUMENT
