@@ -131,6 +131,7 @@ class Sends:
     enabled: bool
     deferred: bool
     by_group: bool
+    done: tuple[_Around, _Around] | None
     refusal: tuple[_Around, _Around] | None
     max_body: int
     slow_ns: int
@@ -164,9 +165,17 @@ class Sends:
         self,
         plan: Callable[
             [str, bool, str],
-            tuple[tuple[str, str], int, tuple[tuple[PythonQueueTail | None, int, bytes], ...]] | Literal[False] | None,
+            tuple[tuple[str, str], int, tuple[tuple[PythonQueueTail | None, int, bytes], ...]] | bool | None,
         ],
-        done: tuple[_Around, _Around],
+        /,
+    ) -> None: ...
+    def take_outcomes(
+        self,
+        plan: Callable[[str, int], tuple[PythonQueueTail | None, PythonQueueTail, PythonQueueTail] | bool | None],
+        may_decide: Callable[[int], bool],
+        decided: Callable[[int], None],
+        op_properties: bytes,
+        op_tags_code: int,
         /,
     ) -> None: ...
     def serve(

@@ -22,6 +22,7 @@ from rocketwire.wire.headers.send import (
     SendMessageRequestHeader,
     SendMessageResponseHeader,
 )
+from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
 from rocketwire.wire.java import INT32_MAX, INT32_MIN
 
@@ -33,6 +34,7 @@ _HEADERS: Final = (
     PullMessageResponseHeader,
     UpdateConsumerOffsetRequestHeader,
     ConsumerSendMsgBackRequestHeader,
+    EndTransactionRequestHeader,
 )
 # Sets of texts, for Java alone.
 _SETS: Final = {

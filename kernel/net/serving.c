@@ -30,6 +30,7 @@ static destination destination_of(const reading *r, const frame *cut, header *he
     case CODE_SEND_MESSAGE_V2:
     case CODE_SEND_BATCH_MESSAGE:
     case CODE_CONSUMER_SEND_MSG_BACK:
+    case CODE_END_TRANSACTION:
         return sends ? FOR_SENDS : FOR_PYTHON;
     case CODE_PULL_MESSAGE:
     case CODE_LITE_PULL_MESSAGE:

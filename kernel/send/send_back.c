@@ -10,11 +10,7 @@
 #include "core/utf8.h"
 #include "core/values.h"
 
-enum {
-    FIRST_RETRY_LEVEL = 3,
-    HOST_SIZE = 8, /* of IPv4 */
-    MESSAGE_ID_SIZE = 2 * (HOST_SIZE + 8)
-};
+enum { FIRST_RETRY_LEVEL = 3, MESSAGE_ID_SIZE = 2 * (LOG_MESSAGE_HOST_SIZE + 8) };
 
 /* Properties of a message that was given back before. */
 static const char *const of_retries[] = {
@@ -22,50 +18,10 @@ static const char *const of_retries[] = {
     PROPERTY_REAL_TOPIC, PROPERTY_REAL_QUEUE_ID,
 };
 
-/* What is read of the message in the log. */
-typedef struct {
-    span topic, body, properties, born_host, store_host;
-    int64_t born_timestamp;
-    int32_t flag, sys_flag, reconsume_times;
-    properties_found found;
-    const void *mapping; /* of the file that it is in */
-} given_back;
-
-/* Find the record at a place. False: it is not in the file being written, or for Python. */
-static bool message_read(const LogTail *log, int64_t place, given_back *made)
-{
-    if (!log->has_view || place < log->base || place > log->position - RECORD_BODY_AT) return false;
-    const uint8_t *at = (const uint8_t *)log->view.buf + (place - log->base);
-    int64_t size = (int32_t)get32(at), there = log->position - place;
-    if (size < RECORD_SMALLEST || size > there || (int32_t)get32(at + RECORD_MAGIC_AT) != RECORD_MAGIC_V1) return false;
-    *made = (given_back){
-        .flag = (int32_t)get32(at + RECORD_FLAG_AT),
-        .sys_flag = (int32_t)get32(at + RECORD_SYS_FLAG_AT),
-        .born_timestamp = (int64_t)get64(at + RECORD_BORN_TIMESTAMP_AT),
-        .born_host = span_of(at + RECORD_BORN_HOST_AT, HOST_SIZE),
-        .store_host = span_of(at + RECORD_STORE_HOST_AT, HOST_SIZE),
-        .reconsume_times = (int32_t)get32(at + RECORD_RECONSUME_TIMES_AT),
-        .mapping = log->view.buf,
-    };
-    if (made->sys_flag & RECORD_HOST_BITS || (int64_t)get64(at + RECORD_PHYSICAL_OFFSET_AT) != place) return false;
-    int64_t body = (int32_t)get32(at + RECORD_BODY_LENGTH_AT), left = size - RECORD_BODY_AT - 1 - 2;
-    if (body < 0 || body > left) return false;
-    const uint8_t *topic = at + RECORD_BODY_AT + body;
-    int64_t properties = left - body - topic[0];
-    if (properties <= 0 || properties > MAX_PROPERTIES_LENGTH) return false;
-    const uint8_t *behind = topic + 1 + topic[0];
-    if (get16(behind) != properties) return false;
-    made->body = span_of(at + RECORD_BODY_AT, (size_t)body);
-    made->topic = span_of(topic + 1, topic[0]);
-    made->properties = span_of(behind + 2, (size_t)properties);
-    return true;
-}
-
 /* Whether the properties of a retry can be written behind the message's own, whose last is not for the index. */
-static bool is_first_try(given_back *message)
+static bool is_first_try(log_message *message)
 {
     span text = message->properties;
-    properties_look(text, &message->found);
     if (message->found.nul || message->found.steering || text.at[text.len - 1] == ITEM_SEP || !utf8_valid(text) ||
         !utf8_valid(message->topic)) {
         return false;
@@ -167,13 +123,6 @@ static bool level_of(back_plan *plan, int64_t number, back_level *level)
 
 /* --- storing --- */
 
-/* Whether the message can be read still: Python, when it is called, may replace the mapping of the log. */
-static bool is_mapped(const Sends *self, const given_back *message)
-{
-    const LogTail *log = self->group.log;
-    return log->has_view && log->view.buf == message->mapping;
-}
-
 static uint8_t *put_hex(uint8_t *p, span data)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -195,7 +144,7 @@ static bool count(Sends *self, PyObject *counted)
     return done;
 }
 
-static path_result store(Sends *self, const send_back_request *request, const given_back *message, back_plan *plan,
+static path_result store(Sends *self, const send_back_request *request, const log_message *message, back_plan *plan,
                          const path_context *context)
 {
     if (message->reconsume_times >= plan->limit || message->reconsume_times < 0) return PATH_HANDED_OVER;
@@ -225,7 +174,7 @@ static path_result store(Sends *self, const send_back_request *request, const gi
     size_t size = record_size(&one);
     path_result room = sends_room_for(self, level.queue, 1, size);
     if (room != PATH_TAKEN) return room;
-    if (!is_mapped(self, message)) return PATH_HANDED_OVER; /* the log has a new file */
+    if (!log_message_is_mapped(self->group.log, message)) return PATH_HANDED_OVER; /* the log has a new file */
     const properties_found *found = &message->found;
     record_facts facts = {
         .tags_code = context->now + level.delay, .unique_key = found->unique_key, .words = found->keys};
@@ -233,28 +182,18 @@ static path_result store(Sends *self, const send_back_request *request, const gi
     return PATH_TAKEN;
 }
 
-static path_result answer(const Sends *self, const header *head, path_context *context)
-{
-    if (head->flag & FLAG_ONEWAY) return PATH_TAKEN;
-    const bare_answer *done = &self->done_answers[head->serialize_type];
-    uint8_t *at = out_room(context->out, bare_answer_most(done));
-    if (at == NULL) return sends_no_memory();
-    context->out->used += (size_t)(bare_answer_write(at, done, head->serialize_type, head->opaque) - at);
-    return PATH_TAKEN;
-}
-
 path_result send_back_serve(Sends *self, const header *head, path_context *context)
 {
     send_back_request request;
-    given_back message;
+    log_message message;
     back_plan *plan = NULL;
     if (self->back == NULL || self->deferred || !send_back_read(head, &request) || request.delay_level < 0) {
         return PATH_HANDED_OVER;
     }
-    if (!message_read(self->group.log, request.offset, &message)) return PATH_HANDED_OVER;
+    if (!log_message_read(self->group.log, request.offset, &message)) return PATH_HANDED_OVER;
     if (message.sys_flag & SYS_FLAG_TRANSACTION_MASK || !is_first_try(&message)) return PATH_HANDED_OVER;
     path_result result = plan_for(self, &request, message.topic, &plan);
-    if (result == PATH_TAKEN && !is_mapped(self, &message)) return PATH_HANDED_OVER;
+    if (result == PATH_TAKEN && !log_message_is_mapped(self->group.log, &message)) return PATH_HANDED_OVER;
     if (result == PATH_TAKEN) result = store(self, &request, &message, plan, context);
-    return result == PATH_TAKEN ? answer(self, head, context) : result;
+    return result == PATH_TAKEN ? sends_done(self, head, context) : result;
 }

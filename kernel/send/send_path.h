@@ -1,4 +1,4 @@
-/* The functions that the hub calls for sends: codes 10, 310, 320, 36; and that of calls. `sends` is a `Sends`
+/* The functions that the hub calls for sends: codes 10, 310, 320, 36, 37; and that of calls. `sends` is a `Sends`
  * (sends.h).
  *
  * A group is built by offers and becomes visible with sends_finish, which comes before any other kind of frame of the

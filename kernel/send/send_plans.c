@@ -195,4 +195,5 @@ void sends_forget(Sends *self)
     if (self->busy) return;
     plans_clear(&self->plans);
     plans_clear(&self->backs);
+    plans_clear(&self->outcomes);
 }

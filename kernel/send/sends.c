@@ -55,6 +55,16 @@ static path_result answer(Sends *self, const header *head, path_context *context
     return PATH_TAKEN;
 }
 
+path_result sends_done(const Sends *self, const header *head, path_context *context)
+{
+    if (head->flag & FLAG_ONEWAY) return PATH_TAKEN;
+    const bare_answer *done = &self->done_answers[head->serialize_type];
+    uint8_t *at = out_room(context->out, bare_answer_most(done));
+    if (at == NULL) return sends_no_memory();
+    context->out->used += (size_t)(bare_answer_write(at, done, head->serialize_type, head->opaque) - at);
+    return PATH_TAKEN;
+}
+
 /* Write the answer to a send over a quota: at once, since it does not wait for the disk. */
 static path_result refuse(const Sends *self, const header *head, path_context *context)
 {
@@ -339,9 +349,16 @@ path_result sends_offer(PyObject *sends, const frame *taken, const header *head,
     Sends *self = (Sends *)sends;
     if (!self->enabled || !is_in_time(self, context)) return PATH_HANDED_OVER;
     self->busy = true;
-    bool back = head->code == CODE_CONSUMER_SEND_MSG_BACK;
-    path_result result = back ? send_back_serve(self, head, context) : serve(self, taken, head, context);
-    if (back && result == PATH_TAKEN) self->requests[SEND_CODES - 1]++;
+    path_result result;
+    if (head->code == CODE_CONSUMER_SEND_MSG_BACK) {
+        result = send_back_serve(self, head, context);
+        self->requests[3] += result == PATH_TAKEN;
+    } else if (head->code == CODE_END_TRANSACTION) {
+        result = end_transaction_serve(self, head, context);
+        self->requests[4] += result == PATH_TAKEN;
+    } else {
+        result = serve(self, taken, head, context);
+    }
     self->busy = false;
     if (self->forget_later) sends_forget(self);
     return result;

@@ -11,6 +11,7 @@
 #include "paths/outbox.h"
 #include "paths/plans.h"
 #include "quota/send_quota.h"
+#include "send/log_message.h"
 #include "send/send_answer.h"
 #include "send/send_path.h"
 #include "send/send_timer.h"
@@ -38,24 +39,34 @@ typedef struct {
     bool spent;    /* to be made again: a message went to Python, which makes its queue */
 } back_plan;
 
+/* Python's decisions about the outcomes of half messages of one queue. */
+typedef struct {
+    QueueTail *queue; /* NULL: for rollbacks, which have none */
+    QueueTail *half;  /* NULL: they are for Python */
+    QueueTail *op;
+} outcome_plan;
+
 typedef struct {
     batch_message message;
     properties_found found;
     size_t size; /* of its record */
 } batch_item;
 
-enum { SEND_CODES = 4 };
+enum { SEND_CODES = 5 };
 
 typedef struct {
     PyObject_HEAD
     record_group group;
-    plan_table plans, backs;
+    plan_table plans, backs, outcomes;
     send_answers answers;
-    PyObject *plan, *waiting, *slow; /* callbacks */
-    PyObject *back;                  /* callback for plans of messages given back; NULL: they are for Python */
-    PyObject *given_back;            /* dict: how many were stored since it was taken, by what they are counted by */
-    PyObject *done;                  /* keeps the memory of `done_answers` */
-    bare_answer done_answers[2];     /* to messages given back, by serialise type */
+    PyObject *plan, *waiting, *slow;              /* callbacks */
+    PyObject *destination, *may_decide, *decided; /* callbacks about half messages; NULL: they are for Python */
+    PyObject *op_properties;                      /* bytes: of op messages */
+    int64_t op_tags_code;
+    PyObject *back;              /* callback for plans of messages given back; NULL: they are for Python */
+    PyObject *given_back;        /* dict: how many were stored since it was taken, by what they are counted by */
+    PyObject *done;              /* keeps the memory of `done_answers` */
+    bare_answer done_answers[2]; /* to messages given back, by serialise type */
     PyObject *parts, *store_host, *broker_items, *id_prefix; /* keep the memory of the spans */
     span store_host_field, broker_text;
     int64_t max_body, slow_ns;
@@ -72,7 +83,7 @@ typedef struct {
     batch_item *items;
     int64_t *places;
     size_t items_room;
-    int64_t requests[SEND_CODES]; /* taken, by code: 10, 310, 320, 36 */
+    int64_t requests[SEND_CODES]; /* taken, by code: 10, 310, 320, 36, 37 */
 } Sends;
 
 /* The properties of a whole batch: without JSON's escapes, and where the unique key's value is (at == NULL: none). */
@@ -105,6 +116,13 @@ path_result sends_room_for(Sends *self, QueueTail *queue, size_t count, size_t s
 
 /* Serve a message that a consumer gives back. */
 path_result send_back_serve(Sends *self, const header *head, path_context *context);
+
+/* Serve the decision of a producer about a half message. */
+path_result end_transaction_serve(Sends *self, const header *head, path_context *context);
+void outcome_plan_release(void *plan);
+
+/* Answer one of both. */
+path_result sends_done(const Sends *self, const header *head, path_context *context);
 
 /* Drop all plans, now or after the frame being served. */
 void sends_forget(Sends *self);

@@ -54,7 +54,8 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->enabled = 1;
     self->given_back = PyDict_New();
     if (self->given_back != NULL && group_init(&self->group, (LogTail *)log, make_room, keys)) {
-        if (!plans_init(&self->plans, send_plan_release) || !plans_init(&self->backs, back_plan_release)) {
+        if (!plans_init(&self->plans, send_plan_release) || !plans_init(&self->backs, back_plan_release) ||
+            !plans_init(&self->outcomes, outcome_plan_release)) {
             PyErr_NoMemory();
         } else if (take_texts(self)) {
             return (PyObject *)self;
@@ -85,6 +86,15 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
         Py_VISIT(back->counted);
         Py_VISIT(back->levels);
     }
+    const outcome_plan *outcome;
+    for (size_t at = 0; (outcome = plans_next(&self->outcomes, &at)) != NULL;) {
+        Py_VISIT((PyObject *)outcome->queue);
+        Py_VISIT((PyObject *)outcome->half);
+        Py_VISIT((PyObject *)outcome->op);
+    }
+    Py_VISIT(self->destination);
+    Py_VISIT(self->may_decide);
+    Py_VISIT(self->decided);
     Py_VISIT(self->plan);
     Py_VISIT(self->back);
     Py_VISIT(self->given_back);
@@ -98,6 +108,10 @@ static int clear(PyObject *object)
     Sends *self = (Sends *)object;
     plans_clear(&self->plans);
     plans_clear(&self->backs);
+    plans_clear(&self->outcomes);
+    Py_CLEAR(self->destination);
+    Py_CLEAR(self->may_decide);
+    Py_CLEAR(self->decided);
     Py_CLEAR(self->plan);
     Py_CLEAR(self->back);
     Py_CLEAR(self->given_back);
@@ -113,6 +127,7 @@ static void dealloc(PyObject *object)
     clear(object);
     plans_free(&self->plans);
     plans_free(&self->backs);
+    plans_free(&self->outcomes);
     group_free(&self->group);
     out_free(&self->later);
     free(self->scratch);
@@ -125,6 +140,7 @@ static void dealloc(PyObject *object)
     Py_CLEAR(self->id_prefix);
     Py_CLEAR(self->refusal);
     Py_CLEAR(self->done);
+    Py_CLEAR(self->op_properties);
     quota_counts_free(&self->quotas);
     object_free(object);
 }
@@ -142,7 +158,7 @@ static PyObject *forget(PyObject *self, PyObject *unused)
 static PyObject *requests_by_code(const Sends *self)
 {
     static const int codes[SEND_CODES] = {CODE_SEND_MESSAGE, CODE_SEND_MESSAGE_V2, CODE_SEND_BATCH_MESSAGE,
-                                          CODE_CONSUMER_SEND_MSG_BACK};
+                                          CODE_CONSUMER_SEND_MSG_BACK, CODE_END_TRANSACTION};
     PyObject *requests = PyDict_New();
     for (int which = 0; requests != NULL && which < SEND_CODES; which++) {
         if (self->requests[which] == 0) continue;
@@ -217,23 +233,67 @@ static PyObject *serve(PyObject *self, PyObject *args)
     return result;
 }
 
+/* Hold a new reference in place of another. */
+static void hold(PyObject **held, PyObject *value)
+{
+    PyObject *former = *held;
+    *held = Py_NewRef(value);
+    Py_XDECREF(former);
+}
+
 static PyObject *take_back(PyObject *object, PyObject *args)
 {
-    Sends *self = (Sends *)object;
-    PyObject *back, *done, *parts[2];
-    span spans[2][2];
-    if (!PyArg_ParseTuple(args, "OO!", &back, &PyTuple_Type, &done)) return NULL;
-    if (!PyArg_ParseTuple(done, "OO", &parts[0], &parts[1]) || !spans_of_tuple(parts[0], spans[0], 2) ||
-        !spans_of_tuple(parts[1], spans[1], 2)) {
-        return NULL;
-    }
-    PyObject *former_back = self->back, *former_done = self->done;
-    self->back = Py_NewRef(back);
-    self->done = Py_NewRef(done);
-    Py_XDECREF(former_back);
-    Py_XDECREF(former_done);
-    for (int type = 0; type < 2; type++) self->done_answers[type] = (bare_answer){spans[type][0], spans[type][1]};
+    PyObject *back;
+    if (!PyArg_ParseTuple(args, "O", &back)) return NULL;
+    hold(&((Sends *)object)->back, back);
     Py_RETURN_NONE;
+}
+
+static PyObject *take_outcomes(PyObject *object, PyObject *args)
+{
+    Sends *self = (Sends *)object;
+    PyObject *destination, *may, *decided, *properties;
+    long long tags_code;
+    if (!PyArg_ParseTuple(args, "OOOSL", &destination, &may, &decided, &properties, &tags_code)) return NULL;
+    hold(&self->destination, destination);
+    hold(&self->may_decide, may);
+    hold(&self->decided, decided);
+    hold(&self->op_properties, properties);
+    self->op_tags_code = tags_code;
+    Py_RETURN_NONE;
+}
+
+/* Read the headers around an opaque, JSON and ROCKETMQ. False: an exception is set. */
+static bool read_bare(PyObject *value, bare_answer *answers)
+{
+    PyObject *parts[2];
+    span spans[2][2];
+    if (value == NULL || !PyTuple_Check(value)) {
+        PyErr_SetString(PyExc_TypeError, "an answer is a tuple of headers");
+        return false;
+    }
+    if (!PyArg_ParseTuple(value, "OO", &parts[0], &parts[1]) || !spans_of_tuple(parts[0], spans[0], 2) ||
+        !spans_of_tuple(parts[1], spans[1], 2)) {
+        return false;
+    }
+    for (int type = 0; type < 2; type++) answers[type] = (bare_answer){spans[type][0], spans[type][1]};
+    return true;
+}
+
+static PyObject *get_done(PyObject *object, void *unused)
+{
+    PyObject *done = ((Sends *)object)->done;
+    (void)unused;
+    return Py_NewRef(done == NULL ? Py_None : done);
+}
+
+static int set_done(PyObject *object, PyObject *value, void *unused)
+{
+    Sends *self = (Sends *)object;
+    (void)unused;
+    if (!read_bare(value, self->done_answers)) return -1;
+    hold(&self->done, value);
+    return 0;
 }
 
 static PyObject *get_refusal(PyObject *object, void *unused)
@@ -246,21 +306,9 @@ static PyObject *get_refusal(PyObject *object, void *unused)
 static int set_refusal(PyObject *object, PyObject *value, void *unused)
 {
     Sends *self = (Sends *)object;
-    PyObject *parts[2];
-    span spans[2][2];
     (void)unused;
-    if (value == NULL || !PyTuple_Check(value)) {
-        PyErr_SetString(PyExc_TypeError, "a refusal is a tuple of headers");
-        return -1;
-    }
-    if (!PyArg_ParseTuple(value, "OO", &parts[0], &parts[1]) || !spans_of_tuple(parts[0], spans[0], 2) ||
-        !spans_of_tuple(parts[1], spans[1], 2)) {
-        return -1;
-    }
-    PyObject *former = self->refusal;
-    self->refusal = Py_NewRef(value);
-    for (int type = 0; type < 2; type++) self->refusals[type] = (bare_answer){spans[type][0], spans[type][1]};
-    Py_XDECREF(former);
+    if (!read_bare(value, self->refusals)) return -1;
+    hold(&self->refusal, value);
     return 0;
 }
 
@@ -269,8 +317,10 @@ static PyMethodDef methods[] = {
     {"take", take, METH_NOARGS,
      "What was done since the last call: queues, messages stored, their bytes, requests by code, converted messages "
      "charged, requests refused by kind of bucket, messages given back by what they are counted by."},
-    {"take_back", (PyCFunction)take_back, METH_VARARGS,
-     "Serve messages that consumers give back: a callback for plans, and the headers around the opaque of the answer."},
+    {"take_back", take_back, METH_VARARGS, "Serve messages that consumers give back: a callback for plans."},
+    {"take_outcomes", take_outcomes, METH_VARARGS,
+     "Serve decisions about half messages: callbacks for plans, whether one may be decided, and that it is; properties "
+     "and tags code of op messages."},
     {"serve", serve, METH_VARARGS, "Serve frames up to the first that is handed over: (answers, bytes of them)."},
     {NULL, NULL, 0, NULL},
 };
@@ -285,6 +335,7 @@ static PyMemberDef members[] = {
 };
 
 static PyGetSetDef properties[] = {
+    {"done", get_done, set_done, "Headers around the opaque of the answer that has success alone, by type.", NULL},
     {"refusal", get_refusal, set_refusal, "Headers around the opaque of the answer to a send over a quota, by type.",
      NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -317,3 +317,62 @@ bool send_back_read(const header *from, send_back_request *found)
     }
     return (seen & BACK_NEEDED) == BACK_NEEDED;
 }
+
+enum {
+    END_GROUP = 1,
+    END_TABLE_OFFSET = 1 << 1,
+    END_LOG_OFFSET = 1 << 2,
+    END_DECISION = 1 << 3,
+    END_FROM_CHECK = 1 << 4,
+    END_MSG_ID = 1 << 5,
+    END_TRANSACTION_ID = 1 << 6,
+    END_BNAME = 1 << 7,
+    END_NEEDED = END_GROUP | END_TABLE_OFFSET | END_LOG_OFFSET | END_DECISION
+};
+
+static bool take_end_field(const header_field *field, end_request *found, fields_seen *which)
+{
+    span name = field->name, unused;
+    if (span_is_text(name, FIELD_PRODUCER_GROUP)) {
+        *which = END_GROUP;
+        return plain(field, &found->producer_group);
+    }
+    if (span_is_text(name, FIELD_TRAN_STATE_TABLE_OFFSET)) {
+        *which = END_TABLE_OFFSET;
+        return read_int64(field->value, &found->tran_state_table_offset);
+    }
+    if (span_is_text(name, FIELD_COMMIT_LOG_OFFSET)) {
+        *which = END_LOG_OFFSET;
+        return read_int64(field->value, &found->commit_log_offset);
+    }
+    if (span_is_text(name, FIELD_COMMIT_OR_ROLLBACK)) {
+        *which = END_DECISION;
+        return read_int32(field->value, &found->commit_or_rollback);
+    }
+    if (span_is_text(name, FIELD_FROM_TRANSACTION_CHECK)) {
+        *which = END_FROM_CHECK;
+        return is_bool(field->value);
+    }
+    *which = span_is_text(name, FIELD_MSG_ID)           ? END_MSG_ID
+             : span_is_text(name, FIELD_TRANSACTION_ID) ? END_TRANSACTION_ID
+             : span_is_text(name, FIELD_BNAME)          ? END_BNAME
+                                                        : 0;
+    return *which != 0 ? plain(field, &unused) : is_skippable(field);
+}
+
+bool end_read(const header *from, end_request *found)
+{
+    if (from->code != CODE_END_TRANSACTION || !is_request(from)) {
+        return false;
+    }
+    memset(found, 0, sizeof *found);
+    fields_seen seen = 0;
+    for (const header_field *field = from->fields; field != from->fields + from->count; field++) {
+        fields_seen which;
+        if (!take_end_field(field, found, &which) || (seen & which)) {
+            return false;
+        }
+        seen |= which;
+    }
+    return (seen & END_NEEDED) == END_NEEDED;
+}

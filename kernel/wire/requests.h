@@ -1,6 +1,6 @@
 /* The fields of the requests that the kernel serves, picked out of a header: sends (10, 310, 320), messages given
- * back (36), pulls (11, 361), offset updates (15). False: a field is missing, duplicate, unknown, or not written as by
- * official clients. */
+ * back (36), ends of transactions (37), pulls (11, 361), offset updates (15). False: a field is missing, duplicate,
+ * unknown, or not written as by official clients. */
 #ifndef ROCKETWIRE_REQUESTS_H
 #define ROCKETWIRE_REQUESTS_H
 
@@ -39,9 +39,16 @@ typedef struct {
     bool unit_mode, has_max_times;
 } send_back_request;
 
+typedef struct {
+    span producer_group;
+    int64_t tran_state_table_offset, commit_log_offset;
+    int32_t commit_or_rollback;
+} end_request;
+
 bool send_read(const header *from, send_request *found);
 bool pull_read(const header *from, pull_request *found);
 bool offset_read(const header *from, offset_request *found);
 bool send_back_read(const header *from, send_back_request *found);
+bool end_read(const header *from, end_request *found);
 
 #endif

@@ -113,6 +113,8 @@ class Broker:
         store.arrivals.subscribe(self.pulls.long_poll.arrived)
         storing = self.sends.storing
         self.delays = BrokerDelays(base, tables, storing, self.clients, self.wake)
+        if self.sends.kernel is not None:
+            self.sends.kernel.serve_outcomes(self.delays.transactions.ending)
         self.pops = BrokerPops(base, tables, storing, self.throttle, self.statistics, self.delays.timer, self.wake)
         self.administration = BrokerAdministration(
             base, tables, self.clients, self.sends, self.delays, self.pulls.long_poll, self.pops.pops

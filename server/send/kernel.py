@@ -6,7 +6,7 @@ properties), and keeps the result until one of its inputs changes. What is not p
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from rocketwire import native
 from rocketwire.server.config.live import LiveGroup
@@ -22,7 +22,7 @@ from rocketwire.server.net.session import Session
 from rocketwire.server.send.drafts import DirectSend, SendPreparer
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.throttle.bucket import PythonBucket
-from rocketwire.server.transactions.half import HALF
+from rocketwire.server.transactions.half import HALF, OP, OP_PROPERTIES, OP_TAGS_CODE
 from rocketwire.store.append.group_commit import GroupCommit
 from rocketwire.store.errors import StoreError
 from rocketwire.store.queues.consume_queue import ConsumeQueue
@@ -110,6 +110,32 @@ class SendBackPlan(NamedTuple):
     levels: tuple[tuple[ConsumeQueue | None, int, bytes], ...]
 
 
+class OutcomePlan(NamedTuple):
+    """The queues of an outcome of a half message. kernel/send/end_transaction.c reads it.
+
+    Attributes:
+        queue: The queue that a commit delivers to; None: it is a rollback.
+        half: The queue of half messages.
+        op: The queue of op messages.
+    """
+
+    queue: ConsumeQueue | None
+    half: ConsumeQueue
+    op: ConsumeQueue
+
+
+class DecidesTransactions(Protocol):
+    """Knows which half messages are undecided."""
+
+    def may_decide(self, offset: int) -> bool:
+        """Whether the half message at a queue offset is undecided, and has no copies."""
+        ...
+
+    def note_stored(self, offset: int) -> None:
+        """Take note that its outcome is stored."""
+        ...
+
+
 class KernelSends:
     """The plain sends of one broker.
 
@@ -159,12 +185,13 @@ class KernelSends:
             id_prefix=store_host.hex().upper().encode(),
             max_body=0,
         )
+        done = Reply().header(0)
+        self.native.done = (
+            encode_header_around_opaque(done, SerializeType.JSON),
+            encode_header_around_opaque(done, SerializeType.ROCKETMQ),
+        )
         if send_back is not None:
-            done = Reply().header(0)
-            parts = tuple(
-                encode_header_around_opaque(done, each) for each in (SerializeType.JSON, SerializeType.ROCKETMQ)
-            )
-            self.native.take_back(self._back_plan, parts)
+            self.native.take_back(self._back_plan)
         self.native.deferred = flush is not None
         self.native.slow_ns = LEAST_MS * _NS_PER_MS
         page_cache.on_busy.subscribe(self._stop)
@@ -251,6 +278,24 @@ class KernelSends:
             found.limit,
             tuple((queues.get((names.SCHEDULE_TOPIC, number)), delay, behind) for number, (delay, behind) in levels),
         )
+
+    def serve_outcomes(self, outcomes: DecidesTransactions) -> None:
+        """Have the kernel store the outcomes of half messages, too."""
+        self.native.take_outcomes(
+            self._outcome_plan, outcomes.may_decide, outcomes.note_stored, OP_PROPERTIES, OP_TAGS_CODE
+        )
+
+    def _outcome_plan(self, topic: str, queue_id: int) -> OutcomePlan | bool | None:
+        """Where messages of committed transactions go; no topic: those of a rollback. None, False: as `_back_plan`."""
+        queues = self._store.queues.by_key
+        half, op, queue = queues.get(HALF), queues.get(OP), None
+        if topic:
+            if names.is_system_topic_of_any_version(topic):
+                return None
+            queue = queues.get((topic, queue_id))
+        if half is None or op is None or (topic and queue is None):
+            return False
+        return OutcomePlan(queue, half, op)
 
     def before_round(self, now: int, *, guarded: bool) -> None:
         """Decide whether the kernel may store what comes with a store timestamp in ms."""

@@ -27,8 +27,8 @@ OP: Final = (names.TRANS_OP_HALF_TOPIC, 0)
 GROUP: Final = "CID_RMQ_SYS_TRANS"
 
 REMOVE_TAG: Final = "d"
-_REMOVE_TAG_CODE: Final = tags_code(REMOVE_TAG)
-_OP_PROPERTIES: Final = f"{property_names.WAIT}\x01true\x02{property_names.TAGS}\x01{REMOVE_TAG}".encode()
+OP_TAGS_CODE: Final = tags_code(REMOVE_TAG)
+OP_PROPERTIES: Final = f"{property_names.WAIT}\x01true\x02{property_names.TAGS}\x01{REMOVE_TAG}".encode()
 _TAGS: Final = property_names.TAGS.encode()
 _DELAY: Final = property_names.DELAY.encode()
 _REAL_TOPIC: Final = property_names.REAL_TOPIC.encode()
@@ -115,9 +115,7 @@ def committed_draft(half: StoredMessage, queue: tuple[str, int], own: SplitPrope
 def op_draft(half_offset: int, now: int, store_host: bytes) -> Draft:
     """The note, of now (ms since 1970), that the half message at a queue offset is done with."""
     body = b"%d" % half_offset
-    return Draft(
-        OP[0], OP[1], body, _OP_PROPERTIES, 0, SysFlag.TRANSACTION_NOT, now, store_host, 0, 0, _REMOVE_TAG_CODE
-    )
+    return Draft(OP[0], OP[1], body, OP_PROPERTIES, 0, SysFlag.TRANSACTION_NOT, now, store_host, 0, 0, OP_TAGS_CODE)
 
 
 def decided_offsets(op: StoredMessage) -> list[int]:

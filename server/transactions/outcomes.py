@@ -25,7 +25,12 @@ from rocketwire.server.core.errors import (
 from rocketwire.server.messages.message_writer import Refusals
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.transactions.copies import HalfMessageCopies, identity, is_copy
-from rocketwire.server.transactions.half import HALF, committed_draft, op_draft, read_half_properties
+from rocketwire.server.transactions.half import (
+    HALF,
+    committed_draft,
+    op_draft,
+    read_half_properties,
+)
 from rocketwire.server.transactions.state import TransactionState
 from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.protocol import StoreProtocol
@@ -174,6 +179,14 @@ class TransactionResolver:
             self._state.note_decided(other)
         if self._copies:
             self._copies.forget(decision.half)
+
+    def may_decide(self, offset: int) -> bool:
+        """Whether the half message at a queue offset is undecided, and has no copies to be decided with it."""
+        return not self._copies and offset >= self._copies.start and not self._state.is_decided(offset)
+
+    def note_stored(self, offset: int) -> None:
+        """Take note that the kernel has stored the outcome of a half message, and its op message."""
+        self._state.note_decided(offset)
 
     def repair(self) -> None:
         """Write the op message of an outcome at the end of the log, if a power cut took it."""

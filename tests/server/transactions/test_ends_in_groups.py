@@ -171,6 +171,7 @@ async def test_those_of_one_read_are_one_group(groups: list[list[str]], broker: 
     assert groups == [[OP[0], "T"] + ["T", OP[0]] * 3]
 
 
+@pytest.mark.usefixtures("sends_by_python")
 async def test_another_request_ends_the_group(groups: list[list[str]], broker: Client, halves: list[Sent]) -> None:
     ends = [broker.frame(END, end(half)) for half in halves]
     groups.clear()
@@ -179,6 +180,7 @@ async def test_another_request_ends_the_group(groups: list[list[str]], broker: C
     assert list(map(len, groups)) == [4, 2]
 
 
+@pytest.mark.usefixtures("sends_by_python")
 async def test_a_second_decision_waits_for_the_first(
     groups: list[list[str]], broker: Client, halves: list[Sent]
 ) -> None:
@@ -247,6 +249,7 @@ async def test_a_disk_that_takes_too_long_is_answered(tmp_path: Path, way: int) 
         disk.move()
 
 
+@pytest.mark.usefixtures("sends_by_python")
 async def test_outcomes_are_counted_as_stored(
     broker: Client, halves: list[Sent], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -315,6 +315,10 @@ public final class Facts {
   public static final String FIELD_DELAY_LEVEL = "delayLevel";
   public static final String FIELD_ORIGIN_MSG_ID = "originMsgId";
   public static final String FIELD_ORIGIN_TOPIC = "originTopic";
+  public static final String FIELD_TRAN_STATE_TABLE_OFFSET = "tranStateTableOffset";
+  public static final String FIELD_COMMIT_LOG_OFFSET = "commitLogOffset";
+  public static final String FIELD_COMMIT_OR_ROLLBACK = "commitOrRollback";
+  public static final String FIELD_FROM_TRANSACTION_CHECK = "fromTransactionCheck";
   public static final char SHORT_PRODUCER_GROUP = 'a';
   public static final char SHORT_TOPIC = 'b';
   public static final char SHORT_DEFAULT_TOPIC = 'c';
