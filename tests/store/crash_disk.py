@@ -40,7 +40,7 @@ class Step(NamedTuple):
         return bool(self.way)
 
 
-#: What may be refused, and how. `short` writes half before it says that the disk is full.
+#: What may be refused, and how. `short` writes half before it fails with a full disk.
 SHORT = -1
 REFUSALS: dict[str, tuple[int, ...]] = {
     "make_directory": (errno.ENOSPC,),

@@ -1,10 +1,10 @@
 """What a crashed machine can leave on its disk: images of a disk with a page cache, and the directories made of them.
 
-An image says of every file what the disk holds (`disk`, since its last sync) and what the page cache holds (`cached`),
+An image has of every file what the disk holds (`disk`, since its last sync) and what the page cache holds (`cached`),
 and of every directory the entries at its last sync and the changes since. A crash then chooses:
 
 * of each directory's changes a prefix, for file systems write their metadata in order; a rename is one change. A new
-  file and its size are two changes, so a file may be there with no byte in it.
+  file and its size are two changes, so a file may exist without content.
 * of the pages that differ, any subset: they reach the disk in any order, each whole or not at all. A page that a failed
   sync left marked clean is never written.
 """

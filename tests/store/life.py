@@ -59,7 +59,7 @@ class Life:
         self.witness = Witness()
         self.store: MessageStore | None = None
         self.number = 0
-        #: What the tables said at each time they were written; the first of those a crash may leave, and the last.
+        #: The content of the tables at each time they were written; the first of those a crash may leave, and the last.
         self.tables: list[tuple[list[str], int | None]] = [([], None)]
         self.oldest_table = 0
         self.oldest_of_a_kill = 0

@@ -27,7 +27,7 @@ START = 1_700_000_000_000
 
 
 class Clock:
-    """A clock that stands still until it is told otherwise."""
+    """A clock that stands still until a test sets it."""
 
     def __init__(self, now: int = START) -> None:
         self.now = now
@@ -164,7 +164,7 @@ class Golden:
 
 
 def row_of(line: dict[str, Any]) -> dict[str, Any]:
-    """What a line of a golden store's expected.jsonl says of a message, by the names of `store cat --json`; no body."""
+    """The message of a line of a golden store's expected.jsonl, by the names of `store cat --json`; no body."""
     return {
         "topic": line["topic"],
         "queue_id": line["queueId"],
@@ -191,7 +191,7 @@ def row_of(line: dict[str, Any]) -> dict[str, Any]:
 def descriptors() -> Counter[str]:
     """What the descriptors of this process stand for; `descriptors() - before` are those that came since.
 
-    Other tests leave some that go at any time, so how many there are says nothing.
+    Other tests leave some that go at any time, so their number means nothing.
     """
     gc.collect()
     links: Counter[str] = Counter()

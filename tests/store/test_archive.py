@@ -17,7 +17,7 @@ def test_former_names_lead_to_the_present_ones(module: str) -> None:
         assert getattr(former, name) is getattr(present, now)
 
 
-def test_a_name_that_did_not_change_is_there_too() -> None:
+def test_a_name_that_did_not_change_exists_too() -> None:
     former = import_module("rocketwire.store.archive.read.directory")
     assert former.discover is directory.discover
     with pytest.raises(AttributeError):

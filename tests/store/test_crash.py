@@ -4,9 +4,9 @@ The life (life.py) is played once to count its steps. For each step the machine 
 disk could hold then (disk_images) is opened and compared with what was promised (witness). For each step and each
 way to refuse it, the life is played on to its end, and nothing that was taken may be missing.
 
-By default a few of the many states of a stopped disk are looked at for each step, in turn, and of the refusals for
-want of descriptors or memory (open, map and whatever opens something) those that are reached by different ways.
-ROCKETWIRE_FAULTS=all looks at everything, in minutes.
+By default a few of the many states of a stopped disk are checked for each step, others at the next, and of the refusals
+for want of descriptors or memory (open, map and whatever opens something) those that are reached by different ways.
+ROCKETWIRE_FAULTS=all checks everything, in minutes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.store.witness import Promise, check
 
 ALL = os.environ.get("ROCKETWIRE_FAULTS") == "all"
 
-#: Looked at for every stop; and those that take turns.
+#: Checked for every stop; and those that alternate.
 ALWAYS = (EVERYTHING, NOTHING)
 IN_TURN = (
     disk_images.EVEN,
@@ -85,7 +85,7 @@ class Reborn:
 
 
 def check_tables(life: Life, disk: CrashDisk, config: Path, moment: Moment) -> None:
-    """The tables say what they said at one of the times when they were written."""
+    """The tables have their content of one of the times when they were written."""
     oldest, _, newest = moment.tables
     versions = life.tables[oldest : newest + 1]
     topics = TopicTable.open(config / "topics.json", disk, clock=life.clock)
@@ -95,7 +95,7 @@ def check_tables(life: Life, disk: CrashDisk, config: Path, moment: Moment) -> N
 
 
 def check_afterwards(reborn: Reborn, root: Path, crash: Crash) -> None:
-    """What was recovered is durable, and stays as it is; what is appended then is right, and durable when told so."""
+    """What was recovered is durable, and stays as it is; what is appended then is right, and durable when flushed."""
     again = Reborn(disk_images.after(reborn.disk.image(), crash), root / "again", reborn.life, reborn.exact())
     if crash is EVERYTHING:
         assert again.queue_files() == reborn.queue_files()
@@ -128,7 +128,7 @@ def watch(disk: CrashDisk, moment: Callable[[], Moment]) -> list[Stop]:
 
 
 def crashes(number: int, stop: Stop) -> Iterable[Crash]:
-    """The crashes to look at for the stop of that number."""
+    """The crashes to check for the stop of that number."""
     pages = len(disk_images.dirty_pages(stop.image))
     turns = [*IN_TURN, *(crash for n in range(pages) for crash in (disk_images.only(n), disk_images.all_but(n)))]
     if ALL:
@@ -158,7 +158,7 @@ def memory() -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_wherever_the_machine_stops_what_was_acknowledged_is_there(memory: Path) -> None:
+def test_wherever_the_machine_stops_acknowledged_messages_stay(memory: Path) -> None:
     (memory / "life").mkdir()
     life, stops = stops_of(memory / "life")
     afterwards = itertools.cycle((EVERYTHING, NOTHING, disk_images.EVEN))

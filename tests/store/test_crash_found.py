@@ -198,7 +198,7 @@ def test_an_index_that_cannot_be_written_refuses_as_the_store_does(tmp_path: Pat
 
 
 @pytest.mark.parametrize("step", ["remove", "sync_directory"])
-def test_a_stop_that_cannot_say_it_was_clean_is_an_error_of_the_store(tmp_path: Path, step: str) -> None:
+def test_a_stop_that_cannot_mark_itself_as_clean_is_an_error_of_the_store(tmp_path: Path, step: str) -> None:
     disk = CrashDisk(tmp_path)
     store = open_store(settings(disk), files=disk)
     store.append([draft(0)])
@@ -310,7 +310,7 @@ def test_a_flush_after_the_clock_went_back_proves_nothing(tmp_path: Path) -> Non
     store.flush_by_interval(2 * 61_000)
     assert store.flushed_offset == store.max_physical_offset
     assert Checkpoint(store.settings.checkpoint, disk).recover_from < START
-    # What is begun from now on is not on the disk, whatever the clock said before.
+    # What is begun from now on is not on the disk, whatever the clock was before.
     store.append([draft(n) for n in range(2, 60)])
     crash = Crash("all but the second page", disk_images.every, lambda pages: [n != 1 for n in range(len(pages))])
     again = crashed(disk, tmp_path / "again", crash)

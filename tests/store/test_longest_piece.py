@@ -1,6 +1,6 @@
-"""Background work on the store goes in pieces that hold up nobody: the longest one by processor time.
+"""Background work on the store runs in pieces that block no request: the longest one by processor time.
 
-In a process of its own, for the first use of a module takes part in it.
+In a separate process, for the first use of a module takes part in it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The store against a list of messages: whatever happens to it, in any order.
 
 What happens: appends, reads, flushes, stops of the process and of the machine at which any of the dirty pages are lost,
-a full disk, a disk that refuses to sync, and files that are deleted or cut between two runs. The witness says what must
-be there.
+a full disk, a disk that refuses to sync, and files that are deleted or cut between two runs. The witness has what must
+be stored.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ class StoreModel(RuleBasedStateMachine):
             path = self.root / "store" / "commitlog" / f"{start:020d}"
             path.write_bytes(path.read_bytes()[: at - start].ljust(size, b"\0"))
             whole = [record for record in self.witness.records if record.end <= at]
-            # A record that ends in zeros may be whole all the same.
+            # A record that ends in zeros may be whole nevertheless.
             self.witness.acknowledged = min(self.witness.acknowledged, len(whole))
         self.disk = CrashDisk(self.root)
         self.open(Promise(self.witness.acknowledged, len(self.witness.records)))

@@ -29,7 +29,7 @@ def test_a_store_of_10_gib_opens_at_once_and_in_little_memory(
     assert more.records > 3
     assert seconds < 1
     assert more.own_memory < less.own_memory + 4 * MIB
-    # The rest are pages of the files that happen to be mapped: those looked at, and what the kernel maps around them.
+    # The rest are pages of the files that happen to be mapped: those read, and what the kernel maps around them.
     assert more.most_memory < less.most_memory + 32 * MIB
 
 

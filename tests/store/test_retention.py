@@ -1,4 +1,4 @@
-"""Which files go and when, and that what is left of a store is whole, whenever it stops in between."""
+"""Which files are removed and when, and that the rest of a store is whole, whenever it stops in between."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NOTHING, EXPIRED, FORCIBLY, FULL = (
 
 
 @pytest.mark.parametrize(
-    ("used", "hour", "asked", "expected"),
+    ("used", "hour", "on_request", "expected"),
     [
         (0.10, 3, False, NOTHING),
         (0.75, 5, False, NOTHING),
@@ -54,18 +54,18 @@ NOTHING, EXPIRED, FORCIBLY, FULL = (
         (1.00, 4, True, FULL),
     ],
 )
-def test_the_rules(used: float, hour: int, asked: bool, expected: CleaningDecision) -> None:
-    assert decide_cleaning(RULES, used, hour=hour, requested=asked) == expected
+def test_the_rules(used: float, hour: int, on_request: bool, expected: CleaningDecision) -> None:
+    assert decide_cleaning(RULES, used, hour=hour, requested=on_request) == expected
 
 
-def test_young_files_may_be_left_alone_though_the_disk_is_full() -> None:
+def test_young_files_may_stay_though_the_disk_is_full() -> None:
     rules = RetentionRules(hours=frozenset(), max_used=0.9, clean_forcibly=0.95, warning=0.5, forcibly_enabled=False)
     assert decide_cleaning(rules, 0.6, hour=0, requested=False) == CleaningDecision(
         clean=True, forcibly=False, full=True
     )
 
 
-def test_how_full_the_disks_are_is_told_as_apache_tells_it() -> None:
+def test_the_fill_of_the_disks_is_reported_as_by_apache() -> None:
     usage = DiskUsage(0.91, 0.5, 1.0)
     assert str(usage) == "CL:  0.91 CQ:  0.50 INDEX:  1.00"
     assert usage.fullest == 0.91
@@ -224,7 +224,7 @@ UNREADABLE: list[dict[str, int]] = [
 
 
 @pytest.mark.parametrize("damage", UNREADABLE)
-def test_behind_a_head_that_tells_no_time_the_next_file_tells_it(tmp_path: Path, damage: dict[str, int]) -> None:
+def test_behind_a_head_without_a_time_the_next_file_has_it(tmp_path: Path, damage: dict[str, int]) -> None:
     store = filled(tmp_path, Clock())
     first, third = behind(store, 1), behind(store, 3)
     spoil(store, 1, 2, **damage)
@@ -235,7 +235,7 @@ def test_behind_a_head_that_tells_no_time_the_next_file_tells_it(tmp_path: Path,
     kill(store)
 
 
-def test_a_record_that_is_not_where_it_says_tells_no_time(tmp_path: Path) -> None:
+def test_a_record_at_a_wrong_place_gives_no_time(tmp_path: Path) -> None:
     store = filled(tmp_path, Clock())
     second = store._log.segments[1].mapping
     second[PHYSICAL_OFFSET_AT + 7] ^= 1
@@ -246,7 +246,7 @@ def test_a_record_that_is_not_where_it_says_tells_no_time(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("damage", UNREADABLE)
-def test_when_no_head_tells_a_time_the_file_system_does(tmp_path: Path, damage: dict[str, int]) -> None:
+def test_when_no_head_has_a_time_the_file_systems_counts(tmp_path: Path, damage: dict[str, int]) -> None:
     store = filled(tmp_path, Clock())
     heads = range(1, len(store._log.segments) - 1)
     spoil(store, *heads, **damage)
@@ -257,11 +257,11 @@ def test_when_no_head_tells_a_time_the_file_system_does(tmp_path: Path, damage: 
     assert remove_log(store, hours(4999), 0) == 0  # that file is of the future
     assert remove_log(store, hours(5000 + 72), 72) == 1
     (tmp_path / "commitlog" / log_files(store)[0]).unlink()
-    assert remove_log(store, hours(10_000), 0) == 0  # a file that somebody took away has no age
+    assert remove_log(store, hours(10_000), 0) == 0  # a file that was removed meanwhile has no age
     kill(store)
 
 
-def test_after_messages_from_the_future_expiry_goes_on(tmp_path: Path) -> None:
+def test_after_messages_from_the_future_expiry_continues(tmp_path: Path) -> None:
     """The machine's clock was a year ahead once."""
     clock = Clock(hours(365 * 24))
     store = open_store(small(tmp_path), clock)
@@ -293,7 +293,7 @@ def test_the_files_of_a_repaired_store_expire(tmp_path: Path, missing: int) -> N
 
 
 def test_a_head_that_repair_filled_makes_no_file_old(tmp_path: Path) -> None:
-    """No record behind the gap was left to take a time from."""
+    """No record behind the gap remained to take a time from."""
     clock = Clock()
     store = filled(tmp_path, clock)
     second = store._log.segments[1]
@@ -328,7 +328,7 @@ def test_queues_and_index_follow_the_log(tmp_path: Path) -> None:
     assert (below.status, below.next_offset, below.min_offset) == (FetchStatus.OFFSET_TOO_SMALL, removed_to, removed_to)
     assert store.query("T", "k3", 8, 0, hours(100)).records == []
     assert len(store.query("T", "k59", 8, 0, hours(100)).records) == 1
-    assert bytes(held) == text  # who was reading goes on
+    assert bytes(held) == text  # a reader continues
 
 
 def test_of_a_queue_and_of_the_index_the_newest_file_stays(tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ def test_of_a_queue_and_of_the_index_the_newest_file_stays(tmp_path: Path) -> No
     assert (store.min_offset("Old", 0), store.max_offset("Old", 0)) == (10, 10)
     assert store.earliest_time("Old", 0) == -1
     again = store.get("Old", 0, 3, 8)
-    # 4.9.7: code 20, the reader goes on at the end at once. It waits ten seconds after "offset moved".
+    # 4.9.7: code 20, the reader continues at the end at once. It waits ten seconds after "offset moved".
     assert (again.status, again.next_offset, again.max_offset) == (FetchStatus.MESSAGE_WAS_REMOVING, 10, 10)
     assert store.get("Old", 0, 10, 8).status is FetchStatus.OFFSET_OVERFLOW_ONE
     assert store.get("Old", 0, 11, 8).status is FetchStatus.OFFSET_OVERFLOW_BADLY
@@ -350,7 +350,7 @@ def test_of_a_queue_and_of_the_index_the_newest_file_stays(tmp_path: Path) -> No
     assert store._files.names(store.settings.index)
 
 
-def test_what_was_not_indexed_when_it_was_removed_is_passed_over(tmp_path: Path) -> None:
+def test_what_was_not_indexed_when_it_was_removed_is_skipped(tmp_path: Path) -> None:
     clock = Clock()
     store = filled(tmp_path, clock, index=False)
     remove_log(store, hours(60), 12)
@@ -366,7 +366,7 @@ def test_what_was_not_indexed_when_it_was_removed_is_passed_over(tmp_path: Path)
     again.close()
 
 
-def test_nothing_is_left_to_do_in_a_store_without_an_index(tmp_path: Path) -> None:
+def test_nothing_remains_to_do_in_a_store_without_an_index(tmp_path: Path) -> None:
     store = filled(tmp_path, Clock(), message_index_enable=False)
     assert remove_index(store) == 0
 
@@ -375,7 +375,7 @@ def test_nothing_is_left_to_do_in_a_store_without_an_index(tmp_path: Path) -> No
 
 
 def nothing(_: MessageStore) -> None:
-    """Stop before what pointed into the removed files is looked at."""
+    """Stop before what pointed into the removed files is checked."""
 
 
 def only_index(store: MessageStore) -> None:
@@ -444,7 +444,7 @@ def test_a_log_file_that_came_back_after_a_power_cut_is_read_again(
 
 
 class Interrupted(FileSystem):
-    """Calls back in the middle of a flush, as the event loop goes on beside the thread that flushes."""
+    """Calls back in the middle of a flush, as the event loop continues beside the thread that flushes."""
 
     def __init__(self) -> None:
         self.meanwhile: Callable[[], None] | None = None
@@ -459,7 +459,7 @@ class Interrupted(FileSystem):
         return fd
 
 
-def test_a_flush_of_the_log_goes_on_past_files_that_are_removed_meanwhile(tmp_path: Path) -> None:
+def test_a_flush_of_the_log_continues_past_files_that_are_removed_meanwhile(tmp_path: Path) -> None:
     files = Interrupted()
     store = filled(tmp_path, Clock(), files)
     names = log_files(store)
@@ -475,7 +475,7 @@ def assert_removed(store: MessageStore, count: int) -> None:
         remove_log_file(store)
 
 
-def test_a_flush_of_a_queue_goes_on_past_files_that_are_removed_meanwhile(tmp_path: Path) -> None:
+def test_a_flush_of_a_queue_continues_past_files_that_are_removed_meanwhile(tmp_path: Path) -> None:
     files = Interrupted()
     store = filled(tmp_path, Clock(), files)
     queue = store._queues.by_key["T", 0]
@@ -504,7 +504,7 @@ def test_a_file_that_cannot_be_removed_stays_in_the_log(tmp_path: Path) -> None:
     assert remove_log(store, 0, 0, forcibly=True) > 1
 
 
-# --- what an administrator asks for ---
+# --- at the request of an administrator ---
 
 
 OWN = ("SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC")
@@ -516,7 +516,7 @@ def remove_all(store: MessageStore, queues: Iterator[ConsumeQueue | None]) -> No
             store.retention.remove_queue(queue)
 
 
-def test_queues_of_which_nothing_is_left_are_removed_when_asked(tmp_path: Path) -> None:
+def test_queues_without_messages_are_removed_on_request(tmp_path: Path) -> None:
     clock = Clock()
     store = filled(tmp_path, clock)
     store.append([draft(1, topic="SCHEDULE_TOPIC_XXXX")])
@@ -538,10 +538,10 @@ def test_queues_of_which_nothing_is_left_are_removed_when_asked(tmp_path: Path) 
     again.close()
 
 
-def test_whoever_keeps_a_queue_is_told_when_one_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listeners_are_notified_of_removed_queues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = filled(tmp_path, Clock())
-    told: list[int] = []
-    store.queues.on_queue_removed.subscribe(lambda: told.append(len(store.queues)))
+    reported: list[int] = []
+    store.queues.on_queue_removed.subscribe(lambda: reported.append(len(store.queues)))
     queue = store.queues.by_key["Old", 0]
 
     def refuse(_files: FileSystem, _path: str) -> None:
@@ -551,12 +551,12 @@ def test_whoever_keeps_a_queue_is_told_when_one_goes(tmp_path: Path, monkeypatch
         patch.setattr(FileSystem, "remove", refuse)
         with pytest.raises(OSError, match="error"):
             store.retention.remove_queue(queue)
-    assert len(told) == 1
+    assert len(reported) == 1
     store.retention.remove_queue(queue)
-    assert len(told) == 2
+    assert len(reported) == 2
 
 
-def test_queues_of_delays_and_transactions_stay_though_nothing_is_left_of_them(store: MessageStore) -> None:
+def test_queues_of_delays_and_transactions_stay_without_messages(store: MessageStore) -> None:
     """The broker's own offsets lead into them, and would be taken for those of new messages."""
     store.append([draft(0, topic=topic) for topic in (*OWN, "Old")])
     for number in range(60):
@@ -567,7 +567,7 @@ def test_queues_of_delays_and_transactions_stay_though_nothing_is_left_of_them(s
     assert [each.queue_offset for each in store.append([draft(0, topic=topic) for topic in OWN])] == [1, 1, 1]
 
 
-def test_queues_of_unknown_topics_are_removed_when_asked(store: MessageStore) -> None:
+def test_queues_of_unknown_topics_are_removed_on_request(store: MessageStore) -> None:
     kept = (*OWN, "%LMQ%light", "T")
     store.append([draft(0, topic=topic) for topic in (*kept, "Unused")])
     store.append([draft(1, topic="Unused", queue_id=3)])
@@ -613,7 +613,7 @@ class Refusing(FileSystem):
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_queue_that_cannot_be_removed_goes_on_with_what_is_left(tmp_path: Path, again: bool) -> None:
+def test_a_queue_that_cannot_be_removed_continues_with_the_remaining_messages(tmp_path: Path, again: bool) -> None:
     files = Refusing()
     clock = Clock()
     store = filled(tmp_path, clock, files)
@@ -670,7 +670,7 @@ def test_a_queue_removed_while_it_is_flushed_fails_no_flush(tmp_path: Path) -> N
     assert not store._queues.dirty
 
 
-def test_a_store_that_is_told_to_refuse_says_why(store: MessageStore) -> None:
+def test_a_store_that_has_to_refuse_gives_the_reason(store: MessageStore) -> None:
     store.disk_refusal = DiskNearlyFull("CL:  0.91")
     assert store.append([draft(0)]) == []
     assert str(store.append_error) == "CL:  0.91"

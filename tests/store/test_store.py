@@ -265,9 +265,7 @@ def test_index_files_of_another_size_are_refused(tmp_path: Path, store: MessageS
 @pytest.mark.parametrize(
     "place", [".", "commitlog", "consumequeue", "consumequeue/T", "consumequeue/T/0", "index"], ids=lambda at: at
 )
-def test_files_of_others_are_ignored_with_one_line(
-    place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_foreign_files_are_ignored_with_one_line(place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A fresh ext file system has `lost+found`, a Mac leaves `.DS_Store`, people leave notes."""
     with closing(open_store(small(tmp_path))) as store:
         store.append([draft(topic="T")])

@@ -1,7 +1,7 @@
-"""What was told about a store while it ran, and what of it must hold after a crash.
+"""What a store promised while it ran, and what of it must hold after a crash.
 
 The log is one list: after a crash there must be a first part of it, with all that was acknowledged, byte for byte, less
-the files that were removed at its begin; and the queues and the index must say exactly that part.
+the files that were removed at its begin; and the queues and the index must contain exactly that part.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Promise(NamedTuple):
 
 
 class Witness:
-    """Appends to stores and remembers what they said."""
+    """Appends to stores and remembers their results."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
@@ -97,7 +97,7 @@ class Witness:
 
 
 def check(store: MessageStore, witness: Witness, promise: Promise) -> int:
-    """Compare a store that was opened after a crash with what was told; give how many messages are there."""
+    """Compare a store that was opened after a crash with what was promised; return how many messages it has."""
     count = count_records(store, witness.records)
     assert promise.acknowledged <= count <= promise.appended, (promise, count)
     start = store._log.start
@@ -141,12 +141,12 @@ def check_queues(store: MessageStore, records: Sequence[Record]) -> None:
     for key, messages in queues.items():
         assert [record.place.queue_offset for record in messages] == list(range(len(messages)))
         there = [record for record in messages if record.place.physical_offset >= store._log.start]
-        gone = len(messages) - len(there)
-        assert (store.min_offset(*key), store.max_offset(*key)) == (gone, len(messages)), key
-        for number, record in enumerate(there, gone):
+        missing = len(messages) - len(there)
+        assert (store.min_offset(*key), store.max_offset(*key)) == (missing, len(messages)), key
+        for number, record in enumerate(there, missing):
             entry = record.place.physical_offset, record.place.size, record.draft.tags_code
             assert store._queues.by_key[key].entry(number) == entry, (key, number)
-        offset = gone
+        offset = missing
         got = []
         while offset < len(messages):
             fetched = store.get(*key, offset, 32)
@@ -166,12 +166,12 @@ def check_nothing_behind(store: MessageStore, key: tuple[str, int]) -> None:
         assert not any(bytes(last.view[max(0, at) :])), (key, queue.end)
 
 
-def check_index(store: MessageStore, records: Sequence[Record], gone: Sequence[Record]) -> None:
+def check_index(store: MessageStore, records: Sequence[Record], missing: Sequence[Record]) -> None:
     """The first of their keys finds all messages that have it, and no others; so do some of the unique keys."""
     while store.dispatch_index():
         pass
     wanted: dict[tuple[str, str], list[bytes]] = {}
-    for record in (*records, *gone):
+    for record in (*records, *missing):
         wanted.setdefault((record.draft.topic, first_key(record)), [])
     for record in records:
         wanted[record.draft.topic, first_key(record)].append(record.data)
@@ -179,7 +179,7 @@ def check_index(store: MessageStore, records: Sequence[Record], gone: Sequence[R
         assert found(store, topic, word) == those[-64:], (topic, word)
     for record in records[::9]:
         assert found(store, record.draft.topic, record.draft.unique_key) == [record.data]
-    for record in gone[::9]:
+    for record in missing[::9]:
         assert found(store, record.draft.topic, record.draft.unique_key) == []
 
 

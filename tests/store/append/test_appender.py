@@ -104,7 +104,7 @@ def store_of_5x(root: Path) -> MessageStore:
     return open_store(small(root))
 
 
-def test_a_long_topic_of_5x_goes_on_in_its_version(tmp_path: Path) -> None:
+def test_a_long_topic_of_5x_continues_in_its_version(tmp_path: Path) -> None:
     store = store_of_5x(tmp_path)
     first, short, other = store.append([draft(1, topic=LONG), draft(2), draft(3, topic=LONG, queue_id=1)])
     assert [each.queue_offset for each in (first, short, other)] == [1, 0, 0]
@@ -167,7 +167,7 @@ def batch(first: int, count: int, body_size: int = 100) -> list[Draft]:
     return drafts
 
 
-def test_entries_are_written_when_their_records_are_there(
+def test_entries_are_written_after_their_records(
     tmp_path: Path, store: MessageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process may be killed between the two."""
@@ -298,7 +298,7 @@ def test_a_batch_is_measured_with_its_hosts(tmp_path: Path, host: str) -> None:
 
 
 def parted(number: int, topics: str, **changes: Any) -> list[Draft]:
-    """Drafts for queues of their own that belong together."""
+    """Drafts for different queues that belong together."""
     drafts = [draft(number + at, topic=topic, **changes) for at, topic in enumerate(topics)]
     drafts[0].group_size = len(drafts)
     return drafts

@@ -82,7 +82,7 @@ async def test_a_flush_that_takes_too_long_is_answered_in_time(
     nursery.cancel_scope.cancel()
 
 
-async def test_a_disk_that_refuses_acknowledges_nobody(
+async def test_a_disk_that_refuses_acknowledges_no_send(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     commit, disk = GroupCommit(), Disk()
@@ -95,7 +95,7 @@ async def test_a_disk_that_refuses_acknowledges_nobody(
     nursery.cancel_scope.cancel()
 
 
-async def test_who_waits_for_a_flush_that_is_delayed_is_not_refused(
+async def test_a_send_that_waits_for_a_delayed_flush_is_not_refused(
     nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     commit, disk = GroupCommit(timeout=5), Disk()
@@ -142,7 +142,7 @@ async def test_it_knows_whether_anybody_waits(nursery: trio.Nursery, autojump_cl
     nursery.cancel_scope.cancel()
 
 
-async def test_who_waits_when_it_ends_is_told(autojump_clock: trio.testing.MockClock) -> None:
+async def test_waiters_are_notified_at_the_end(autojump_clock: trio.testing.MockClock) -> None:
     commit, disk = GroupCommit(), Disk()
     answers: list[bool] = []
     commit.wait_durable(5, answers.append)

@@ -52,7 +52,7 @@ def test_a_full_disk_refuses_and_recovers_when_there_is_room(tmp_path: Path) -> 
 
 @hypothesis_settings(deadline=None, max_examples=60)
 @given(room=st.integers(0, 20_000), files=st.integers(0, 12), groups=st.lists(st.integers(1, 9), max_size=12))
-def test_wherever_the_disk_is_full_what_was_taken_is_there(
+def test_wherever_the_disk_is_full_accepted_messages_stay(
     tmp_path_factory: pytest.TempPathFactory, room: int, files: int, groups: list[int]
 ) -> None:
     root = tmp_path_factory.mktemp("full")

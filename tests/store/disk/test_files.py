@@ -64,7 +64,7 @@ def test_replace_keeps_the_former_text(tmp_path: Path) -> None:
     assert FILES.names(str(tmp_path)) == ["f.json", "f.json.bak"]
 
 
-def test_what_is_not_there(tmp_path: Path) -> None:
+def test_missing_files(tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
     assert FILES.names(missing) == []
     assert FILES.size(missing) is None
@@ -290,7 +290,7 @@ def test_a_directory_that_was_not_synced_is_synced_again(tmp_path: Path) -> None
             row.sync_directory()
     files.broken = False
     row.sync_directory()
-    # Nothing is left to sync.
+    # Nothing remains to sync.
     files.broken = True
     row.sync_directory()
 
@@ -321,14 +321,14 @@ def test_many_queues_are_mapped_a_few_at_a_time(tmp_path: Path) -> None:
     assert store.topics() == {f"T{n}" for n in range(50)}
 
 
-def test_where_nothing_says_how_many_mappings_there_may_be_it_is_the_usual_number(
+def test_without_a_limit_of_the_system_mappings_have_the_usual_limit(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("rocketwire.store.disk.files._MOST_MAPPINGS", tmp_path / "none")
     assert FILES.mappings() == 65_530
 
 
-def test_directories_that_are_no_queue_are_left_alone(tmp_path: Path) -> None:
+def test_directories_that_are_no_queue_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "consumequeue" / "T" / "notes").mkdir(parents=True)
     table = QueueTable(small(tmp_path), FILES)
     table.load(log_start=0, clean=True)

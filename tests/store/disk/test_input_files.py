@@ -1,4 +1,4 @@
-"""Looking at files that others may be writing."""
+"""Reading files that other processes may be writing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_read_that_comes_in_parts_is_whole(monkeypatch: pytest.MonkeyPatch, tm
         assert file.read(5, 50) == b"56789"
 
 
-def test_no_descriptor_is_left(tmp_path: Path) -> None:
+def test_no_descriptor_remains(tmp_path: Path) -> None:
     before = descriptors()
     with pytest.raises(FileNotFoundError):
         InputFile(str(tmp_path / "missing"))
@@ -73,7 +73,7 @@ def test_what_a_directory_holds(tmp_path: Path) -> None:
             entries(str(tmp_path / name))
 
 
-def test_who_holds_a_lock_is_asked_without_taking_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_holder_of_a_lock_is_found_without_taking_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     files = FileSystem()
     path = str(tmp_path / "lock")
     assert not locked_by_another(path)

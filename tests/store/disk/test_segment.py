@@ -1,4 +1,4 @@
-"""What the kernel is told about the mapping of a file."""
+"""The advice to the kernel about the mapping of a file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_only_the_commit_log_is_read_ahead(tmp_path: Path) -> None:
     assert files.scattered == {("commitlog", False), ("consumequeue", True), ("index", True)}
 
 
-def test_the_kernel_is_told_not_to_read_ahead(tmp_path: Path) -> None:
+def test_read_ahead_is_switched_off(tmp_path: Path) -> None:
     for scattered in (False, True):
         path = str(tmp_path / f"{scattered}")
         segment = Segment(path, 0, 1 << 20, FileSystem(), scattered=scattered)

@@ -1,4 +1,4 @@
-"""Files and folders that go from an open store: what its calls say, and that it goes on when they are back."""
+"""Files and folders that vanish from an open store: the errors, and that it continues when they are back."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def look(store: MessageStore) -> StoreError | None:
     return refusal
 
 
-def test_the_error_names_the_folder_that_is_gone(tmp_path: Path) -> None:
+def test_the_error_names_the_missing_folder(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     assert missing_path_error(str(tmp_path / "a" / "b" / "c" / "file"), FILES).path == str(tmp_path / "a" / "b")
     assert missing_path_error(str(tmp_path / "a" / "file"), FILES).path == str(tmp_path / "a" / "file")
@@ -63,7 +63,7 @@ def test_the_error_names_the_folder_that_is_gone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["", "commitlog", "consumequeue"])
-def test_nothing_is_appended_while_a_folder_is_gone(tmp_path: Path, what: str) -> None:
+def test_nothing_is_appended_while_a_folder_is_missing(tmp_path: Path, what: str) -> None:
     store = opened(tmp_path / "store", **ONE_FILE)
     path, away = tmp_path / "store" / what, tmp_path / "away"
     path.rename(away)
@@ -82,7 +82,7 @@ def test_nothing_is_appended_while_a_folder_is_gone(tmp_path: Path, what: str) -
     assert bodies(store) == [b"body-%d" % number for number in range(31)]
 
 
-def test_an_append_that_meets_it_tells_all_others(tmp_path: Path) -> None:
+def test_an_append_that_finds_it_makes_all_others_fail(tmp_path: Path) -> None:
     store = opened(tmp_path / "store")
     shutil.rmtree(tmp_path / "store" / "commitlog")
     number = 30
@@ -101,7 +101,7 @@ def test_an_append_that_meets_it_tells_all_others(tmp_path: Path) -> None:
     assert (tmp_path / "store" / "abort").exists()
 
 
-def test_a_file_that_was_replaced_is_told_from_the_one_that_is_open(tmp_path: Path) -> None:
+def test_a_replaced_file_is_distinguished_from_the_open_one(tmp_path: Path) -> None:
     store = opened(tmp_path / "store")
     current = sorted((tmp_path / "store" / "commitlog").iterdir())[-2]
     shutil.copy(current, tmp_path / "copy")
@@ -114,7 +114,7 @@ def test_a_file_that_was_replaced_is_told_from_the_one_that_is_open(tmp_path: Pa
     kill(store)
 
 
-def test_a_queue_whose_file_is_gone_takes_nothing_and_the_others_do(tmp_path: Path) -> None:
+def test_a_queue_without_its_file_takes_nothing_and_the_others_do(tmp_path: Path) -> None:
     store = opened(tmp_path / "store", **ONE_FILE)
     queue, away = tmp_path / "store" / "consumequeue" / "T" / "0", tmp_path / "away"
     queue.rename(away)
@@ -154,7 +154,7 @@ def test_the_file_made_ahead_is_made_again(tmp_path: Path) -> None:
     assert bodies(store) == [b"body-%d" % number for number in range(60)]
 
 
-def test_reading_a_file_that_is_gone_names_it(tmp_path: Path) -> None:
+def test_reading_a_missing_file_names_it(tmp_path: Path) -> None:
     store = opened(tmp_path / "store", 300)  # more files than are mapped
     first = tmp_path / "store" / "commitlog" / f"{0:020}"
     first.rename(tmp_path / "away")
@@ -177,7 +177,7 @@ class NoDescriptors(FileSystem):
         return super().open(path)
 
 
-def test_a_file_that_cannot_be_opened_is_told_as_that(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened_has_another_error(tmp_path: Path) -> None:
     files = NoDescriptors()
     store = open_store(small(tmp_path), files=files)
     store.append([draft(number) for number in range(300)])
@@ -188,11 +188,11 @@ def test_a_file_that_cannot_be_opened_is_told_as_that(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["", "commitlog", "consumequeue/T/0"])
-def test_a_flush_says_what_is_gone_and_makes_it_good(tmp_path: Path, what: str) -> None:
+def test_a_flush_names_missing_files_and_succeeds_when_they_are_back(tmp_path: Path, what: str) -> None:
     store = opened(tmp_path / "store")
     path, away = tmp_path / "store" / what, tmp_path / "away"
     path.rename(away)
-    with pytest.raises(StoreGone) as error:  # noqa: PT012 - one of them meets it
+    with pytest.raises(StoreGone) as error:  # noqa: PT012 - one of them fails
         store.flush_to(store.max_physical_offset)
         store.checkpoint()
     assert error.value.path == str(path)
@@ -202,7 +202,7 @@ def test_a_flush_says_what_is_gone_and_makes_it_good(tmp_path: Path, what: str) 
     assert store.flushed_offset == store.max_physical_offset
 
 
-def test_each_flush_looks_for_the_file(tmp_path: Path) -> None:
+def test_each_flush_checks_the_file(tmp_path: Path) -> None:
     store = opened(tmp_path / "store")
     store.flush_to(store.max_physical_offset)  # keeps a descriptor for the next
     store.append([draft(30)])

@@ -49,7 +49,7 @@ def test_a_step_ends_with_a_group(column: PythonKeyColumn) -> None:
     assert ends == [40, 80]
 
 
-def test_what_is_not_next_is_left_and_what_is_done_dropped(column: PythonKeyColumn) -> None:
+def test_keys_that_are_not_next_stay_and_done_ones_are_dropped(column: PythonKeyColumn) -> None:
     column.add(100, 200, message(100))
     column.add(200, 300, message(200))
     column.add(400, 500, message(400))
@@ -62,7 +62,7 @@ def test_what_is_not_next_is_left_and_what_is_done_dropped(column: PythonKeyColu
     assert rows(column.take(450, 10)) == ([(positive_hash("T#k"), 400, 407)], 500, 400, 407)
 
 
-def test_a_group_without_keys_says_how_far_it_goes(column: PythonKeyColumn) -> None:
+def test_a_group_without_keys_has_its_end(column: PythonKeyColumn) -> None:
     column.add(0, 100, message(0, None))
     assert rows(column.take(0, 10)) == ([], 100, 0, 7)
 
@@ -92,7 +92,7 @@ def test_many_keys_find_room(column: PythonKeyColumn) -> None:
             assert [row[1] for row in found[0]] == list(range(taken, found[1]))
             assert found[0][0] == (positive_hash(f"T#k{taken}"), taken, taken + 7)
             taken = found[1]
-            if turn % 3:  # the rest is left to the next turn
+            if turn % 3:  # the next turn takes the rest
                 break
     while (found := rows(big.take(taken, 400))) is not None:
         taken = found[1]

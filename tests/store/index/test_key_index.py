@@ -35,7 +35,7 @@ def test_a_message_without_keys_makes_the_file_after_a_full_one(tmp_path: Path, 
     assert len(list((tmp_path / "index").iterdir())) == 2
 
 
-def looked_at(settings: StoreSettings) -> int:
+def indexed_from(settings: StoreSettings) -> int:
     """Where a start after a clean stop begins to index."""
     store = open_store(settings)
     assert store._index is not None
@@ -45,14 +45,14 @@ def looked_at(settings: StoreSettings) -> int:
 
 
 @pytest.mark.parametrize("keyed", [0, 3, 49])
-def test_messages_without_keys_are_looked_at_once(tmp_path: Path, keyed: int) -> None:
+def test_messages_without_keys_are_read_once(tmp_path: Path, keyed: int) -> None:
     settings = small(tmp_path, commit_log_file_size=1 << 18)
     store = open_store(settings)
     store.append([draft(n, keys=None) for n in range(keyed)])
     last = store.append([draft(n, keys=None, unique_key=None, properties=b"TAGS\x01x") for n in range(500)])[-1]
     store.close()
-    assert looked_at(settings) == last.physical_offset
-    assert looked_at(settings) == last.physical_offset
+    assert indexed_from(settings) == last.physical_offset
+    assert indexed_from(settings) == last.physical_offset
     # Those with keys that come later are found, and so are those before when the index is made again.
     store = open_store(settings)
     store.append([draft(n) for n in range(100, 110)])

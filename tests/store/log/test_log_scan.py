@@ -61,7 +61,7 @@ def test_a_search_begins_where_the_log_does(tmp_path: Path) -> None:
     assert [body[:1] for body in found(store, middle)] == [b"6", b"7"]  # no record begins there: the next file's do
 
 
-def test_a_file_that_is_gone_is_passed(tmp_path: Path) -> None:
+def test_a_removed_file_is_skipped(tmp_path: Path) -> None:
     store = open_store(small(tmp_path / "store"))
     store.append([draft(0, body=b"needle")])
     assert store.scan(5 * 4096 + 100, 9 * 4096, b"needle") == ([], 6 * 4096)

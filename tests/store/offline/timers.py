@@ -18,7 +18,7 @@ NOW = START - START % 1000
 
 
 class Timers:
-    """The store of `made`: `add` stores a timer record, and gives it a unit unless told otherwise."""
+    """The store of `made`: `add` stores a timer record, and gives it a unit, unless `unit` is false."""
 
     def __init__(self, root: Path, **changes: Any) -> None:
         self.clock = Clock(NOW)
@@ -72,7 +72,7 @@ class Timers:
 
 @contextmanager
 def made(root: Path, **changes: Any) -> Iterator[Timers]:
-    """The store, open; at the end it is left as a kill leaves it."""
+    """The store, open; at the end it is in the state after a kill."""
     timers = Timers(root, **changes)
     try:
         yield timers

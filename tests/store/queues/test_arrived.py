@@ -26,7 +26,7 @@ def test_what_was_appended_is_counted_once(store: MessageStore) -> None:
     assert taken(store) == {"T": (1, more.size)}
 
 
-def test_queues_of_a_topic_are_told_each(store: MessageStore) -> None:
+def test_each_queue_of_a_topic_is_reported(store: MessageStore) -> None:
     (appended, _) = store.append([draft(1), draft(2, queue_id=3)])
     assert [part for part in store.queues.take_counts() if part] == [[("T", 1, appended.size)] * 2]
     assert not store.queues.has_new_counts("T", 4)

@@ -46,7 +46,7 @@ def test_a_clean_start_maps_each_queue_once(tmp_path: Path) -> None:
     assert files.maps == QUEUES
 
 
-def test_a_clean_start_knows_which_messages_are_gone(tmp_path: Path) -> None:
+def test_a_clean_start_knows_which_messages_are_removed(tmp_path: Path) -> None:
     settings = small(tmp_path, consume_queue_file_size=20 * 1000)
     store = open_store(settings)
     store.append([draft(n, queue_id=n % QUEUES) for n in range(QUEUES * EACH)])
@@ -61,7 +61,7 @@ def test_a_clean_start_knows_which_messages_are_gone(tmp_path: Path) -> None:
     store.close()
     store = open_store(settings)
     assert {queue.key: (queue.min, queue.physical_end()) for queue in store._queues} == expected
-    # What was remembered at the start is not what is true after an append, or once more of the log is gone.
+    # What was remembered at the start is not what is true after an append, or once more of the log is removed.
     store.append([draft(n, queue_id=n) for n in range(QUEUES)])
     for queue in store._queues:
         entry = queue.entry(queue.end - 1)

@@ -1,4 +1,4 @@
-"""Which messages a reader gets and where he goes on."""
+"""Which messages a reader gets and where it continues."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_adjacent_records_come_in_one_view(tmp_path: Path) -> None:
     assert not fetched.is_far_behind
 
 
-def test_records_between_others_come_one_by_one(tmp_path: Path) -> None:
+def test_records_between_others_are_read_singly(tmp_path: Path) -> None:
     store = open_store(small(tmp_path, commit_log_file_size=1 << 16))
     store.append([draft(n, queue_id=n // 2 % 2) for n in range(12)])
     fetched = store.get("T", 1, 0, 32)
@@ -86,7 +86,7 @@ def test_messages_far_behind_come_in_smaller_answers(tmp_path: Path) -> None:
     assert len(fetched.chunks) == 1
 
 
-def test_a_filter_goes_on_behind_what_it_scanned(tmp_path: Path) -> None:
+def test_a_filter_continues_behind_what_it_scanned(tmp_path: Path) -> None:
     store = open_store(small(tmp_path, commit_log_file_size=1 << 16, consume_queue_file_size=20 * 100))
     store.append([draft(n) for n in range(90)])
     tag = string_hash("Tag1")
@@ -107,7 +107,7 @@ def test_a_filter_lets_an_address_in_the_extension_pass(store: MessageStore, tag
     assert (fetched.count, fetched.next_offset) == (count, 1)
 
 
-def test_a_filter_looks_at_800_entries_and_no_further_than_a_file(tmp_path: Path) -> None:
+def test_a_filter_reads_800_entries_and_no_further_than_a_file(tmp_path: Path) -> None:
     store = open_store(small(tmp_path, commit_log_file_size=1 << 18, consume_queue_file_size=20 * 900))
     store.append([draft(n, properties=b"", body=b"") for n in range(1000)])
     never = store.get("T", 0, 0, 32, None, lambda code: False)
@@ -116,7 +116,7 @@ def test_a_filter_looks_at_800_entries_and_no_further_than_a_file(tmp_path: Path
     assert store.get("T", 0, 900, 32, None, lambda code: False).next_offset == 1000
 
 
-def test_messages_whose_file_is_gone_are_passed_over(store: MessageStore) -> None:
+def test_messages_whose_file_is_removed_are_skipped(store: MessageStore) -> None:
     places = [each.physical_offset for each in store.append([draft(n, body=bytes(400)) for n in range(16)])]
     remove_log_file(store)
     fetched = store.get("T", 0, 2, 1)
@@ -125,7 +125,7 @@ def test_messages_whose_file_is_gone_are_passed_over(store: MessageStore) -> Non
     assert decode_record(fetched.chunks[0]).queue_offset == first
 
 
-def test_when_nothing_is_left_the_answer_is_was_removing(store: MessageStore) -> None:
+def test_without_messages_the_answer_is_was_removing(store: MessageStore) -> None:
     store.append([draft(n) for n in range(16)])
     assert store.max_physical_offset < 4096
     store.append([draft(n, topic="Other", body=bytes(400)) for n in range(16)])
@@ -134,14 +134,14 @@ def test_when_nothing_is_left_the_answer_is_was_removing(store: MessageStore) ->
     assert (fetched.status, fetched.next_offset) == (FetchStatus.MESSAGE_WAS_REMOVING, 16)
 
 
-def test_an_entry_file_that_is_gone_sends_the_reader_to_the_next(store: MessageStore) -> None:
+def test_a_removed_entry_file_sends_the_reader_to_the_next(store: MessageStore) -> None:
     store.append([draft(n) for n in range(40)])
     store._queues.by_key["T", 0]._segments.remove_first()
     fetched = store.get("T", 0, 3, 32)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.OFFSET_FOUND_NULL, 16)
 
 
-def test_entries_out_of_order_are_read_one_by_one(store: MessageStore) -> None:
+def test_entries_out_of_order_are_read_singly(store: MessageStore) -> None:
     places = store.append([draft(n) for n in range(4)])
     queue = store._queues.by_key["T", 0]
     queue.put(places[1].physical_offset, places[1].size, 0)
@@ -153,35 +153,35 @@ def test_entries_out_of_order_are_read_one_by_one(store: MessageStore) -> None:
 
 def test_messages_are_chosen_by_their_properties(store: MessageStore) -> None:
     store.append([draft(n) for n in range(32)])
-    asked: list[bytes] = []
+    requested: list[bytes] = []
 
     def matches(properties: bytes) -> bool:
-        asked.append(properties)
+        requested.append(properties)
         return properties.endswith(b"Tag1")
 
     fetched = store.get("T", 0, 0, 3, matches=matches)
     assert fetched.status is FetchStatus.FOUND
     assert (fetched.count, fetched.next_offset, len(fetched.chunks)) == (3, 8, 3)
     assert [decode_record(chunk).body for chunk in fetched.chunks] == [b"body-1", b"body-4", b"body-7"]
-    assert asked == [draft(n).properties for n in range(8)]
+    assert requested == [draft(n).properties for n in range(8)]
     assert fetched.size == sum(map(len, fetched.chunks))
 
 
 def test_the_tag_decides_before_the_properties(store: MessageStore) -> None:
     store.append([draft(n) for n in range(9)])
-    asked: list[bytes] = []
+    requested: list[bytes] = []
 
     def matches(properties: bytes) -> bool:
-        asked.append(properties)
+        requested.append(properties)
         return False
 
     accept = {string_hash("Tag2")}.__contains__
     fetched = store.get("T", 0, 0, 32, accept=accept, matches=matches)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.NO_MATCHED_MESSAGE, 9)
-    assert asked == [draft(n).properties for n in (2, 5, 8)]
+    assert requested == [draft(n).properties for n in (2, 5, 8)]
 
 
-def test_one_call_asks_for_a_bounded_number_of_messages(tmp_path: Path) -> None:
+def test_one_call_reads_a_bounded_number_of_messages(tmp_path: Path) -> None:
     store = open_store(small(tmp_path, commit_log_file_size=1 << 20, consume_queue_file_size=20 * 4096))
     store.append([draft(n) for n in range(2000)])
     fetched = store.get("T", 0, 0, 32, matches=lambda _: False)
@@ -222,16 +222,16 @@ def test_chosen_messages_side_by_side_come_in_one_view(tmp_path: Path, log_file_
     assert [b"body-%d\x01T" % n in everything for n in range(100)] == [n % 3 != 2 for n in range(100)]
 
 
-def test_messages_that_are_gone_are_not_asked_for(store: MessageStore) -> None:
+def test_removed_messages_are_not_read(store: MessageStore) -> None:
     places = [each.physical_offset for each in store.append([draft(n, body=bytes(400)) for n in range(16)])]
     remove_log_file(store)
     first = next(n for n, place in enumerate(places) if place >= 4096)
-    asked: list[bytes] = []
+    requested: list[bytes] = []
 
     def matches(properties: bytes) -> bool:
-        asked.append(properties)
+        requested.append(properties)
         return False
 
     fetched = store.get("T", 0, 2, 1, matches=matches)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.NO_MATCHED_MESSAGE, 16)
-    assert asked == [draft(n).properties for n in range(first, 16)]
+    assert requested == [draft(n).properties for n in range(first, 16)]

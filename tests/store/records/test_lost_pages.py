@@ -20,7 +20,7 @@ texts = st.lists(runs, max_size=5).map(lambda parts: b"".join([part * count for 
 @example(b"a\x01\0", PAGE - 3)
 @example(b"\0a\x01b", PAGE - 1)
 @example(bytes(2 * PAGE - 1), 0)
-def test_fenced_text_is_believed_anywhere_and_says_the_same(text: bytes, at: int) -> None:
+def test_fenced_text_is_valid_anywhere_and_decodes_to_the_same(text: bytes, at: int) -> None:
     found = guard_against_lost_pages(text)
     if found is None:
         assert bytes(PAGE) in text

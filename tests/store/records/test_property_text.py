@@ -1,4 +1,4 @@
-"""What stored records say in their properties is what decoding gives."""
+"""The properties of stored records are what decoding gives."""
 
 from __future__ import annotations
 

@@ -52,7 +52,9 @@ def rows(records: RecordColumns) -> list[dict[str, int]]:
     return [dict(zip(RecordColumns.__annotations__, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def one_by_one(log: bytes, base: int, position: int = 0) -> tuple[list[tuple[int, int, MessageRecord]], int, WalkEnd]:
+def expected_walk(
+    log: bytes, base: int, position: int = 0
+) -> tuple[list[tuple[int, int, MessageRecord]], int, WalkEnd]:
     """What a walk over a whole file should find: position, size and message of each record, by the declaration."""
     found: list[tuple[int, int, MessageRecord]] = []
     while True:
@@ -152,7 +154,7 @@ def test_a_walk_finds_what_decoding_one_after_the_other_finds(
     messages: list[MessageRecord], end: bytes, base: int, most: int
 ) -> None:
     log = written(messages, base) + end
-    expected, position, stop = one_by_one(log, base)
+    expected, position, stop = expected_walk(log, base)
     found = list(pieces(log, base, most, whole=True))
     assert (found[-1].position, found[-1].stop) == (position, stop)
     assert bool(found[-1].reason) == (stop is WalkEnd.DAMAGED)
@@ -180,7 +182,7 @@ def test_damage_at_any_byte_is_judged_alike(value: int) -> None:
         log = bytearray(MIXED_LOG)
         log[at] = value
         damaged = bytes(log)
-        expected, position, stop = one_by_one(damaged, 0)
+        expected, position, stop = expected_walk(damaged, 0)
         walked = walk(damaged, base=0, whole=True, lost_pages=True)
         assert (walked.position, walked.stop) == (position, stop), at
         same(walked, damaged, expected)
@@ -190,7 +192,7 @@ def test_damage_at_any_byte_is_judged_alike(value: int) -> None:
 @given(at=st.integers(0, len(MIXED_LOG)), data=st.binary(min_size=1, max_size=60), cut=st.integers(0, len(MIXED_LOG)))
 def test_any_damage_is_judged_alike(at: int, data: bytes, cut: int) -> None:
     log = (MIXED_LOG[:at] + data + MIXED_LOG[at + len(data) :])[: max(cut, at)]
-    expected, position, stop = one_by_one(log, 0)
+    expected, position, stop = expected_walk(log, 0)
     walked = walk(log, base=0, whole=True, lost_pages=True)
     assert (walked.position, walked.stop) == (position, stop)
     same(walked, log, expected)
@@ -285,7 +287,7 @@ def changed(at: int, value: bytes, **changes: Any) -> bytes:
         (changed(0, b"", properties=bytes(5)), "a page of its properties is lost"),
     ],
 )
-def test_the_reason_says_what_is_wrong(log: bytes, reason: str) -> None:
+def test_the_reason_describes_what_is_wrong(log: bytes, reason: str) -> None:
     walked = walk(log, base=0, whole=True, lost_pages=True)
     assert (walked.position, walked.stop) == (0, WalkEnd.DAMAGED)
     assert reason in walked.reason
@@ -316,7 +318,7 @@ def test_a_lost_page_of_the_properties(tmp_path: Path) -> None:
     walked = walk(lost, base=0, whole=True, lost_pages=True)
     assert len(walked.records.position) == 1
     assert walked.reason == "a page of its properties is lost: it holds nothing but zeros"
-    # Zeros that are no page of their own stay.
+    # Zeros that are no whole page stay.
     kept = log[: PAGE + 1] + bytes(PAGE - 1) + log[2 * PAGE :]
     assert len(walk(kept, base=0, whole=True, lost_pages=True).records.position) == 3
     # After a clean stop no page is lost: zeros are what the producer sent.
@@ -326,7 +328,7 @@ def test_a_lost_page_of_the_properties(tmp_path: Path) -> None:
 def test_hosts_of_all_sizes_in_one_walk() -> None:
     walked = walk(MIXED_LOG, base=0, whole=True)
     assert walked.stop is WalkEnd.BLANK
-    expected, _, _ = one_by_one(MIXED_LOG, 0)
+    expected, _, _ = expected_walk(MIXED_LOG, 0)
     assert len(expected) == len(MIXED)
     same(walked, MIXED_LOG, expected)
     assert encode_host("::1", 1) == MIXED_LOG[48:68]

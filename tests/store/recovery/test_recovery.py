@@ -90,7 +90,7 @@ def test_a_longer_topic_of_5x_is_recovered(tmp_path: Path) -> None:
     assert bodies(store, topic) == [b"kept"]
 
 
-def test_after_a_kill_everything_is_there(tmp_path: Path) -> None:
+def test_after_a_kill_nothing_is_lost(tmp_path: Path) -> None:
     settings, _ = filled(tmp_path)
     assert (tmp_path / "abort").exists()
     check(settings, 60)
@@ -99,13 +99,13 @@ def test_after_a_kill_everything_is_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize(
-    "gone", [["consumequeue"], ["index"], ["consumequeue", "index", "checkpoint"], ["consumequeue/T/1"]]
+    "missing", [["consumequeue"], ["index"], ["consumequeue", "index", "checkpoint"], ["consumequeue/T/1"]]
 )
-def test_what_was_deleted_is_made_again(tmp_path: Path, clean: bool, gone: list[str]) -> None:
+def test_what_was_deleted_is_made_again(tmp_path: Path, clean: bool, missing: list[str]) -> None:
     settings, _ = filled(tmp_path)
     if clean:
         open_store(settings).close()
-    for part in gone:
+    for part in missing:
         path = tmp_path / part
         if path.is_dir():
             shutil.rmtree(path)
@@ -168,10 +168,10 @@ def test_a_deleted_topic_does_not_come_back_at_a_clean_start(tmp_path: Path, how
     store = open_store(settings)
     store.append([draft(0, topic="Kept")])
     store.close()
-    gone = tmp_path / "consumequeue" / "T"
-    shutil.rmtree(gone)
+    missing = tmp_path / "consumequeue" / "T"
+    shutil.rmtree(missing)
     if how == "as 4.9":
-        gone.mkdir()
+        missing.mkdir()
     else:
         table = TopicTable.open(settings.topics, clock=Clock())
         table.put(TopicConfig(topic_name="Kept"))
@@ -359,7 +359,7 @@ def test_properties_of_zeros_are_no_lost_pages_after_a_clean_stop(
         store = open_store(settings)
         assert bodies(store) == written
         store.close()
-    # Those behind them are found by key, whoever makes the index.
+    # Those behind them are found by key, however the index is made.
     shutil.rmtree(tmp_path / "index")
     store = open_store(settings)
     assert last or len(store.query("T", "k3", 32, 0, START + 1000).records) == 1
@@ -402,7 +402,7 @@ def test_a_batch_topic_is_no_reason_to_make_everything_again(tmp_path: Path, mon
 
 
 def put_queue_offsets_up(root: Path, results: list[AppendResult], first: int, by: int) -> None:
-    """Have the records from one on say that they are further on in their queue, as if others came before."""
+    """Raise the queue offsets in the records from one on, as if others came before."""
     for each in results[first:]:
         damage(root, each.physical_offset + QUEUE_OFFSET_AT, (each.queue_offset + by).to_bytes(8))
 
@@ -502,7 +502,7 @@ def test_files_of_blanks_at_the_end_are_no_reason_to_read_everything(tmp_path: P
     assert store.recovered.end == int(newest.name) + 4 * 4096
 
 
-def test_a_last_record_that_is_cut_says_nothing_of_times(tmp_path: Path) -> None:
+def test_a_last_record_that_is_cut_has_no_time(tmp_path: Path) -> None:
     settings, clock = small(tmp_path), Clock()
     store = open_store(settings, clock)
     store.append([draft(0)])
@@ -547,7 +547,7 @@ def test_a_topic_made_again_has_the_queue_of_its_last_life(tmp_path: Path) -> No
     assert bodies(store) == [b"body-%d" % n for n in range(30, 35)]
 
 
-def test_a_queue_whose_old_messages_are_gone_starts_above_zero(tmp_path: Path) -> None:
+def test_a_queue_whose_old_messages_are_removed_starts_above_zero(tmp_path: Path) -> None:
     settings, results = filled(tmp_path)
     open_store(settings).close()
     log_files(tmp_path)[0].unlink()
@@ -575,7 +575,7 @@ def test_after_a_clean_stop_only_the_end_is_read(tmp_path: Path, monkeypatch: py
     assert store.recovered.records < 12
     assert store.recovered.end == results[-1].physical_offset + results[-1].size
     store.close()
-    # Records that no queue has an entry for, behind the last one that has, are found all the same.
+    # Records that no queue has an entry for, behind the last one that has, are found nevertheless.
     for path in (tmp_path / "consumequeue" / "T").glob("*/*"):
         data = bytearray(path.read_bytes())
         for at in range(0, len(data), 20):
@@ -593,7 +593,7 @@ def test_entries_that_no_record_explains_are_not_made(tmp_path: Path) -> None:
     results = store.append([draft(n) for n in range(5)])
     other = store.append([draft(5, topic="Other")])[0]
     kill(store)
-    # Fields that no checksum covers: a place in the queue, a queue id and a topic that nobody gave.
+    # Fields that no checksum covers: a place in the queue, a queue id and a topic that no client gave.
     damage(tmp_path, results[2].physical_offset + 20, (1 << 40).to_bytes(8))
     damage(tmp_path, results[3].physical_offset + 12, b"\xff\xff\xff\xff")
     damage(tmp_path, other.physical_offset + other.size - 2 - len(draft(5).properties) - 5, b"../..")
@@ -634,7 +634,7 @@ def test_entries_below_the_first_file_of_a_queue(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("log_start", "gap"), [(0, 0), (0, 70_000), (1, 0)])
-def test_many_missing_entries_are_written_and_passed_over_at_once(tmp_path: Path, log_start: int, gap: int) -> None:
+def test_many_missing_entries_are_written_and_skipped_at_once(tmp_path: Path, log_start: int, gap: int) -> None:
     settings = small(tmp_path, consume_queue_file_size=20 * 100_000)
     store = open_store(settings)
     queue = store._queues.create("T", 0)

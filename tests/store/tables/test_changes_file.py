@@ -58,7 +58,7 @@ def names(folder: Path) -> set[str]:
     return {each.name for each in folder.iterdir()}
 
 
-def test_changes_since_the_last_text_are_left(tmp_path: Path) -> None:
+def test_changes_since_the_last_text_stay(tmp_path: Path) -> None:
     table = Table(tmp_path)
     assert names(tmp_path) == set()
     table.put("a", 1)

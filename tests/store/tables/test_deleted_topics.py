@@ -21,7 +21,7 @@ def test_no_topic_was_deleted(path: Path) -> None:
     assert not table.dead_before(0)
 
 
-def test_a_deletion_is_there_after_a_kill_until_it_is_done(path: Path) -> None:
+def test_a_deletion_survives_a_kill_until_it_is_done(path: Path) -> None:
     table = DeletedTopics.open(path)
     table.begin("T", 500, log_start=0)
     found = DeletedTopics.open(path)
@@ -45,14 +45,14 @@ def test_the_last_deletion_of_a_topic_counts(path: Path) -> None:
     assert table.unfinished == {"T"}
 
 
-def test_what_has_left_the_log_is_forgotten(path: Path) -> None:
+def test_deletions_whose_messages_are_removed_are_forgotten(path: Path) -> None:
     table = DeletedTopics.open(path)
     table.begin("T", 500, log_start=0)
     table.begin("U", 900, log_start=500)
     assert DeletedTopics.open(path).dead_before(0) == {"U": 900}
 
 
-def test_they_do_not_grow_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_deletions_is_bounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deleted_topics, "MOST_DELETED", 3)
     table = DeletedTopics.open(path)
     for number in range(5):

@@ -91,7 +91,7 @@ class Counting(FileSystem):
         self.syncs = 0
         self.refused: dict[str, OSError] = {}
 
-    def _meet(self, name: str) -> None:
+    def _refuse_if(self, name: str) -> None:
         if name in self.refused:
             raise self.refused[name]
 
@@ -101,7 +101,7 @@ class Counting(FileSystem):
         return data
 
     def write(self, path: str, data: bytes, *, like: str | None = None, durable: bool = True) -> None:
-        self._meet("write")
+        self._refuse_if("write")
         self.bytes += len(data)
         self.syncs += durable
         super().write(path, data, like=like, durable=durable)
@@ -109,7 +109,7 @@ class Counting(FileSystem):
     def write_at(self, fd: int, data: bytes, offset: int) -> None:
         if "write_at" in self.refused:
             super().write_at(fd, data[: len(data) // 2], offset)
-        self._meet("write_at")
+        self._refuse_if("write_at")
         self.bytes += len(data)
         super().write_at(fd, data, offset)
 
@@ -118,15 +118,15 @@ class Counting(FileSystem):
         super().sync_directory(path)
 
     def exchange(self, path: str, other: str) -> None:
-        self._meet("exchange")
+        self._refuse_if("exchange")
         super().exchange(path, other)
 
     def link(self, path: str, name: str) -> None:
-        self._meet("link")
+        self._refuse_if("link")
         super().link(path, name)
 
     def rename(self, path: str, to: str) -> None:
-        self._meet("rename")
+        self._refuse_if("rename")
         super().rename(path, to)
 
 
@@ -257,7 +257,7 @@ def test_fields_that_only_a_later_version_knows_stay_while_it_grows(path: Path) 
     assert document["topicConfigTable"]["A"]["perm"] == 4
 
 
-def test_groups_are_taken_out_without_being_written_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_are_removed_without_being_written_singly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "subscriptionGroup.json"
     table = GroupTable.open(path, clock=Clock())
     for number in range(50):
@@ -340,7 +340,7 @@ def test_a_full_disk_leaves_the_file_as_it_was_and_the_next_change_writes_all(pa
     assert opened(path).names() == list("ABCDEF")
 
 
-def test_a_folder_that_is_gone_is_made_again(path: Path) -> None:
+def test_a_missing_folder_is_made_again(path: Path) -> None:
     table = opened(apache(path, "A"))
     add(table, "B", "C", "D")
     shutil.rmtree(path.parent)
@@ -351,7 +351,7 @@ def test_a_folder_that_is_gone_is_made_again(path: Path) -> None:
     assert opened(path).names() == list("ABCDEFG")
 
 
-def test_what_somebody_else_wrote_there_is_written_over(path: Path) -> None:
+def test_what_another_process_wrote_is_overwritten(path: Path) -> None:
     table = opened(apache(path, "A"))
     add(table, "B")
     path.write_text("{}")
@@ -393,7 +393,7 @@ def test_a_save_puts_the_table_as_it_was_into_bak_while_entries_are_added(path: 
     assert not save(table)
 
 
-def test_a_save_of_what_was_written_again_meanwhile_is_left_to_the_next(path: Path) -> None:
+def test_a_save_of_what_was_written_again_meanwhile_is_done_by_the_next(path: Path) -> None:
     table = opened(apache(path, "A", "B", "C"))
     add(table, "D", "E")
     saving = table.saving()
@@ -462,12 +462,12 @@ def test_wherever_it_stops_the_file_is_whole(tmp_path: Path, crash: Any) -> None
         if number % 7 == 0 and save(table):
             saved.append(number + 1)
     assert len(stops) > 200
-    for case, (told, kept, image) in enumerate(stops):
+    for case, (reported, kept, image) in enumerate(stops):
         (tmp_path / str(case)).mkdir()
         put(after(image, crash), tmp_path / str(case))
         found = opened(tmp_path / str(case) / "topics.json").names()
         assert found == [f"T{number}" for number in range(len(found))]
-        assert (told if crash is EVERYTHING else kept) <= len(found) <= told + 1
+        assert (reported if crash is EVERYTHING else kept) <= len(found) <= reported + 1
         shutil.rmtree(tmp_path / str(case))
 
 
@@ -495,7 +495,7 @@ NAMES = st.sampled_from(["A", "B", "C", "D", 'q"', "空", "a\\"])
 
 
 class Growing(RuleBasedStateMachine):
-    """Changes in any order, with kills, stops, saves and faults: the file always says what the table says."""
+    """Changes in any order, with kills, stops, saves and faults: the file always agrees with the table."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -560,7 +560,7 @@ class Growing(RuleBasedStateMachine):
         self.held = None
 
     @invariant()
-    def the_file_says_it(self) -> None:
+    def the_file_agrees_with_the_table(self) -> None:
         found = opened(self.path)
         assert found.configs == self.written
         for beside in (self.path, Path(f"{self.path}.bak")):

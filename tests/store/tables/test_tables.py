@@ -114,30 +114,30 @@ def test_what_every_broker_has_is_no_change(tmp_path: Path) -> None:
     assert again.get("A") == TopicConfig(topic_name="A")
 
 
-def test_whoever_keeps_what_the_table_says_is_told_of_replacements(tmp_path: Path) -> None:
+def test_listeners_are_notified_of_replacements(tmp_path: Path) -> None:
     table = topics(tmp_path)
-    told: list[list[str]] = []
-    table.changed.subscribe(lambda: told.append(table.names()))
+    reported: list[list[str]] = []
+    table.changed.subscribe(lambda: reported.append(table.names()))
     table.put(TopicConfig(topic_name="A"))
     table.raise_version()
     table.remove("A")
     table.remove("A")
-    assert (told, table.replacements) == ([["A"], []], 2)
+    assert (reported, table.replacements) == ([["A"], []], 2)
     table.put(TopicConfig(topic_name="A"))
     table.put(TopicConfig(topic_name="A"))
-    assert (len(told), table.replacements) == (3, 3)  # not of an addition: what is decided of others stays so
+    assert (len(reported), table.replacements) == (3, 3)  # not of an addition: what is decided of others stays so
 
 
-def test_whoever_counts_entries_is_told_of_each(tmp_path: Path) -> None:
+def test_listeners_are_notified_of_each_entry(tmp_path: Path) -> None:
     table = topics(tmp_path)
-    told: list[tuple[str, int]] = []
-    table.counted.subscribe(lambda name, more: told.append((name, more)))
+    reported: list[tuple[str, int]] = []
+    table.counted.subscribe(lambda name, more: reported.append((name, more)))
     for name in "OAA":
         table.put_built_in(TopicConfig(topic_name=name))
     table.put(TopicConfig(topic_name="A"))
     table.put(TopicConfig(topic_name="B"))
     table.remove("A")
-    assert told == [("O", 1), ("A", 1), ("B", 1), ("A", -1)]
+    assert reported == [("O", 1), ("A", 1), ("B", 1), ("A", -1)]
 
 
 def test_groups_are_kept(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_a_change_that_could_not_be_written_is_written_later(tmp_path: Path) -> 
     assert offsets(tmp_path).query("G", "A", 0) == 1
 
 
-def test_offsets_whose_write_was_given_up_are_written_by_the_next(tmp_path: Path) -> None:
+def test_offsets_whose_write_was_aborted_are_written_by_the_next(tmp_path: Path) -> None:
     table = offsets(tmp_path)
     table.commit("G", "T", 0, 5)
     assert table.encode() is not None  # and the task is cancelled before a thread writes it
@@ -397,7 +397,7 @@ def test_offsets_committed_during_a_write_are_written_by_the_next(tmp_path: Path
     assert table.encode() is None
 
 
-def test_places_of_removed_offsets_are_given_up(tmp_path: Path) -> None:
+def test_places_of_removed_offsets_are_freed(tmp_path: Path) -> None:
     table = offsets(tmp_path)
     for number in range(2000):
         table.commit("G", f"T{number}", 0, 1)
@@ -505,7 +505,7 @@ def test_a_table_knows_whether_its_file_should_be_there(tmp_path: Path, name: st
 
 @pytest.mark.parametrize("name", ["topics", "subscriptionGroup"])
 def test_a_change_that_is_lost_for_want_of_the_folder_is_known(tmp_path: Path, name: str) -> None:
-    """The folder may be back before anybody looks: then the file is there, without the change."""
+    """The folder may be back before a check: then the file exists, without the change."""
     entries = {
         "topics": TopicConfig(topic_name="late"),
         "subscriptionGroup": SubscriptionGroupConfig(group_name="late"),

@@ -14,7 +14,7 @@ from tests.store.crash_disk import CrashDisk
 FILE_SIZE = 1 << 20
 
 
-def test_pages_that_were_refused_are_asked_for_again_before_they_are_written(tmp_path: Path) -> None:
+def test_pages_that_were_refused_are_requested_again_before_they_are_written(tmp_path: Path) -> None:
     disk = CrashDisk(tmp_path)
     log = TimerLog(str(tmp_path / "timerlog"), FILE_SIZE, disk)
     log.load()

@@ -30,7 +30,7 @@ def test_counts_are_written_as_apache_writes_them(tmp_path: Path) -> None:
     assert again.encode() is None
 
 
-def test_the_file_of_apache_is_gone_on_with(tmp_path: Path) -> None:
+def test_the_file_of_apache_is_continued(tmp_path: Path) -> None:
     store = Golden("5.5.0", tmp_path / "golden").copy(tmp_path)
     path = store / "config" / "timermetrics"
     before = path.read_bytes()

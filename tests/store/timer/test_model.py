@@ -1,9 +1,9 @@
-"""The timer's index against what the commit log says, whatever happens to either.
+"""The timer's index against the commit log, whatever happens to either.
 
 What happens: records that are stored, get units, are delivered, rolled and cancelled; saves; stops of the process, in
 the middle of a write as well, and of the machine, which lose any of the dirty pages; files that are deleted between two
 runs; a full disk; a clock that goes back; another precision. The log is the truth: a record of the timer's topic waits
-as long as nothing is stored that says it came from there.
+as long as no copy of it is stored.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class TimerModel(RuleBasedStateMachine):
         if not self.store._closed:
             kill(self.store)
 
-    # --- what the log says ---
+    # --- the content of the log ---
 
     def records(self) -> list[tuple[int, int, int]]:
         """Queue offset, place and size of the timer's records."""
@@ -157,7 +157,7 @@ class TimerModel(RuleBasedStateMachine):
         for place, properties in known.items():
             marker = "TIMER_DEL_UNIQKEY" in properties
             if place in done:
-                assert place not in there, "comes again"
+                assert place not in there, "is redelivered"
                 assert place not in self.cancelled or "TIMER_ROLL_TIMES" in properties
             elif place in self.cancelled:
                 assert place not in there or marker or properties["UNIQ_KEY"] in markers, "cancelled, and comes"

@@ -42,7 +42,7 @@ def test_a_store_without_timer_messages_gets_no_files(tmp_path: Path) -> None:
     assert not (tmp_path / "config" / "timercheck").exists()
 
 
-def test_units_are_there_after_a_clean_stop_and_after_a_kill(timers: Timers) -> None:
+def test_units_survive_a_clean_stop_and_a_kill(timers: Timers) -> None:
     entered = timers.put(IN_5, IN_9, IN_5)
     expected = [(slot, position) for position, slot in (entered[0], entered[2], entered[1])]
     for again in (timers.restart, timers.kill, timers.kill, timers.restart):
@@ -63,13 +63,13 @@ def test_a_record_that_has_a_unit_gets_no_other_after_a_kill(timers: Timers) -> 
     assert (index.queue_offset, index.already_until) == (1, 3)
     assert set(index.already) == {second.physical_offset}
     assert third.physical_offset not in index.already
-    timers.restart()  # before anybody has asked
+    timers.restart()  # before any query
     assert (timers.index.queue_offset, set(timers.index.already)) == (1, {second.physical_offset})
     timers.index.forget_already()
     assert not timers.index.already
 
 
-def test_a_copy_whose_unit_does_not_say_so_settles_it(timers: Timers) -> None:
+def test_a_copy_settles_a_unit_without_an_outcome(timers: Timers) -> None:
     timers.put(NOW + 3)  # the log's first record
     (position, _), _ = timers.put(IN_5, IN_9)
     timers.save()
@@ -106,7 +106,7 @@ def test_an_outcome_that_cannot_be_is_none(timers: Timers, outcome: int) -> None
 
 
 @pytest.mark.parametrize("void", [False, True])
-def test_an_outcome_is_believed_only_of_a_copy_that_is_there(timers: Timers, *, void: bool) -> None:
+def test_an_outcome_counts_only_with_an_existing_copy(timers: Timers, *, void: bool) -> None:
     """After a power cut another record may stand where the copy stood."""
     (first, _), (second, _), (third, _) = timers.put(IN_5, IN_9, IN_9)
     timers.save()
@@ -259,7 +259,7 @@ def test_what_apache_has_not_flushed_may_have_been_delivered_before_its_read_tim
     assert timers.index.pending == 0
 
 
-def test_a_copy_of_apaches_that_fits_the_logs_first_record_settles_who_waits(timers: Timers) -> None:
+def test_a_copy_of_apaches_that_fits_the_logs_first_record_settles_the_waiting_message(timers: Timers) -> None:
     """The first record's place is 0, which Apache writes into all copies; here it went another round."""
     day = 86_400_000
     out = NOW + 2 * day + 5_000
@@ -391,7 +391,7 @@ def test_a_clean_check_is_believed_only_once(timers: Timers) -> None:
     assert check.extension is None
 
 
-def test_a_disk_that_refuses_a_sync_is_not_asked_again(tmp_path: Path) -> None:
+def test_a_refused_sync_is_not_repeated(tmp_path: Path) -> None:
     disk = CrashDisk(tmp_path)
     timers = Timers(tmp_path / "store", disk)
     timers.put(IN_5)
@@ -554,7 +554,7 @@ def test_a_recovery_that_makes_all_again_may_be_stopped(timers: Timers) -> None:
 
 
 @pytest.mark.parametrize("days", [-30, 30])
-def test_a_stop_tidies_slots_farther_away_than_a_unit_can_say(timers: Timers, days: int) -> None:
+def test_a_stop_tidies_slots_beyond_the_range_of_a_unit(timers: Timers, days: int) -> None:
     """The clock stood wrong; `delay` is 24.8 days at most."""
     timers.clock.now = far = NOW + days * 86_400_000
     timers.index.move_read_time(far)

@@ -162,7 +162,7 @@ def test_two_messages_of_one_group_do_not_take_the_same_place(timers: Timers) ->
     assert [slot for _, slot in timers.index.put(many(first, second), second - 1_000)] == [first]
 
 
-def test_a_full_disk_takes_what_there_is_room_for(tmp_path: Path) -> None:
+def test_a_full_disk_takes_what_fits(tmp_path: Path) -> None:
     disk = CrashDisk(tmp_path)
     with mock.patch.object(TimerWheel, "slots", 8192):
         timers = Timers(tmp_path / "store", disk)

@@ -64,10 +64,10 @@ def test_units_of_several_files_are_settled(opened: Opened) -> None:
 
 def test_where_no_unit_can_stand_is_an_error(opened: Opened) -> None:
     log, _ = opened
-    asked: list[Callable[[int], object]] = [
+    requested: list[Callable[[int], object]] = [
         lambda position: log.due_units(array("q", [position])),
         lambda position: log.settle([(position, 1)]),
     ]
-    for ask in asked:
+    for call in requested:
         with pytest.raises(IndexError):
-            ask(FILE_SIZE - UNIT_SIZE + 1)
+            call(FILE_SIZE - UNIT_SIZE + 1)

@@ -114,7 +114,7 @@ def test_a_damaged_segment_is_made_again_where_it_is_noticed(name: str, tmp_path
     assert {path.name for path in cache.glob("segment-*")} == {segment.name for segment in newer}
 
 
-def test_what_cannot_be_made_again_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_that_cannot_be_made_again_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, cache = tmp_path / "store", tmp_path / "cache"
     filled(root)
     [segment] = made(root, cache).segments
@@ -186,7 +186,7 @@ def test_segments_know_where_the_log_is_damaged(tmp_path: Path) -> None:
     assert [(each.rows, each.damaged) for each in merged.segments] == [(47, True)]
 
 
-def test_what_retention_removed_is_left_out(tmp_path: Path) -> None:
+def test_what_retention_removed_is_in_no_columns(tmp_path: Path) -> None:
     root, cache = tmp_path / "store", tmp_path / "cache"
     older = by_turns(root, cache, 5)
     (root / "commitlog" / f"{0:020d}").unlink()
@@ -195,6 +195,6 @@ def test_what_retention_removed_is_left_out(tmp_path: Path) -> None:
     same(root, cache)
     newer = StoreColumns(discover(str(root)), cache).manifest.segments
     assert (newer[:2], newer[3:]) == (older[:2], older[3:])
-    assert newer[2].rows < 12, "the first of its messages are gone"
+    assert newer[2].rows < 12, "the first of its messages are removed"
     assert made(root, cache).segments == newer[2:]
     same(root, cache)

@@ -101,14 +101,14 @@ class ColumnsBesideAStore(RuleBasedStateMachine):
         segment.remove()
         manifest = load(self.cache)
         assert manifest is not None
-        if manifest.last < self.directory.start:  # nothing is left that says whose they are
+        if manifest.last < self.directory.start:  # nothing remains that identifies them
             with pytest.raises(ColumnsUnusable):
                 StoreColumns(self.directory, self.cache)
             extend(self.directory, self.cache, lambda _: None, rebuild=True)
             self.covered = self.count
 
     @rule(number=st.integers(0, 200), tag=st.sampled_from(["Tag1", "none"]), topics=st.sets(st.sampled_from("ABX")))
-    def ask(self, number: int, tag: str, topics: set[str]) -> None:
+    def query(self, number: int, tag: str, topics: set[str]) -> None:
         directory = self.directory
         columns = StoreColumns(directory, self.cache)
         every = list(find(directory, MessageConditions(), lambda _: None))

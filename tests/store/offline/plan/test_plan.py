@@ -1,4 +1,4 @@
-"""Of `plan` and `select`: whatever way is taken, what is found is what looking at every message finds."""
+"""Of `plan` and `select`: every way finds the same as reading every message."""
 
 from __future__ import annotations
 
@@ -116,9 +116,7 @@ conditions = st.fixed_dictionaries(
 
 @hypothesis_settings(max_examples=40, deadline=None)
 @given(conditions)
-def test_what_is_found_is_what_looking_at_every_message_finds(
-    generated: StoreDirectory, wanted: dict[str, Any]
-) -> None:
+def test_the_same_is_found_as_by_reading_every_message(generated: StoreDirectory, wanted: dict[str, Any]) -> None:
     expected = places([one for one in every_of(generated) if MessageConditions(**wanted).matches(one)])
     _, found, troubles = looked_for(generated, **wanted)
     assert (found, troubles) == (expected, [])
@@ -203,7 +201,7 @@ def test_a_time_range_leaves_files_out(generated: StoreDirectory, monkeypatch: p
     assert max(starts) < 4 * 8192
 
 
-def test_an_entry_that_leads_elsewhere_is_told(tmp_path: Path) -> None:
+def test_an_entry_that_leads_elsewhere_is_reported(tmp_path: Path) -> None:
     store = open_store(small(tmp_path, commit_log_file_size=1 << 16))
     store.append([draft(number) for number in range(8)])
     store.close()
@@ -230,8 +228,8 @@ def test_an_entry_that_leads_elsewhere_is_told(tmp_path: Path) -> None:
     assert not any(trouble.gone for trouble in troubles)
 
 
-def test_entries_that_were_lost_are_told_and_those_behind_them_followed(tmp_path: Path, store: MessageStore) -> None:
-    """A page of the queue's newest file is zeroed: its end is behind it all the same."""
+def test_lost_entries_are_reported_and_those_behind_them_followed(tmp_path: Path, store: MessageStore) -> None:
+    """A page of the queue's newest file is zeroed: its end is behind it nevertheless."""
     places = [each.physical_offset for each in store.append([draft(number) for number in range(30)])]
     store.close()
     with (tmp_path / "consumequeue/T/0" / f"{320:020d}").open("r+b") as file:
@@ -243,7 +241,7 @@ def test_entries_that_were_lost_are_told_and_those_behind_them_followed(tmp_path
     assert [str(trouble) for trouble in troubles] == [what.format(number) for number in (20, 21, 22)]
 
 
-def test_an_entry_whose_record_is_not_there_yet_is_passed_over_in_a_store_in_use(tmp_path: Path) -> None:
+def test_an_entry_without_its_record_yet_is_skipped_in_a_store_in_use(tmp_path: Path) -> None:
     """A broker may write the entries of a group before its records, and begin a new log file meanwhile."""
     store = open_store(small(tmp_path, commit_log_file_size=1 << 14))
     place, size, _ = store.append([draft(number) for number in range(2)])[-1]
@@ -259,7 +257,7 @@ def test_an_entry_whose_record_is_not_there_yet_is_passed_over_in_a_store_in_use
         assert len(troubles) == count, state
 
 
-def test_messages_of_a_file_removed_meanwhile_are_passed_over(tmp_path: Path, store: MessageStore) -> None:
+def test_messages_of_a_file_removed_meanwhile_are_skipped(tmp_path: Path, store: MessageStore) -> None:
     written = [each.physical_offset for each in store.append([draft(n) for n in range(80)])]
     while store.dispatch_index():
         pass

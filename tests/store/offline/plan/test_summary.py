@@ -111,7 +111,7 @@ def test_the_end_is_found_behind_queues_that_lag(tmp_path: Path) -> None:
     assert overview(discover(str(tmp_path))).log.end == end
 
 
-def test_everything_that_cannot_be_read_is_told(golden_550: Golden, tmp_path: Path) -> None:
+def test_everything_that_cannot_be_read_is_reported(golden_550: Golden, tmp_path: Path) -> None:
     root = golden_550.copy(tmp_path)
     (root / "config" / "topics.json").write_text("{")
     (root / "config" / "topics.json.bak").unlink()
@@ -131,7 +131,7 @@ def test_everything_that_cannot_be_read_is_told(golden_550: Golden, tmp_path: Pa
     assert [trouble.physical_offset for trouble in found.log.troubles] == [1247636]
 
 
-def test_a_live_store_may_lose_files_while_it_is_looked_at(tmp_path: Path, store: MessageStore) -> None:
+def test_a_live_store_may_lose_files_while_it_is_read(tmp_path: Path, store: MessageStore) -> None:
     store.append([draft(number) for number in range(60)])
     directory = discover(str(tmp_path))
     (tmp_path / "commitlog" / f"{0:020d}").unlink()
@@ -148,12 +148,12 @@ def test_an_index_file_that_a_live_store_removes_is_no_problem(tmp_path: Path, s
     while store.dispatch_index():
         pass
     directory = discover(str(tmp_path))
-    gone = Path(directory.index[0].path)
-    gone.unlink()
+    missing = Path(directory.index[0].path)
+    missing.unlink()
     found = overview(directory)
     assert (found.problems, len(found.index)) == ((), len(directory.index) - 1)
     assert overview(replace(directory, state=StoreState.AT_REST)).problems == (
-        f"{gone} cannot be read: it was removed meanwhile",
+        f"{missing} cannot be read: it was removed meanwhile",
     )
     kill(store)
 
@@ -172,7 +172,7 @@ def test_after_a_crash_the_end_is_found_before_a_lost_tail(tmp_path: Path) -> No
     assert START < log.last_store_time < clock.now
 
 
-def test_a_newest_message_that_is_damaged_is_told(tmp_path: Path, store: MessageStore) -> None:
+def test_a_damaged_newest_message_is_reported(tmp_path: Path, store: MessageStore) -> None:
     places = [each.physical_offset for each in store.append([draft(number) for number in range(5)])]
     store.close()
     with (tmp_path / "commitlog" / f"{0:020d}").open("r+b") as file:

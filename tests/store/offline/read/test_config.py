@@ -84,20 +84,20 @@ def test_what_a_broker_prepares_beside_a_file_is_none_of_the_files(tmp_path: Pat
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", '"x"', "\x00"])
-def test_a_file_that_is_no_object_is_told(text: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_object_is_an_error(text: str, tmp_path: Path) -> None:
     directory = store(tmp_path, a_json=text)
     with pytest.raises(StoreUnreadable, match=r"config/a\.json cannot be read"):
         document(directory, "a.json")
 
 
-def test_a_pipe_in_a_files_place_is_told(tmp_path: Path) -> None:
+def test_a_pipe_in_a_files_place_is_an_error(tmp_path: Path) -> None:
     directory = store(tmp_path)
     os.mkfifo(tmp_path / "config" / "topics.json")
     with pytest.raises(StoreUnreadable, match="it is not a regular file"):
         topic_names(directory)
 
 
-def test_what_is_no_table_of_offsets_is_told(tmp_path: Path) -> None:
+def test_what_is_no_table_of_offsets_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreUnreadable, match="its offsetTable is no table"):
         committed_offsets(store(tmp_path / "a", consumerOffset_json='{"offsetTable":[]}'))
     for number, queues in enumerate(("[]", '{"x":1}', '{"0":null}', '{0:"many"}')):
@@ -108,7 +108,7 @@ def test_what_is_no_table_of_offsets_is_told(tmp_path: Path) -> None:
     assert table(store(tmp_path / "c", x_json='{"y":{1:2}}'), "x.json", "y") == {"1": 2}
 
 
-def test_a_checkpoint_that_is_too_short_is_told(tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_too_short_is_an_error(tmp_path: Path) -> None:
     assert checkpoint(StoreDirectory(root=str(tmp_path), state=StoreState.AT_REST)) is None
     (tmp_path / "checkpoint").write_bytes(bytes(7) + b"\x05" + bytes(16))
     assert checkpoint(discover(str(tmp_path))) == CheckpointTimes(commit_log=5, consume_queue=0, index=0)

@@ -60,7 +60,7 @@ def test_a_store_in_use_is_live_and_stays_untouched(tmp_path: Path, store: Messa
     before = entries(str(tmp_path))
     assert discover(str(tmp_path)).state is StoreState.LIVE
     assert entries(str(tmp_path)) == before
-    # The lock is still the store's: another store is refused, and it can go on.
+    # The lock is still the store's: another store is refused, and it can continue.
     store.append([draft(1)])
     store.close()
     assert discover(str(tmp_path)).state is StoreState.AT_REST
@@ -109,7 +109,7 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
         discover(str(tmp_path / "file"))
 
 
-def test_what_does_not_belong_there_is_told(golden_497: Golden, tmp_path: Path) -> None:
+def test_foreign_files_are_listed(golden_497: Golden, tmp_path: Path) -> None:
     root = golden_497.copy(tmp_path)
     (root / "commitlog" / "notes.txt").touch()
     os.mkfifo(root / "commitlog" / "00000000000001572864")
@@ -126,8 +126,8 @@ def test_what_does_not_belong_there_is_told(golden_497: Golden, tmp_path: Path) 
     shutil.rmtree(root / "consumequeue" / "GoldenTx" / "1")
     (root / "consumequeue" / "GoldenTx" / "1").mkdir()
     found = discover(str(root))
-    told = {(strange.path.removeprefix(f"{root}/"), strange.reason) for strange in found.unexpected}
-    assert told == {
+    reported = {(strange.path.removeprefix(f"{root}/"), strange.reason) for strange in found.unexpected}
+    assert reported == {
         ("commitlog/00000000000001572864", "it is not a regular file"),
         ("commitlog/99999999999999999999", "its name is not an offset of 63 bits"),
         ("consumequeue/Topic\udcff", "it is not a topic's directory"),
@@ -144,7 +144,7 @@ def test_what_does_not_belong_there_is_told(golden_497: Golden, tmp_path: Path) 
     assert [queue.queue_id for queue in found.queues if queue.topic == "GoldenTx"] == [0, 1]
 
 
-def test_a_directory_that_may_not_be_read_is_told(golden_497: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_may_not_be_read_is_an_error(golden_497: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
     def scandir(path: str) -> Any:
         if path.endswith("/consumequeue"):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
@@ -157,7 +157,7 @@ def test_a_directory_that_may_not_be_read_is_told(golden_497: Golden, monkeypatc
 
 
 @pytest.mark.parametrize(("abort", "state"), [(True, StoreState.UNKNOWN), (False, StoreState.AT_REST)])
-def test_without_its_lock_abort_says_what_can_be_known(
+def test_without_its_lock_the_state_follows_from_abort(
     abort: bool, state: StoreState, golden_497: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def locked_by_another(path: str) -> bool:

@@ -114,7 +114,7 @@ def test_a_store_is_the_same_wherever_it_is(golden: Golden) -> None:
         assert found
         assert found == list(find(here, wanted, unexpected))
     assert list(queue_summaries(there)) == list(queue_summaries(here))
-    # Where nobody keeps empty directories, a deleted topic leaves nothing.
+    # Where empty directories are not kept, a deleted topic leaves nothing.
     assert set(there.topics) == {queue.topic for queue in here.queues if queue.files}
     assert topic_names(here) - topic_names(there) == set(here.topics) - set(there.topics)
     assert committed_offsets(there) == committed_offsets(here)
@@ -132,12 +132,12 @@ def test_a_store_is_verified_wherever_it_is(golden: Golden) -> None:
     assert found_there == found
 
 
-def test_without_locks_abort_says_what_can_be_known() -> None:
+def test_without_locks_the_state_follows_from_abort() -> None:
     assert discover("there", files=Dictionary({"there/checkpoint": b""})).state is StoreState.AT_REST
     assert discover("there", files=Dictionary({"there/abort": b""})).state is StoreState.UNKNOWN
 
 
-def test_a_commit_log_of_its_own_is_where_the_store_is() -> None:
+def test_a_separate_commit_log_is_in_the_stores_file_system() -> None:
     name = f"{4096:020d}"
     found = discover(
         "there", commit_log="log/", files=Dictionary({"there/abort": b"", f"log/{name}": b"12", "log/x": b""})

@@ -110,15 +110,15 @@ def test_a_file_that_makes_no_sense_covers_nothing(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_covers_nothing(tmp_path: Path) -> None:
     good = index_file(tmp_path / "20260101000000000", 100, 50, [("T#k", 700, 0), ("T#l", 800, 0)])
-    gone = good._replace(path=str(tmp_path / "20260101000000001"))
+    missing = good._replace(path=str(tmp_path / "20260101000000001"))
     (tmp_path / "20260101000000002").write_bytes(b"short")
     short = good._replace(path=str(tmp_path / "20260101000000002"), size=5)
     with pytest.raises(StoreUnreadable, match="it has 5 bytes"):
         OpenIndexFile(short)
-    assert look_up([gone, short, good], [("T", "k")]) == ([700], [(701, 800)])
+    assert look_up([missing, short, good], [("T", "k")]) == ([700], [(701, 800)])
 
 
-def test_a_chain_that_leads_round_is_left(tmp_path: Path) -> None:
+def test_a_chain_with_a_loop_ends(tmp_path: Path) -> None:
     path = tmp_path / "20260101000000000"
     plain = index_file(path, 10, 50, [("T#k", 100 + n, 0) for n in range(40)])
     at = HEADER_SIZE + 10 * SLOT_SIZE + 36 * ENTRY_STRUCT.size

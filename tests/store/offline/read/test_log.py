@@ -81,7 +81,7 @@ def test_a_record_larger_than_a_block_is_read_whole(tmp_path: Path) -> None:
     assert blocks[-1].stop is WalkEnd.UNWRITTEN
 
 
-def test_room_is_not_made_for_a_record_that_only_says_it_is_large(tmp_path: Path) -> None:
+def test_room_is_not_made_for_a_record_that_only_claims_to_be_large(tmp_path: Path) -> None:
     file = log_file(tmp_path / "log", [MessageRecord(topic="T", queue_id=0, body=b"x")], 8 << 20)
     with Path(file.path).open("r+b") as content:
         content.write((6 << 20).to_bytes(4))
@@ -167,7 +167,7 @@ def test_a_place_as_large_as_no_record_costs_no_room(golden_497: Golden) -> None
     with CommitLogReader(directory.commit_log) as log:
         (_, data), (_, following) = log.gather([RecordPlace(0, 0x7FFFFFFE), RecordPlace(20, 30)])
     assert len(data) < 200
-    assert len(following) == 30, "what follows is read by itself"
+    assert len(following) == 30, "what follows is read separately"
 
 
 def test_a_store_time_is_read_with_hosts_of_either_size() -> None:

@@ -70,7 +70,7 @@ def test_a_queue_without_files_is_empty(tmp_path: Path) -> None:
         assert len(queue.entries(0)) == 0
 
 
-def test_a_file_that_was_cut_has_what_is_left(tmp_path: Path) -> None:
+def test_a_file_that_was_cut_has_the_remaining_entries(tmp_path: Path) -> None:
     files = queue_of(tmp_path, {0: (entry(0) + entry(100))[:-3], 40: entry(200) + bytes(20)})
     with QueueReader(files) as queue:
         assert queue.entry(1) == (0, 0, 0)
@@ -93,7 +93,7 @@ def test_a_hole_in_a_file_before_the_last_is_not_the_end(tmp_path: Path) -> None
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("size", [1, 206, 700, 2000])
 def test_a_hole_in_the_last_file_is_not_the_end(tmp_path: Path, size: int, sparse: bool) -> None:
-    """Wherever bisection meets it. Of a large one only the disk's blocks tell."""
+    """Wherever bisection finds it. A large one shows only in the disk's blocks."""
     count = 4000
     whole = b"".join(entry(number * 100) for number in range(count))
     files = queue_of(tmp_path, {0: entry(0) * 10_000, 200_000: b"", 400_000: AHEAD + bytes(199_980)})
@@ -134,7 +134,7 @@ def test_what_is_before_a_hole_did_not_expire(tmp_path: Path) -> None:
         assert (queue.min, queue.end) == (300, 1001)
 
 
-def test_a_hole_between_files_is_passed_over(tmp_path: Path) -> None:
+def test_a_hole_between_files_is_skipped(tmp_path: Path) -> None:
     files = queue_of(tmp_path, {0: entry(0) + entry(100), 80: entry(400) + entry(500)})
     with QueueReader(files) as queue:
         queue.end = 6

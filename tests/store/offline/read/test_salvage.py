@@ -84,7 +84,7 @@ def test_a_record_with_a_wrong_byte_is_lost_alone(
         assert tail[:2] == (starts[number], WalkEnd.DAMAGED)
 
 
-def test_zeros_in_the_middle_are_lost_and_said_to_be_zeros(tmp_path: Path) -> None:
+def test_zeros_in_the_middle_are_lost_and_reported_as_zeros(tmp_path: Path) -> None:
     data, starts = log_of(BODIES)
     data[starts[3] - BASE : starts[6] - BASE] = bytes(starts[6] - starts[3])
     with opened(tmp_path, bytes(data)) as file:

@@ -63,7 +63,7 @@ def test_one_damaged_record_costs_one_record(damage: bytes, tmp_path: Path) -> N
     assert str(troubles[1]).startswith(f"{troubles[1].path}: at physical offset {written[7]}: ")
 
 
-def test_damaged_bodies_one_after_the_other_are_told_each(tmp_path: Path) -> None:
+def test_damaged_bodies_one_after_the_other_are_reported_each(tmp_path: Path) -> None:
     store, written = filled(tmp_path)
     store.close()
     for victim in (3, 4, 5):
@@ -85,7 +85,7 @@ def test_damage_before_the_end_of_a_file_leads_to_the_next(tmp_path: Path) -> No
         assert [trouble.physical_offset for trouble in troubles] == [last]
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     store, written = filled(tmp_path, 80)
     store.close()
     (tmp_path / "commitlog" / f"{4096:020d}").unlink()
@@ -143,7 +143,7 @@ def test_a_half_written_record_of_a_live_store_is_waited_for(tmp_path: Path) -> 
     kill(store)
 
 
-def test_a_record_that_stays_damaged_is_told_after_a_while(tmp_path: Path) -> None:
+def test_a_record_that_stays_damaged_is_reported_after_a_while(tmp_path: Path) -> None:
     store, written = filled(tmp_path, 5)
     overwrite(tmp_path, written[4] + BODY, b"??")
     pauses: list[int] = []
@@ -154,7 +154,7 @@ def test_a_record_that_stays_damaged_is_told_after_a_while(tmp_path: Path) -> No
     kill(store)
 
 
-def test_a_torn_end_after_a_crash_is_told_at_once(tmp_path: Path) -> None:
+def test_a_torn_end_after_a_crash_is_reported_at_once(tmp_path: Path) -> None:
     store, written = filled(tmp_path, 5)
     kill(store)
     overwrite(tmp_path, written[4] + BODY, b"??")
@@ -164,7 +164,7 @@ def test_a_torn_end_after_a_crash_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_a_live_log_may_roll_while_it_is_read(tmp_path: Path) -> None:
-    """The end of a file was reached when nothing followed; then its broker went on to the next file."""
+    """The end of a file was reached when nothing followed; then its broker continued in the next file."""
     store, written = filled(tmp_path, 5)
     directory = discover(str(tmp_path))
     assert len(directory.commit_log) == 2  # one is made ahead

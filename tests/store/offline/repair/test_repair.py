@@ -117,7 +117,7 @@ def test_a_record_of_another_tag_than_its_entry_is_named_with_both(
     assert code_in_entry(tmp_path / "new", 1, record.queue_offset) == string_hash(tag)
 
 
-def test_entries_of_another_tag_than_their_records_are_told_in_rows(copied: Path, tmp_path: Path) -> None:
+def test_entries_of_another_tag_than_their_records_are_reported_in_rows(copied: Path, tmp_path: Path) -> None:
     file = min((copied / "consumequeue" / "T" / "0").iterdir())
     for offset in (2, 3, 4, 8):
         overwrite(copied, str(file.relative_to(copied)), offset * 20 + 12, bytes(8))
@@ -157,7 +157,7 @@ def test_many_records_with_other_keys_are_counted(
 
 
 def index_entry(root: Path, number: int) -> tuple[int, int]:
-    """Where an entry of the first index file is, and the physical offset that it says."""
+    """Where an entry of the first index file is, and the physical offset in it."""
     file = min((root / "index").iterdir())
     place = 40 + SLOTS * 4 + number * 20
     return place, int.from_bytes(file.read_bytes()[place + 4 : place + 12])
@@ -195,7 +195,7 @@ def test_exactly_the_undamaged_records_are_kept(
     lost = [each for each in findings if each.what == "lost"]
     half = sum(number % 7 == 5 for number in chosen)
     assert sum(each.count for each in lost) == result.lost == len(chosen) - half
-    # And a broker serves what is left.
+    # And a broker serves the rest.
     store = open_store(small(work / "new", index_slots=SLOTS, index_entries=ENTRIES))
     assert store.append([draft(1000)])
     store.close()
@@ -221,7 +221,7 @@ def test_whatever_is_overwritten_the_repaired_log_has_no_damage(
     repair(str(root), str(work / "new"), lambda _: None, clock=Clock(), files=Quick())
     sure: tuple[str, ...] = ("commitlog", "index")
     if not overwritten >= {"commitlog", "consumequeue"}:
-        # What a record says of its place in a queue has no checksum: without an entry that says better it is believed.
+        # A record's place in a queue has no checksum: without an entry that shows another one it is accepted.
         sure = (*sure, "consumequeue")
     assert not [str(each) for each in damages(work / "new") if each.path.startswith(sure)]
 
@@ -232,7 +232,7 @@ def test_whatever_is_overwritten_the_repaired_log_has_no_damage(
     [(20, bytes(8)), (20, b"\xff" * 8), (27, b"\x70"), (12, b"\0\0\0\x07"), (12, b"\xff" * 4)],
     ids=["offset 0", "offset -1", "far", "queue 7", "queue -1"],
 )
-def test_a_record_that_says_a_wrong_place_in_its_queue_is_lost(
+def test_a_record_with_a_wrong_place_in_its_queue_is_lost(
     copied: Path, tmp_path: Path, number: int, at: int, value: bytes
 ) -> None:
     item = records(copied)[number]
@@ -271,9 +271,9 @@ def test_a_record_with_another_topic_is_lost(copied: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize("number", [0, 1, -1])
 def test_a_missing_commit_log_file(copied: Path, tmp_path: Path, number: int) -> None:
     expected = contents(copied)
-    gone = sorted((copied / "commitlog").iterdir())[number]
-    gone.unlink()
-    start = int(gone.name)
+    missing = sorted((copied / "commitlog").iterdir())[number]
+    missing.unlink()
+    start = int(missing.name)
     repaired(copied, tmp_path / "new")
     assert contents(tmp_path / "new") == {
         offset: record for offset, record in expected.items() if not start <= offset < start + 4096
@@ -325,7 +325,7 @@ def test_after_a_crash_whole_records_behind_a_torn_one_are_kept(tmp_path: Path) 
         assert contents(tmp_path / "new") == expected
 
 
-def test_what_is_behind_the_end_is_left_out(copied: Path, tmp_path: Path) -> None:
+def test_what_is_behind_the_end_is_not_copied(copied: Path, tmp_path: Path) -> None:
     last = records(copied)[-1]
     overwrite(copied, last.path, last.stop, b"\x07" * 40)
     expected = contents(copied)

@@ -98,7 +98,7 @@ def test_messages_that_were_cut_off_wait_no_more_and_new_ones_are_not_missed(tmp
     check = read_check(discover(str(tmp_path / "new")))
     assert check is not None
     assert (check.extension, check.last_queue_offset, check.master_queue_offset) == (None, 50, 50)
-    # The copy of the message 1 was cut off as well: its message waits again once the start has looked at the log.
+    # The copy of the message 1 was cut off as well: its message waits again once the start has read the log.
     index = recovered(tmp_path / "new")
     assert (index.pending, index.queue_offset) == (50, 50)
 
@@ -154,7 +154,7 @@ def test_the_timer_of_apache(golden_550: Golden, tmp_path: Path, lose: bool) -> 
 
 
 @pytest.mark.parametrize("damage", ["record", "tail", "timerlog"])
-def test_the_timer_of_a_repaired_store_delivers_what_is_left(tmp_path: Path, damage: str) -> None:
+def test_the_timer_of_a_repaired_store_delivers_the_remaining_messages(tmp_path: Path, damage: str) -> None:
     first = ServerTimers(tmp_path / "damaged")
     root = first.settings.root
 

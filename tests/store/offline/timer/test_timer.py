@@ -21,7 +21,7 @@ from tests.store.support import START, Golden
 _OUTCOME_AT = positions(UNIT)["outcome"]
 
 
-def looked_at(root: Path) -> tuple[dict[str, TimerMessage], StoreTimer, list[ReadProblem]]:
+def read_timer(root: Path) -> tuple[dict[str, TimerMessage], StoreTimer, list[ReadProblem]]:
     """The messages that wait, markers too, by their unique keys and what they cancel."""
     troubles: list[ReadProblem] = []
     with StoreTimer(discover(str(root)), troubles.append) as timer:
@@ -30,7 +30,7 @@ def looked_at(root: Path) -> tuple[dict[str, TimerMessage], StoreTimer, list[Rea
 
 
 def keys(root: Path) -> list[str]:
-    found, timer, troubles = looked_at(root)
+    found, timer, troubles = read_timer(root)
     assert not troubles
     assert timer.stale == 0
     return sorted(found)
@@ -59,7 +59,7 @@ def change_check(root: Path, **values: int) -> None:
 
 
 def test_what_waits_in_a_store_of_apache(golden_550: Golden) -> None:
-    found, timer, troubles = looked_at(golden_550.untouched)
+    found, timer, troubles = read_timer(golden_550.untouched)
     assert troubles == []
     assert (timer.precision, timer.queue_end, timer.stale) == (1000, 52, 0)
     assert timer.check is not None
@@ -102,7 +102,7 @@ def test_records_that_timercheck_does_not_count_and_have_no_unit_wait_too(golden
     for file in (root / "timerlog").iterdir():
         file.unlink()
     change_check(root, last_queue_offset=50)
-    found, timer, _ = looked_at(root)
+    found, timer, _ = read_timer(root)
     assert {each.keys for each in found.values()} == {("timer_s3600",), ("timer_s86400",)}
     assert timer.waiting["position"].tolist() == [-1, -1]
     assert timer.waiting["out"].tolist() == [1795255555000, 1795338355000]
@@ -111,11 +111,11 @@ def test_records_that_timercheck_does_not_count_and_have_no_unit_wait_too(golden
 def test_without_timercheck_everything_that_was_not_settled_waits(golden_550: Golden, tmp_path: Path) -> None:
     root = golden_550.copy(tmp_path)
     (root / "config" / "timercheck").write_bytes(b"short")
-    _, timer, _ = looked_at(root)
+    _, timer, _ = read_timer(root)
     assert timer.check is None
     assert len(timer.waiting) == 52
     (root / "config" / "timercheck").unlink()
-    assert len(looked_at(root)[1].waiting) == 52
+    assert len(read_timer(root)[1].waiting) == 52
 
 
 # --- ours ---
@@ -147,18 +147,18 @@ def test_messages_without_a_unit_wait(timers: Timers, saved: bool) -> None:
     timers.add(NOW + 6000)
     timers.add(NOW + 7000, unit=False)
     timers.add(NOW + 5000, unit=False, cancels="U0000000")
-    found, timer, troubles = looked_at(root_of(timers))
+    found, timer, troubles = read_timer(root_of(timers))
     assert not troubles
     assert sorted(found) == ["U0000000", "U0000001", "U0000002", "U0000003!"]
     assert timer.queue_end == 4
     assert timer.waiting["magic"].tolist() == [1, 1, 1, 5]
 
 
-def test_units_in_several_files_and_as_many_as_there_are(timers: Timers) -> None:
+def test_units_in_several_files(timers: Timers) -> None:
     for number in range(120):
         timers.add(NOW + 5000 + number % 3)
     timers.save()
-    found, timer, _ = looked_at(root_of(timers))
+    found, timer, _ = read_timer(root_of(timers))
     assert len(found) == 120
     assert len({int(each) // 2600 for each in timer.waiting["position"]}) == 3
     directory = discover(str(root_of(timers)))
@@ -166,7 +166,7 @@ def test_units_in_several_files_and_as_many_as_there_are(timers: Timers) -> None
     assert (slot.time, slot.messages, slot.chain, slot.first, slot.last) == (NOW + 5000, 120, 120, 0, timers.last)
 
 
-def test_after_a_power_cut_the_log_says_what_was_delivered(tmp_path: Path) -> None:
+def test_after_a_power_cut_the_log_shows_what_was_delivered(tmp_path: Path) -> None:
     root = tmp_path / "store"
     with made(root) as timers:
         places = [timers.add(NOW + 5000 + n) for n in range(5)]
@@ -214,7 +214,7 @@ def test_a_second_unit_of_a_record_does_not_count(tmp_path: Path) -> None:
         data = bytearray(file.read_bytes())
         data[UNIT_SIZE : 2 * UNIT_SIZE] = data[:UNIT_SIZE]
         file.write_bytes(data)
-    _, timer, _ = looked_at(root)
+    _, timer, _ = read_timer(root)
     assert timer.waiting["position"].tolist() == [52]
 
 
@@ -228,11 +228,11 @@ def test_units_of_records_that_the_log_has_no_more_are_counted(tmp_path: Path) -
     data = bytearray(file.read_bytes())
     data[mark_place : mark_place + 8] = (1 << 40).to_bytes(8)
     file.write_bytes(data)
-    _, timer, troubles = looked_at(root)
+    _, timer, troubles = read_timer(root)
     assert (timer.stale, len(timer.waiting), troubles) == (1, 0, [])
 
 
-def test_what_is_no_timer_record_is_told(tmp_path: Path) -> None:
+def test_what_is_no_timer_record_is_reported(tmp_path: Path) -> None:
     root = tmp_path / "store"
     with made(root) as timers:
         (other,) = timers.store.append([_plain()])
@@ -246,7 +246,7 @@ def test_what_is_no_timer_record_is_told(tmp_path: Path) -> None:
     data[at["record_size"] : at["record_size"] + 4] = other.size.to_bytes(4)
     data[UNIT_SIZE + at["record_size"] : UNIT_SIZE + at["record_size"] + 4] = (70).to_bytes(4)
     file.write_bytes(data)
-    found, _, troubles = looked_at(root)
+    found, _, troubles = read_timer(root)
     assert found == {}
     assert [each.reason for each in troubles] == [
         "of a message that waits for its time: the record is of topic T",
@@ -254,7 +254,7 @@ def test_what_is_no_timer_record_is_told(tmp_path: Path) -> None:
     ]
     data[:4] = (51).to_bytes(4)
     file.write_bytes(data)
-    _, timer, troubles = looked_at(root)
+    _, timer, troubles = read_timer(root)
     assert len(timer.waiting) == 0
     assert [(each.path, each.reason) for each in troubles] == [(str(file), "at byte 0: no unit of a timer log")]
 
@@ -265,7 +265,7 @@ def _plain() -> Any:
     return draft()
 
 
-def test_a_record_that_does_not_say_when_it_is_due_is_told(tmp_path: Path) -> None:
+def test_a_record_without_a_due_time_is_reported(tmp_path: Path) -> None:
     from rocketwire.wire.names import TIMER_TOPIC
     from tests.store.support import draft
 
@@ -274,7 +274,7 @@ def test_a_record_that_does_not_say_when_it_is_due_is_told(tmp_path: Path) -> No
         timers.add(NOW + 5000)
         timers.save()
         timers.store.append([draft(1, topic=TIMER_TOPIC)])
-    found, _, troubles = looked_at(root)
+    found, _, troubles = read_timer(root)
     assert list(found) == ["U0000000"]
     (trouble,) = troubles
     assert trouble.reason.endswith("the timer's record does not say when it is due, or for whom")
@@ -287,9 +287,9 @@ def test_the_precision_is_what_the_store_was_written_with(tmp_path: Path, precis
         for number in range(5):
             timers.clock.now = START + number * precision
             timers.add(NOW + 5000 + number * 310)
-        assert looked_at(root)[1].precision == precision
+        assert read_timer(root)[1].precision == precision
         timers.save()
-        assert looked_at(root)[1].precision == precision
+        assert read_timer(root)[1].precision == precision
 
 
 def test_the_wheel_may_be_missing_or_short(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from rocketwire.wire.message import decode_record
 
 
 @given(st.one_of(st.integers(LEAST, LEAST + 10), st.integers(LEAST, 3 << 20)), st.sampled_from([0, 4096, 1 << 40]))
-def test_any_part_is_filled_with_records_that_nobody_is_given(size: int, start: int) -> None:
+def test_any_part_is_filled_with_records_that_no_consumer_gets(size: int, start: int) -> None:
     data = b"".join(fillers(start, start + size, 1234))
     assert len(data) == size
     walked = walk(data + bytes(8), base=start, whole=False, most=100)

@@ -34,11 +34,11 @@ def test_those_in_a_row_are_one() -> None:
     assert gathered(*messages) == ["damage: f at byte 56 offsets 7 to 8: it is 7"]
 
 
-def test_other_things_and_kinds_are_others() -> None:
+def test_other_things_and_kinds_are_separate() -> None:
     assert len(gathered(("a", 1, of(1)), ("b", 2, of(2)), ("a", 2, of(2, kind=FindingKind.NOTE)))) == 3
 
 
-def test_of_many_rows_the_first_are_told() -> None:
+def test_of_many_rows_the_first_are_reported() -> None:
     lines = gathered(*(("entry", number, of(number)) for number in range(0, 2000, 2)))
     assert len(lines) == MOST + 1
     first = 2 * MOST
@@ -49,7 +49,7 @@ def test_of_many_rows_the_first_are_told() -> None:
 
 
 @given(st.sets(st.integers(0, 300)))
-def test_nothing_is_left_out(numbers: set[int]) -> None:
+def test_nothing_is_missing(numbers: set[int]) -> None:
     found: list[Finding] = []
     one = FindingMerger(found.append)
     for number in sorted(numbers):

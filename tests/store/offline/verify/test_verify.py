@@ -100,7 +100,7 @@ def test_a_wrong_byte_of_a_record_is_found(whole: Path, data: st.DataObject, val
     topic = body + len(message.body)
     # Body, topic and the lengths; where there is a tag, its value too.
     checked = [*CHECKED_HEAD, *range(body - 4, topic + 1 + len(message.topic) + 2)]
-    if message.sys_flag & 4:  # a half message has no entry that would say which queue is its own, nor which offset
+    if message.sys_flag & 4:  # a half message has no entry that would show its queue and its offset
         checked = [at for at in checked if not (12 <= at < 16 or 20 <= at < 28)]
     at = data.draw(st.sampled_from(checked))
     base = int(item.path.rpartition("/")[2])
@@ -165,7 +165,7 @@ def test_an_index_ends_at_a_message_without_keys(tmp_path: Path) -> None:
             assert {each.path for each in damages(tmp_path)} == {f"index/{index.name}"}
 
 
-def test_what_is_not_used_is_not_looked_at(whole: Path) -> None:
+def test_what_is_not_used_is_not_checked(whole: Path) -> None:
     log = min((whole / "commitlog").iterdir())
     content = log.read_bytes()
     with flipped(log, len(content) - 1, 255):
@@ -225,10 +225,10 @@ def test_a_missing_commit_log_file(copied: Path, number: int) -> None:
     found = damages(copied)
     missing = [each.path for each in found if each.path.startswith("commitlog")]
     assert missing == ([f"commitlog/{one.name}"] if number == 1 else [])
-    gone = [each for each in found if each.path.startswith("consumequeue")]
-    assert 0 < sum(each.count for each in gone) <= lost
+    removed = [each for each in found if each.path.startswith("consumequeue")]
+    assert 0 < sum(each.count for each in removed) <= lost
     what = "lost: its record" if number == 1 else "behind the end of the log, to "
-    assert any(what in each.what for each in gone)
+    assert any(what in each.what for each in removed)
 
 
 def test_zeros_in_the_middle_of_the_log(copied: Path) -> None:
@@ -433,7 +433,7 @@ def test_a_deleted_and_remade_topic_is_no_damage(tmp_path: Path) -> None:
     assert not damages(root)
 
 
-def test_a_lost_part_of_the_log_is_told_in_a_few_lines(tmp_path: Path) -> None:
+def test_a_lost_part_of_the_log_is_reported_in_a_few_lines(tmp_path: Path) -> None:
     clock = Clock()
     store = open_store(small(tmp_path, index_slots=SLOTS, index_entries=1000), clock, Quick())
     fill(store, clock, 600)
@@ -447,7 +447,7 @@ def test_a_lost_part_of_the_log_is_told_in_a_few_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", [20, 40])
-def test_many_wrong_entries_of_a_queue_and_of_the_index_are_told_in_a_few_lines(tmp_path: Path, step: int) -> None:
+def test_many_wrong_entries_of_a_queue_and_of_the_index_are_reported_in_a_few_lines(tmp_path: Path, step: int) -> None:
     clock = Clock()
     settings = small(tmp_path, index_slots=SLOTS, index_entries=410, consume_queue_file_size=20 * 500)
     store = open_store(settings, clock, Quick())

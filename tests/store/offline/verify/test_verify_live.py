@@ -77,7 +77,7 @@ def test_files_that_are_removed_meanwhile_are_no_damage(tmp_path: Path, at: int,
 
 
 @pytest.mark.parametrize("at", [0, 1, 5])
-def test_real_damage_is_found_all_the_same(tmp_path: Path, at: int) -> None:
+def test_real_damage_is_found_nevertheless(tmp_path: Path, at: int) -> None:
     store = filled(tmp_path / "store")
     queue = next(queue for queue in discover(str(tmp_path / "store")).queues if queue.topic == "T")
     with Path(queue.files[-1].path).open("r+b") as file:

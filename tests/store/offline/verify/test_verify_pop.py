@@ -15,7 +15,7 @@ CHECK_POINT = (
 ACK = b'{"ao":0,"bn":"b","c":"G","pt":2,"q":0,"so":0,"t":"T"}'
 
 
-def test_what_says_nothing_is_a_note(tmp_path: Path) -> None:
+def test_what_is_unreadable_is_a_note(tmp_path: Path) -> None:
     store = open_store(small(tmp_path), Clock())
     for tag, body in ((b"ck", CHECK_POINT), (b"ack", ACK), (b"bAck", ACK), (b"ck", b"{"), (b"x", ACK), (b"ack", b"{}")):
         properties = b"TAGS\x01" + tag
