@@ -1,7 +1,7 @@
 """How tests run here: how many examples hypothesis draws, and where files of tests lie.
 
 Machines that are busy with something else must not make a test fail, so no example has a deadline.
-`ROCKETWIRE_EXAMPLES` says which examples are drawn: `fixed`, the same in each run, so that a failure comes from the
+`ROCKETWIRE_EXAMPLES` chooses which examples are drawn: `fixed`, the same in each run, so that a failure comes from the
 change, and no more than are worth drawing again; `wide`, twice as many of them; `few`, new ones, but a handful a test,
 for the time between two edits; otherwise new ones.
 """
@@ -48,7 +48,7 @@ settings.load_profile("rocketwire")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep files in memory where `ROCKETWIRE_TEST_FILES=memory` asks for it: most tests wait for the disk."""
+    """Keep files in memory with `ROCKETWIRE_TEST_FILES=memory`: most tests wait for the disk."""
     config.pluginmanager.register(wide_tests.Marks(_WIDE_TESTS))
     config.pluginmanager.register(steady_runs)
     if os.environ.get("ROCKETWIRE_TEST_FILES") != "memory" or config.option.basetemp is not None:

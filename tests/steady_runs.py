@@ -17,7 +17,7 @@ def pytest_configure() -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Send what a worker of xdist asks pytest-rerunfailures' server at once: with Nagle's delay it is 13 ms a test."""
+    """Send requests to pytest-rerunfailures' server at once: with Nagle's delay they take 13 ms a test."""
     sock = getattr(getattr(session.config, "failures_db", None), "sock", None)
     if sock is not None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -25,7 +25,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect tests without the garbage collector; from then on it passes over what was imported."""
+    """Collect tests without the garbage collector; from then on it skips what was imported."""
     gc.disable()
     try:
         return (yield)

@@ -36,17 +36,17 @@ def test_a_warning_is_shown_each_time_and_an_error_of_a_strict_build(
         build_kernel.build(out=tmp_path / "kernel.so", strict=True)
 
 
-@pytest.mark.parametrize(("compiler", "told"), [("/bin/false", "ended with 1"), ("/nowhere/cc", "No such file")])
-def test_without_a_compiler_the_old_one_stays(compiler: str, told: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("compiler", "reported"), [("/bin/false", "ended with 1"), ("/nowhere/cc", "No such file")])
+def test_without_a_compiler_the_old_one_stays(compiler: str, reported: str, tmp_path: Path) -> None:
     old = tmp_path / "kernel.so"
     old.write_bytes(b"old")
-    with pytest.raises(build_kernel.BuildFailed, match=told):
+    with pytest.raises(build_kernel.BuildFailed, match=reported):
         build_kernel.build(cc=compiler, out=old)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("kernel.so", b"old")]
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "reported"),
     [
         ({}, "does not have nghttp2's sources"),
         (
@@ -55,14 +55,14 @@ def test_without_a_compiler_the_old_one_stays(compiler: str, told: str, tmp_path
         ),
     ],
 )
-def test_a_folder_that_is_not_nghttp2s_is_told(
-    files: dict[str, str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_folder_that_is_not_nghttp2s_is_an_error(
+    files: dict[str, str], reported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     monkeypatch.setenv("ROCKETWIRE_NGHTTP2", str(tmp_path))
-    with pytest.raises(build_kernel.BuildFailed, match=told):
+    with pytest.raises(build_kernel.BuildFailed, match=reported):
         build_kernel.build(out=tmp_path / "kernel.so")
 
 
@@ -83,9 +83,9 @@ def test_the_library_of_a_folder_is_linked(tmp_path: Path, monkeypatch: pytest.M
     (lib / "all.c").write_text(text, encoding="utf-8")
     monkeypatch.setenv("ROCKETWIRE_NGHTTP2", str(tmp_path))
     product = build_kernel.build(out=tmp_path / "_kernel.abi3.so", strict=True)
-    told = "from rocketwire.native import kernel; print(kernel.nghttp2_version())"
+    reported = "from rocketwire.native import kernel; print(kernel.nghttp2_version())"
     environment = {**os.environ, "ROCKETWIRE_KERNEL": str(product)}
-    done = subprocess.run([sys.executable, "-c", told], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", reported], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "1.64.10 0x01400a\n"
 
 
@@ -102,7 +102,7 @@ def test_a_source_that_was_changed_since_is_named(tmp_path: Path) -> None:
         assert build_kernel.newer_source(product, tmp_path) == tmp_path / name
 
 
-def test_the_command_says_why_there_is_no_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_why_there_is_no_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert build_kernel.main(["--cc", "/bin/false", "--out", str(tmp_path / "kernel.so")]) == 1
     assert capsys.readouterr().err == "no kernel: /bin/false ended with 1\n"
 

@@ -48,7 +48,7 @@ def test_what_a_server_answers(answer: bytes, code: int, line: str) -> None:
     assert text.startswith(line)
 
 
-def test_a_server_on_all_addresses_is_asked_on_this_machine() -> None:
+def test_a_server_on_all_addresses_is_queried_on_this_machine() -> None:
     with answering(READY) as address:
         port = address.rpartition(":")[2]
         assert health.check(f"0.0.0.0:{port}")[0] == 0
@@ -65,7 +65,7 @@ def test_a_server_on_all_addresses_is_asked_on_this_machine() -> None:
         ("a" * 70 + ".example:1", 3),
     ],
 )
-def test_nobody_there(address: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_server(address: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
     found, line = health.check(address)
     assert found == code
     assert line
@@ -103,8 +103,8 @@ def test_the_module_imports_next_to_nothing() -> None:
             text=True,
             check=True,
         )
-    said, told = done.stdout.splitlines()
-    code, *modules = told.split()
+    said, reported = done.stdout.splitlines()
+    code, *modules = reported.split()
     assert said.startswith(f"{address}: ")
     assert code == "0"
     assert {name.partition(".")[0] for name in modules}.isdisjoint({"click", "trio", "h11", "numpy", "urllib"})

@@ -1,6 +1,6 @@
 """The rooms of `kernel/`: what lies in them, and that they include each other in no circle.
 
-The table in docs/kernel.md says which rooms there are, in their order, and which of those above it each may include.
+The table in docs/kernel.md has the rooms, in their order, and which of those above it each may include.
 """
 
 import re
@@ -42,7 +42,7 @@ def test_a_room_includes_only_rooms_above_it_in_their_order(room: str) -> None:
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_room_includes_what_the_page_says_and_nothing_else(room: str) -> None:
+def test_a_room_includes_the_rooms_on_the_page_and_no_others(room: str) -> None:
     included = {
         name.parent.as_posix() for source in SOURCES if source.parent.as_posix() == room for name in included_by(source)
     }
@@ -59,12 +59,12 @@ def test_a_room_has_few_files(room: str) -> None:
     assert len([path for path in (KERNEL / room).iterdir() if path.is_file()]) <= MOST_FILES
 
 
-def test_each_file_has_a_name_of_its_own() -> None:
+def test_no_two_files_have_the_same_name() -> None:
     names = [source.name for source in SOURCES]
     assert sorted(set(names)) == sorted(names)
 
 
-def test_the_conventions_name_files_that_are_there() -> None:
+def test_the_conventions_name_existing_files() -> None:
     page = (KERNEL / "CONVENTIONS.md").read_text(encoding="utf-8")
     named = re.findall(r"`([a-z_0-9]+(?:/[a-z_0-9]+)+\.[ch])`", page)
     assert len(named) > 5

@@ -10,7 +10,7 @@ import pytest
 from rocketwire import native
 
 
-def test_python_can_be_asked_for() -> None:
+def test_python_can_be_chosen() -> None:
     assert native.load("python") is None
 
 
@@ -19,13 +19,13 @@ def test_without_a_kernel_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert native.load(None) is None
 
 
-def test_a_kernel_that_must_be_there_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_required_kernel_that_is_missing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rocketwire._kernel", None)
     with pytest.raises(ImportError):
         native.load("native")
 
 
-def test_a_kernel_that_is_there_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_existing_kernel_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in = ModuleType("rocketwire._kernel")
     monkeypatch.setitem(sys.modules, "rocketwire._kernel", stand_in)
     assert native.load(None) is stand_in
@@ -47,7 +47,7 @@ def test_a_kernel_may_be_named_by_its_file(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 @pytest.mark.parametrize(("kernel", "name"), [(None, "python"), (ModuleType("kernel"), "native")])
-def test_the_name_says_which(kernel: ModuleType | None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_name_of_the_kernel(kernel: ModuleType | None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "kernel", kernel)
     assert native.name() == name
 

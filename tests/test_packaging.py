@@ -32,7 +32,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def version_of(wheel: Path, where: Path) -> str:
-    """What the program says that pip installs from the wheel."""
+    """The version of the program that pip installs from the wheel."""
     install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", str(where), str(wheel)]
     subprocess.run(install, check=True, capture_output=True, timeout=600)
     settings = {key: value for key, value in os.environ.items() if key != "ROCKETWIRE_KERNEL"}

@@ -29,7 +29,7 @@ def test_every_news_fragment_has_an_issue_and_a_type() -> None:
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
-def test_every_key_that_is_said_to_have_an_effect_is_used(key: Key) -> None:
+def test_every_key_with_a_documented_effect_is_used(key: Key) -> None:
     assert f".{key.attribute}" in SERVER_SOURCE
 
 
@@ -74,7 +74,7 @@ def test_no_file_leads_out_of_the_repository() -> None:
     for name in listed.split("\0"):
         path = ROOT / name
         if path == ROOT / "tests" / "test_project.py" or not path.is_file():
-            continue  # this one has examples; a link is looked at where it leads
+            continue  # this one has examples; a link is checked where it leads
         data = path.read_bytes()
         if b"\0" not in data and (ways := list(above_the_root(PurePosixPath(name), data.decode()))):
             found[name] = ways
@@ -82,7 +82,7 @@ def test_no_file_leads_out_of_the_repository() -> None:
 
 
 def tox() -> ConfigParser:
-    """What tox.ini says."""
+    """The content of tox.ini."""
     settings = ConfigParser(interpolation=None)
     settings.read_string((ROOT / "tox.ini").read_text(encoding="utf-8"))
     return settings
@@ -138,7 +138,7 @@ def make(*arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_make_alone_says_what_there_is() -> None:
+def test_make_alone_lists_the_targets() -> None:
     targets = [line.split()[1] for line in make("--no-print-directory")]
     assert targets == [
         "serve",

@@ -1,4 +1,4 @@
-"""Whoever reads a message's properties sees the same ones, alone or many records at a time.
+"""All readers of a message's properties find the same ones, alone or many records at a time.
 
 `tests/kernel/test_property_readers.py` holds the same against what is in C.
 """

@@ -13,9 +13,9 @@ API = readme.ROOT / "docs" / "api" / "index.md"
 
 def test_every_block_is_run_by_a_test() -> None:
     sources = [path.read_text(encoding="utf-8") for path in COMPAT.rglob("test_*.py")]
-    asked = [title for source in sources for title in re.findall(r'\bprinted\("([^"]+)"\)', source)]
+    requested = [title for source in sources for title in re.findall(r'\bprinted\("([^"]+)"\)', source)]
     printed = [*readme.blocks(readme.README), *readme.blocks(readme.TUTORIAL)]
-    assert sorted(asked) == sorted(printed)
+    assert sorted(requested) == sorted(printed)
 
 
 def test_the_readme_fits_on_two_screens() -> None:

@@ -1,4 +1,4 @@
-"""A run takes SIGINT, whoever started it, since its tests interrupt what they start."""
+"""A run takes SIGINT, however it was started, since its tests interrupt what they start."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pytest
 
 
 def patterns(text: str) -> dict[str, re.Pattern[str]]:
-    """The patterns of a list, by their lines; the last bracket of a node id may be left out, or all its parameters."""
+    """The patterns of a list, by their lines; the last bracket of a node id may be omitted, or all its parameters."""
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
     return {line: re.compile(_expression(line), re.DOTALL) for line in lines if line}
 
@@ -33,7 +33,7 @@ def _may_name(line: str, path: str) -> bool:
 class Marks:
     """A plugin of pytest that marks the tests of one list `wide`.
 
-    A pattern that names no test is an error, if all tests of its file are there.
+    A pattern that names no test is an error, if all tests of its file are collected.
     """
 
     def __init__(self, listed: Path) -> None:

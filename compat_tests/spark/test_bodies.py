@@ -83,7 +83,7 @@ def test_avro(spark: SparkSession) -> None:
         whole = bodies(spark, b"\0\0\0\0\5" + avro(ORDER), b"\0\0\0\0\6x", b"", None)
         decoded = from_avro_body(whole, registry=SchemaRegistry(fake.url), subject="orders-value")
         first, *rest = values(decoded)
-        requested = sum(path == "/schemas/ids/5" for path, _ in fake.asked)
+        requested = sum(path == "/schemas/ids/5" for path, _ in fake.requests)
         assert 1 <= requested <= 2, "once a worker, of which there are two"
         with pytest.raises(PySparkException, match="ROCKETMQ_BODY_MALFORMED"):
             values(from_avro_body(whole, registry=fake.url, subject="orders-value", mode="FAILFAST"))

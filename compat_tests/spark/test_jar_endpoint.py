@@ -26,7 +26,7 @@ from compat_tests.spark.sources import (
 )
 from rocketwire.spark.errors import SparkSourceError
 from rocketwire.spark.schema import COLUMNS
-from tests.cli.endpoint import Told, fake_server, real_endpoint
+from tests.cli.endpoint import FakeAnswer, fake_server, real_endpoint
 from tests.spark.endpoint.fake_queue import PULL, FakeQueue, damaged_records, record
 
 pytestmark = pytest.mark.usefixtures("jar")
@@ -215,16 +215,16 @@ def test_requests_to_a_broker_that_is_busy_or_hangs_up_are_repeated(spark: Spark
     queue = FakeQueue([record(number) for number in range(200)])
     number = count()
 
-    def pull(ext: dict[str, str]) -> Told:
+    def pull(ext: dict[str, str]) -> FakeAnswer:
         current = next(number)
         if current == 7:
             server.hang_up()
-        return Told(215) if 10 <= current < 20 else queue.pull(ext)
+        return FakeAnswer(215) if 10 <= current < 20 else queue.pull(ext)
 
     with fake_server({**queue.answers(), PULL: pull}) as server:
         found = frame(spark, None, namesrv=server.address, topic="T", columns="queue_offset")
         assert sorted(row.queue_offset for row in found.collect()) == list(range(200))
-        server.answers[PULL] = lambda _: Told(26, remark="no group")
+        server.answers[PULL] = lambda _: FakeAnswer(26, remark="no group")
         reported = failed(found.select("queue_offset").collect)
         assert "[ROCKETMQ_ENDPOINT_REFUSED] broker" in reported
         assert "answered code 26: no group. Create the group" in reported

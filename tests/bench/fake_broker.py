@@ -1,4 +1,4 @@
-"""A broker that answers every frame as a test says, on a thread of its own."""
+"""A broker that answers every frame as a test defines, on a separate thread."""
 
 import contextlib
 import socket
@@ -38,7 +38,7 @@ def record(offset: int, *, stored: int = 1, body: bytes = b"x" * 100, properties
 
 class FakeBroker(FakeServer):
     def __init__(self, answer: Callable[[Frame], Answer | None]) -> None:
-        """`answer` gives what to say to a request; None closes the connection instead."""
+        """`answer` returns the answer to a request; None closes the connection instead."""
         super().__init__()
         self._answer = answer
         self.requests: list[Frame] = []

@@ -1,4 +1,4 @@
-"""A gRPC front that answers every call as a test says, on a thread for each connection."""
+"""A gRPC front that answers every call as a test defines, on a thread for each connection."""
 
 import contextlib
 import socket

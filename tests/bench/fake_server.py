@@ -43,7 +43,7 @@ class FakeServer:
             self._start(lambda client=client: self.serve(client))  # type: ignore[misc]  # binds this turn's client
 
     def serve(self, client: socket.socket) -> None:
-        """Serve one connection; a subclass says how."""
+        """Serve one connection; a subclass implements it."""
         raise NotImplementedError
 
 

@@ -5,7 +5,7 @@ from bench.runner import Plan, Results, SideFacts
 from bench.statistics import Failure, Sample
 from bench.workloads import Bar, Workload
 
-ASKED = Bar(rate=5.0, cpu=0.15, p50=1.0, p99=1.0)
+BARS = Bar(rate=5.0, cpu=0.15, p50=1.0, p99=1.0)
 
 
 def results(*workloads: Workload, sides: tuple[str, ...] = ("apache", "rocketwire")) -> Results:
@@ -27,8 +27,8 @@ def rows(table: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-def test_what_is_reached_is_told_beside_what_is_asked() -> None:
-    found = results(workload("send", ASKED), workload("free", Bar()))
+def test_the_result_stands_beside_the_bar() -> None:
+    found = results(workload("send", BARS), workload("free", Bar()))
     found.outcomes["send"] = {"apache": [sample(100, 20, 300)], "rocketwire": [sample(520, 2.0, 300)]}
     assert rows(bar_table(found)) == [
         ["send", "5.20 >= 5.00", "0.10 <= 0.15", "1.00 <= 1.00", "1.00 <= 1.00", "-", "yes"]
@@ -36,19 +36,19 @@ def test_what_is_reached_is_told_beside_what_is_asked() -> None:
 
 
 def test_what_is_missed_is_named() -> None:
-    found = results(workload("send", ASKED))
+    found = results(workload("send", BARS))
     found.outcomes["send"] = {"apache": [sample(100, 20, 300)], "rocketwire": [sample(499, 3.2, 150)]}
     assert rows(bar_table(found))[0][-1] == "no: rate, CPU"
 
 
-def test_a_figure_that_is_not_there_is_missed() -> None:
+def test_a_missing_figure_fails_its_bar() -> None:
     found = results(workload("send", Bar(rate=1.0)))
     found.outcomes["send"] = {"apache": [Failure(reason="x")], "rocketwire": [sample(499, 3.2)]}
     assert rows(bar_table(found))[0][1] == "- >= 1.00"
     assert rows(bar_table(found))[0][-1] == "no: rate"
 
 
-def test_many_connections_are_asked_of_with_our_own_few() -> None:
+def test_many_connections_are_compared_with_our_own_few() -> None:
     found = results(workload("few", Bar()), workload("many", Bar(base_cpu=1.5), against="few"))
     found.outcomes["few"] = {"apache": [sample(100, 1)], "rocketwire": [sample(100, 10)]}
     found.outcomes["many"] = {"apache": [sample(100, 50)], "rocketwire": [sample(100, 16)]}
@@ -65,7 +65,7 @@ def test_figures_of_our_own_stand_in_further_columns() -> None:
     ]
 
 
-def test_the_process_has_limits_of_its_own() -> None:
+def test_the_process_has_separate_limits() -> None:
     found = results()
     assert bar_table(found) == ""
     found.facts["rocketwire"] = SideFacts(
@@ -82,5 +82,5 @@ def test_the_process_has_limits_of_its_own() -> None:
     ]
 
 
-def test_one_side_alone_is_asked_nothing() -> None:
-    assert bar_table(results(workload("send", ASKED), sides=("rocketwire",))) == ""
+def test_one_side_alone_has_no_bars() -> None:
+    assert bar_table(results(workload("send", BARS), sides=("rocketwire",))) == ""

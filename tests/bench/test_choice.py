@@ -15,7 +15,7 @@ def test_all_are_chosen_by_default() -> None:
     assert chosen(None) == (list(WORKLOADS), everything, list(TIMERS), list(GRPC))
 
 
-def test_a_whole_name_means_that_one_only() -> None:
+def test_a_whole_name_chooses_one_workload() -> None:
     assert names("pull") == ["pull"]
     assert names("java-sync-1") == ["java-sync-1"]
 

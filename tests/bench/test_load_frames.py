@@ -39,7 +39,7 @@ def golden_header(capture: str, code: int) -> str:
 
 
 def shape(header: str) -> str:
-    """A header's text without its values: what is left must agree to the byte."""
+    """A header's text without its values: the rest must agree to the byte."""
     blanked = re.sub(r'"([a-z]|[a-z][A-Za-z]+)":"[^"]*"', r'"\1":"?"', header)
     return re.sub(r'"(opaque|flag)":\d+', r'"\1":?', blanked)
 

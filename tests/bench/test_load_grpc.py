@@ -54,7 +54,7 @@ def deliveries(*messages: ReceiveMessageResponse) -> Sequence[Message]:
 
 
 def endless() -> Callable[[Message], Answer]:
-    """A topic without end: each receive brings as many messages as it asks for."""
+    """A topic without end: each receive brings the requested number of messages."""
     numbers = count()
 
     def answer(request: Message) -> Answer:

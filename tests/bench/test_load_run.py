@@ -67,7 +67,7 @@ def test_sync_has_one_request_in_flight(load: Path) -> None:
     assert len(broker.requests) - result["requests"] <= 1
 
 
-def test_a_refused_send_is_fatal_and_says_why(load: Path) -> None:
+def test_a_refused_send_is_fatal_with_the_reason(load: Path) -> None:
     with FakeBroker(lambda _frame: (14, {}, b"")) as broker:
         code, result = run(load, broker, "send")
     assert code == 1

@@ -95,7 +95,7 @@ def test_what_comes_early_or_twice_is_counted(load: Path) -> None:
     assert (result["delivered"], result["duplicates"]) == (20, 3)
 
 
-def test_what_does_not_come_is_late_until_the_run_gives_up(load: Path) -> None:
+def test_what_does_not_come_is_late_until_the_run_ends(load: Path) -> None:
     code, result = timed(load, Timer(lost=5), "--count", "20", "--span", "0")
     assert (code, result["delivered"], result["missing"]) == (0, 15, 5)
     assert result["max_ms"] >= 200

@@ -63,7 +63,7 @@ def test_the_timer_alone_starts_no_other_workload() -> None:
     )
 
 
-def test_a_quick_look_at_the_timer_is_short() -> None:
+def test_a_quick_run_of_the_timer_is_short() -> None:
     plan = _timer_plan(_parser().parse_args(["--only", "timer-minute", "--quick", "--rounds", "2"]))
     assert (plan.loads[0].count, plan.loads[0].span, plan.rounds) == (166_666, 10.0, 2)
 

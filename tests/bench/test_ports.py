@@ -20,7 +20,7 @@ def test_no_port_is_given_twice() -> None:
 
 
 @pytest.mark.parametrize("offset", [-2, 0, 1])
-def test_a_run_with_a_taken_port_is_passed_over(offset: int) -> None:
+def test_a_run_with_a_taken_port_is_skipped(offset: int) -> None:
     first = Ports(start=31).broker()
     with socket.create_server(("", first + offset)):
         assert Ports(start=31).broker() > first

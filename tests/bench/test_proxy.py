@@ -121,7 +121,7 @@ def test_figures_stand_beside_their_bars() -> None:
     ]
 
 
-def test_the_section_says_how_it_was_measured(tmp_path: Path) -> None:
+def test_the_section_describes_the_measurement(tmp_path: Path) -> None:
     text = proxy_section(found(), TIMING, 3, 0.5, root=tmp_path)
     assert "3 rounds of 1 s each" in text
     assert "minute before: 0.5" in text

@@ -71,7 +71,7 @@ def test_the_section_names_each_flush_mode_and_its_turns(tmp_path: Path) -> None
     assert "SYNC_FLUSH on both sides, 5 turns of 2.5 s each, interleaved; drains of 1,000 messages." in text
 
 
-def test_the_timers_section_says_how_it_was_measured(tmp_path: Path) -> None:
+def test_the_timers_section_describes_the_measurement(tmp_path: Path) -> None:
     results = TimerResults(plan=TimerPlan(sides=[], loads=[], rounds=2), load_before=0.25)
     text = timer_section(results, "async", root=tmp_path)
     assert text.count("* memory: ") == 1

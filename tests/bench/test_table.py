@@ -99,14 +99,14 @@ def test_a_cost_is_the_ratio_to_the_base_of_the_same_round() -> None:
     assert row == ["retry / send", "0.25 / 0.38 / 0.50", "0.50 / 0.75 / 1.00", "2.00", "yes"]
 
 
-def test_a_higher_cost_than_apaches_is_told() -> None:
+def test_a_higher_cost_than_apaches_is_reported() -> None:
     found = results(SEND, RETRY)
     found.outcomes["send"] = {"apache": [sample(1000)], "rocketwire": [sample(1000)]}
     found.outcomes["retry"] = {"apache": [sample(900)], "rocketwire": [sample(890)]}
     assert cells(cost_table(found, "rate"))[2][-2:] == ["0.99", "no"]
 
 
-def test_cpu_time_is_compared_in_a_table_of_its_own() -> None:
+def test_cpu_time_is_compared_in_a_separate_table() -> None:
     found = results(SEND, RETRY, MANY)
     found.outcomes["send"] = {"apache": [sample(1000)] * 2, "rocketwire": [sample(1000)] * 2}
     found.outcomes["many"] = {"apache": [sample(500), Failure(reason="x")], "rocketwire": [sample(800), sample(1000)]}

@@ -45,7 +45,7 @@ class FakeLoad:
 def ran(
     monkeypatch: pytest.MonkeyPatch, root: Path, run: Callable[[TimerLoad], Outcome], rounds: int = 1
 ) -> tuple[TimerResults, list[str], list[str]]:
-    """Results, what happened, and what was said."""
+    """Results, what happened, and what was reported."""
     events: list[str] = []
     said: list[str] = []
 
@@ -62,7 +62,7 @@ def ran(
     return runner.run(), events, said
 
 
-def test_each_run_has_a_warm_server_of_its_own_and_sides_take_turns(
+def test_each_run_has_a_separate_warm_server_and_sides_take_turns(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     results, events, said = ran(monkeypatch, tmp_path, lambda _load: sample(), rounds=2)
@@ -88,7 +88,7 @@ def test_a_server_that_does_not_get_warm_is_not_measured(
     assert events[:3] == ["start apache", f"{WARM.name} apache", "stop apache"]
 
 
-def test_a_failed_run_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_failed_run_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     failed = Failure(reason="why")
     results, _, said = ran(monkeypatch, tmp_path, lambda load: sample() if load is WARM else failed)
     assert results.outcomes[SLOT.name]["rocketwire"] == [failed]

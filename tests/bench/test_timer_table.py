@@ -25,12 +25,12 @@ def test_messages_due_at_once_have_no_rate() -> None:
     assert rows(timer_table(results(timer_slot={"apache": [sample()]})))[0][7] == "-"
 
 
-def test_a_run_that_failed_is_told_below() -> None:
+def test_a_run_that_failed_is_reported_below() -> None:
     text = timer_table(results(timer_slot={"apache": [Failure(reason="why")]}))
     assert text.endswith(f"* {LOADS['timer-slot'].text}, Apache 5.5.0, a run failed: why")
 
 
-def test_what_is_asked_stands_beside_what_was_reached() -> None:
+def test_the_bar_stands_beside_the_result() -> None:
     found = rows(
         timer_bar_table(
             results(
@@ -52,5 +52,5 @@ def test_a_failed_run_reaches_nothing() -> None:
     assert found[0][1:] == ["- <= 1,000", "-", "-", "no", "no: all"]
 
 
-def test_apache_alone_is_asked_nothing() -> None:
+def test_apache_alone_has_no_bars() -> None:
     assert timer_bar_table(results(timer_slot={"apache": [sample()]})) == ""

@@ -6,7 +6,7 @@ LOADS = {load.name: load for load in TIMERS}
 
 
 def sample(**other: float) -> TimerSample:
-    """A run that came up to everything that is asked of timer-steady."""
+    """A run that meets all bars of timer-steady."""
     result = {
         "messages": 900_000,
         "delivered": 900_000,

@@ -7,7 +7,7 @@ def test_names_are_distinct() -> None:
     assert len({workload.name for workload in (*WORKLOADS, *GRPC)}) == len(WORKLOADS) + len(GRPC)
 
 
-def test_a_run_with_sync_flush_has_bars_of_its_own() -> None:
+def test_a_run_with_sync_flush_has_other_bars() -> None:
     found = {one.name: one for one in flushed(WORKLOADS)}
     assert list(found) == ["send-8x32", "sync", "java-sync-1", "java-sync-16", "java-sync-64"]
     assert found["java-sync-64"].bar == Bar(rate=1.0)

@@ -1,4 +1,4 @@
-"""What frames say: names, requests of answers, decoded bodies, and how events are shown."""
+"""The content of frames: names, requests of answers, decoded bodies, and how events are shown."""
 
 from __future__ import annotations
 

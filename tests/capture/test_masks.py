@@ -14,9 +14,11 @@ from rocketwire.wire.header import Header
 from rocketwire.wire.message import MessageRecord, encode_record
 
 
-def frame(code: int, header: Header, body: bytes = b"", asked: RecordedFrame | None = None) -> RecordedFrame:
+def frame(code: int, header: Header, body: bytes = b"", requested: RecordedFrame | None = None) -> RecordedFrame:
     sent = FrameSent(time=0, connection=1, source=StreamSource.SERVER, left=CutParts(0), size=0, data=b"")
-    return RecordedFrame(2, sent, header, body, 0, asked or frame(code, Header(code=code, opaque=1), asked=_NONE))
+    return RecordedFrame(
+        2, sent, header, body, 0, requested or frame(code, Header(code=code, opaque=1), requested=_NONE)
+    )
 
 
 _NONE: Any = object()
@@ -65,7 +67,7 @@ def test_masks_of_texts() -> None:
     assert masked_text("queue 9, 12345") == "queue 9, 12345"
 
 
-def test_each_field_that_differs_is_told() -> None:
+def test_each_field_that_differs_is_reported() -> None:
     before = answer(code=0, remark="ok", ext={"queueId": "1", "same": "s"})
     now = answer(code=1, remark=None, opaque=99, ext={"same": "s", "new": "n"})
     assert fields(34, (before, b'{"a":[1,2],"b":null}'), (now, b'{"a":[1],"b":"x"}')) == {

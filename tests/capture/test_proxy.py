@@ -101,9 +101,9 @@ def test_the_vip_port_leads_to_the_brokers(tmp_path: Path) -> None:
     address, thread = accepting(serve)
     with main, vip, recording(tmp_path / "session", address) as running:
         client = Peer.to(running.address)
-        (told,) = broker_addresses(bytes(client.ask(RequestCode.GET_BROKER_CLUSTER_INFO).body))
-        assert told != broker
-        port = parse_address(told).port
+        (reported,) = broker_addresses(bytes(client.ask(RequestCode.GET_BROKER_CLUSTER_INFO).body))
+        assert reported != broker
+        port = parse_address(reported).port
         with socket.create_connection(("127.0.0.1", port - 2), 60):
             vip.settimeout(60)
             accepted, _ = vip.accept()
@@ -198,7 +198,7 @@ def test_connections_to_the_endpoint_can_be_encrypted(tmp_path: Path) -> None:
     assert len(frames_of(running.path)) == 2
 
 
-def test_a_server_that_is_not_there_ends_the_connection(tmp_path: Path) -> None:
+def test_a_missing_server_ends_the_connection(tmp_path: Path) -> None:
     with listen(LOCAL) as closed:
         port = port_of(closed)
     with recording(tmp_path / "session", f"127.0.0.1:{port}") as running:
@@ -256,7 +256,7 @@ def test_the_file_grows_while_it_is_recorded(tmp_path: Path) -> None:
         client.close()
 
 
-def test_an_address_in_use_is_told(tmp_path: Path) -> None:
+def test_an_address_in_use_is_an_error(tmp_path: Path) -> None:
     with listen(LOCAL) as taken, pytest.raises(CannotListen, match="in use"):
         listen(Address(host="127.0.0.1", port=port_of(taken)))
     with pytest.raises(CannotListen):
@@ -287,10 +287,10 @@ def test_clients_get_the_address_by_which_they_reach_the_proxy(wildcard: str, tm
         recording(tmp_path / "session", str(endpoint.name_server), listen=listened) as running,
     ):
         client = Peer.to(Address(host="127.0.0.1", port=running.address.port))
-        (told,) = broker_addresses(bytes(client.ask(RequestCode.GET_BROKER_CLUSTER_INFO).body))
-        broker = Peer.to(parse_address(told))
+        (reported,) = broker_addresses(bytes(client.ask(RequestCode.GET_BROKER_CLUSTER_INFO).body))
+        broker = Peer.to(parse_address(reported))
         broker.ask(RequestCode.GET_BROKER_CONFIG)
         broker.close()
         client.close()
-    assert parse_address(told).host == "127.0.0.1"
+    assert parse_address(reported).host == "127.0.0.1"
     assert all(each.client.startswith("127.0.0.1:") for each in running.events() if isinstance(each, ConnectionOpened))

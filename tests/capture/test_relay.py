@@ -61,13 +61,13 @@ def route(address: str = ADDRESS) -> TopicRouteData:
 @FORMS
 def test_a_route_names_the_proxy_and_the_recording_the_broker(form: int) -> None:
     connection = Connection()
-    asked = request(ROUTE, {"topic": "T"}, form=form)
-    assert connection.client(asked) == asked
+    requested = request(ROUTE, {"topic": "T"}, form=form)
+    assert connection.client(requested) == requested
     answered = answer(encode_body(route()), form=form)
     header, body, _ = decode_frame(connection.server(answered))
     assert decode_body(TopicRouteData, body) == route(LOCAL)
     assert header == decode_frame(answered).header
-    assert [each.data for each in connection.sent] == [asked, answered]
+    assert [each.data for each in connection.sent] == [requested, answered]
 
 
 def test_the_clusters_brokers_become_the_proxys() -> None:
@@ -92,31 +92,31 @@ def test_the_addresses_of_other_answers_stay() -> None:
 @given(cuts=st.lists(st.integers(1, 400), max_size=8), role=st.sampled_from(Role), form=st.sampled_from([0, 1]))
 def test_however_bytes_are_cut_the_same_passes(cuts: list[int], role: Role, form: int) -> None:
     connection = Connection(role)
-    asked = b"".join(request(code, {"topic": "T"}, b"body", opaque=code, form=form) for code in (10, 11, 12))
+    requested = b"".join(request(code, {"topic": "T"}, b"body", opaque=code, form=form) for code in (10, 11, 12))
     answered = b"".join(answer(b"body" * code, opaque=code, form=form) for code in (12, 11, 10))
-    for data, pass_on in ((asked, connection.client), (answered, connection.server)):
+    for data, pass_on in ((requested, connection.client), (answered, connection.server)):
         passed, at = b"", 0
         for size in (*cuts, len(data)):
             passed += pass_on(data[at : at + size])
             at += size
         assert passed == data
-    assert b"".join(each.data for each in connection.sent) == asked + answered
+    assert b"".join(each.data for each in connection.sent) == requested + answered
 
 
 @pytest.mark.parametrize("role", Role)
 def test_bytes_that_are_no_frames_pass_but_are_not_recorded(role: Role) -> None:
     connection = Connection(role)
-    asked = request(10)
-    data = asked + b"\xff" * 100_000
+    requested = request(10)
+    data = requested + b"\xff" * 100_000
     assert connection.client(data) == data
     assert connection.client(b"more") == b"more"
     assert connection.server(b"\0\0\0") + connection.relay.ended(StreamSource.SERVER) == b"\0\0\0"
     unreadable = [each for each in connection.events if isinstance(each, UnreadableBytes)]
     assert [(each.size, each.data) for each in unreadable] == [(100_000, b""), (4, b""), (3, b"")]
-    told = Connection(role, secrets=True)
-    told.client(data)
-    assert isinstance(told.events[-1], UnreadableBytes)
-    assert told.events[-1].data == b"\xff" * 100_000
+    reported = Connection(role, secrets=True)
+    reported.client(data)
+    assert isinstance(reported.events[-1], UnreadableBytes)
+    assert reported.events[-1].data == b"\xff" * 100_000
 
 
 def test_a_header_that_cannot_be_read_passes() -> None:
@@ -130,21 +130,21 @@ def test_a_header_that_cannot_be_read_passes() -> None:
 def test_signatures_pass_but_are_masked_in_the_recording(form: int) -> None:
     connection = Connection(Role.BROKER)
     ext = {"AccessKey": "the-user", "Signature": "abc=", "topic": "T"}
-    asked = request(10, ext, b"password=1", form=form)
-    assert connection.client(asked) == asked
+    requested = request(10, ext, b"password=1", form=form)
+    assert connection.client(requested) == requested
     refused = answer(code=1, remark="Check signature failed for accessKey=the-user", form=form)
     assert connection.server(refused) == refused
     first, second = connection.sent
     assert first.left == CutParts.ACCOUNT
-    assert first.size == len(asked)
+    assert first.size == len(requested)
     header, body, found = decode_frame(first.data)
     assert header.ext == {"AccessKey": "***", "Signature": "***", "topic": "T"}
     assert (body, found) == (b"password=1", form)  # what applications send is theirs
     assert decode_frame(second.data).header.remark == "Check signature failed for accessKey=***"
     assert second.left == CutParts.SECRETS
-    told = Connection(Role.BROKER, secrets=True)
-    told.client(asked)
-    assert told.sent[0].data == asked
+    reported = Connection(Role.BROKER, secrets=True)
+    reported.client(requested)
+    assert reported.sent[0].data == requested
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_secrets_of_settings_and_headers_are_masked() -> None:
     assert first.left == second.left == CutParts.SECRETS
 
 
-def test_a_body_that_mentions_secrets_and_cannot_be_read_is_left_out() -> None:
+def test_an_unreadable_body_with_secrets_is_not_recorded() -> None:
     connection = Connection(Role.BROKER)
     connection.client(request(RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG))
     connection.server(answer(b'{"secretKey":"two'))
@@ -192,10 +192,10 @@ def test_names_of_topics_are_no_secrets() -> None:
     assert connection.sent[1].data == answered
 
 
-def test_bodies_can_be_left_out() -> None:
+def test_recordings_without_bodies() -> None:
     connection = Connection(Role.BROKER, bodies=False)
-    asked = request(10, {"topic": "T"}, b"private")
-    connection.client(asked)
+    requested = request(10, {"topic": "T"}, b"private")
+    connection.client(requested)
     (sent,) = connection.sent
-    assert (sent.left, sent.size) == (CutParts.BODY, len(asked))
-    assert decode_frame(sent.data) == (decode_frame(asked).header, b"", 0)
+    assert (sent.left, sent.size) == (CutParts.BODY, len(requested))
+    assert decode_frame(sent.data) == (decode_frame(requested).header, b"", 0)

@@ -71,7 +71,7 @@ def replayed(events: list[Event], endpoint: Addresses) -> tuple[list[AnswerDiffe
 
 @pytest.fixture(scope="module")
 def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
-    """A client that asks for a route, sends two messages and gets them, of a real server."""
+    """A client that queries a route, sends two messages and gets them, of a real server."""
     folder = tmp_path_factory.mktemp("recorded")
     with real_endpoint(folder / "store") as endpoint, recording(folder / "s", str(endpoint.name_server)) as running:
         name_server = Peer.to(running.address)
@@ -125,7 +125,7 @@ def test_other_settings_are_found(events: list[Event], tmp_path: Path) -> None:
     assert ("SEND_MESSAGE_V2", "SUCCESS", "TOPIC_NOT_EXIST") in codes
 
 
-def test_an_endpoint_that_is_not_there_is_told(events: list[Event]) -> None:
+def test_a_missing_endpoint_is_reported(events: list[Event]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         nowhere = Address(host="127.0.0.1", port=closed.getsockname()[1])
     with pytest.raises(NotReached, match="refused"):
@@ -151,8 +151,8 @@ def alone(address: str) -> Addresses:
     return Addresses(parse_address(address), parse_address(address))
 
 
-def test_questions_of_the_endpoint_are_answered_as_recorded() -> None:
-    asked = request(RequestCode.CHECK_TRANSACTION_STATE, {"msgId": "x"}, opaque=70)
+def test_requests_of_the_endpoint_are_answered_as_recorded() -> None:
+    requested = request(RequestCode.CHECK_TRANSACTION_STATE, {"msgId": "x"}, opaque=70)
     reply = answer(opaque=70, ext={"state": "8"})
 
     def serve(sock: socket.socket) -> None:
@@ -167,7 +167,7 @@ def test_questions_of_the_endpoint_are_answered_as_recorded() -> None:
     address, thread = accepting(serve)
     events = made(
         (StreamSource.CLIENT, request(34)),
-        (StreamSource.SERVER, asked),
+        (StreamSource.SERVER, requested),
         (StreamSource.CLIENT, reply),
         (StreamSource.SERVER, answer(0)),
     )
@@ -228,10 +228,10 @@ def test_a_recording_without_requests_cannot_be_replayed() -> None:
         replayed(made(), alone("127.0.0.1:1"))
 
 
-def frame_of(data: bytes, left: CutParts = WHOLE, asked: RecordedFrame | None = None) -> RecordedFrame:
+def frame_of(data: bytes, left: CutParts = WHOLE, requested: RecordedFrame | None = None) -> RecordedFrame:
     header, body, form = decode_frame(data)
     sent = FrameSent(time=0, connection=1, source=StreamSource.CLIENT, left=left, size=len(data), data=data)
-    return RecordedFrame(1, sent, header, bytes(body), form, asked)
+    return RecordedFrame(1, sent, header, bytes(body), form, requested)
 
 
 @pytest.mark.parametrize("form", [0, 1])
@@ -254,10 +254,10 @@ def test_requests_that_need_no_change_are_sent_byte_for_byte() -> None:
 
 def test_places_of_messages_are_learnt_from_answers_to_sends() -> None:
     host = bytes(8)
-    asked = frame_of(request(RequestCode.SEND_BATCH_MESSAGE))
+    requested = frame_of(request(RequestCode.SEND_BATCH_MESSAGE))
     ids = [",".join(offset_message_id(host, place) for place in places) for places in ((10, 20), (100, 200))]
     places = OffsetTranslation()
-    places.learn(frame_of(answer(ext={"msgId": ids[0]}), asked=asked), {"msgId": ids[1]}, b"")
+    places.learn(frame_of(answer(ext={"msgId": ids[0]}), requested=requested), {"msgId": ids[1]}, b"")
     assert [places.now(each) for each in ("10", "20", "30")] == ["100", "200", "30"]
     ended = frame_of(request(RequestCode.END_TRANSACTION, {"commitLogOffset": "20", "tranStateTableOffset": "1"}))
     assert decode_frame(prepared(ended, None, places)).header.ext == {

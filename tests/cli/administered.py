@@ -33,7 +33,7 @@ SECONDS = 60.0
 
 
 class Administered:
-    """A name server and a broker of the cluster C, and the program told of them."""
+    """A name server and a broker of the cluster C, and the program with their addresses."""
 
     def __init__(self, captured: pytest.CaptureFixture[str], addresses: Addresses) -> None:
         self.name_server, self.broker = addresses
@@ -43,13 +43,13 @@ class Administered:
         return self._command(*arguments)
 
     def done(self, line: str) -> Ran:
-        """Run a command that must end well and say nothing on stderr."""
+        """Run a command that must end well and print nothing on stderr."""
         ran = self.run(*line.split())
         assert (ran.code, ran.err) == (0, ""), ran
         return ran
 
     def refused(self, line: str, code: int = 1) -> str:
-        """What a command that must fail says on stderr."""
+        """What a command that must fail prints on stderr."""
         ran = self.run(*line.split())
         assert (ran.code, ran.out) == (code, ""), ran
         return ran.err.removeprefix("rocketwire: ").rstrip("\n")
@@ -74,10 +74,10 @@ class Administered:
     def second_broker(
         self, name: str, *topics: str, cluster: str = "C", broker_id: int = 0, address: Address | None = None
     ) -> Iterator[None]:
-        """Another broker is registered, with these topics; unless an address is given, nobody listens at its own."""
+        """Another broker is registered, with these topics; unless an address is given, nothing listens at its own."""
         with socket.create_server(("127.0.0.1", 0)) as free:
-            nobody = Address(host="127.0.0.1", port=free.getsockname()[1])
-        at = str(address or nobody)
+            closed = Address(host="127.0.0.1", port=free.getsockname()[1])
+        at = str(address or closed)
         fields = RegisterBrokerRequestHeader(
             broker_name=name,
             broker_addr=at,
@@ -94,11 +94,11 @@ class Administered:
 
 
 class Member:
-    """A consumer that is on line: it tells the queues that it has, and keeps the offsets that it is told."""
+    """A consumer that is on line: it reports the queues that it has, and keeps the offsets that it gets."""
 
     def __init__(self, broker: Address, group: str, topic: str, *, model: MessageModel) -> None:
-        self.told: dict[int, int] = {}
-        self.was_told = threading.Event()
+        self.reported: dict[int, int] = {}
+        self.notified = threading.Event()
         self._topic = topic
         self._socket = socket.create_connection((broker.host, broker.port), SECONDS)
         self._joined = threading.Event()
@@ -127,8 +127,8 @@ class Member:
                         self._socket.sendall(self._info(header.opaque))
                     elif header.code == RequestCode.RESET_CONSUMER_CLIENT_OFFSET:
                         table = decode_body(ResetOffsetBody, frame.body).offset_table
-                        self.told |= {queue.queue_id: offset for queue, offset in table.items()}
-                        self.was_told.set()
+                        self.reported |= {queue.queue_id: offset for queue, offset in table.items()}
+                        self.notified.set()
 
     def _info(self, opaque: int) -> bytes:
         queues = {MessageQueue(topic=self._topic, broker_name="broker-a", queue_id=1): ProcessQueueInfo()}

@@ -12,7 +12,7 @@ from tests.cli.administered import Administered, administered
 
 
 @pytest.fixture(autouse=True)
-def _waits_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def _waits_are_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waits, "seconds", 1e9)
 
 

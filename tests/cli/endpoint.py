@@ -1,4 +1,4 @@
-"""What the commands ask in tests: a real server in a thread of this process, and one that answers as it is told."""
+"""The servers of the commands in tests: a real one in a thread of this process, and one with given answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SECONDS = 120.0
 
 
 class Command:
-    """`rocketwire` in this process, told one name server."""
+    """`rocketwire` in this process, with one name server."""
 
     def __init__(self, captured: pytest.CaptureFixture[str], name_server: str) -> None:
         self._captured = captured
@@ -82,7 +82,7 @@ def real_endpoint(store: Path, **changes: Any) -> Iterator[Addresses]:
         assert not thread.is_alive()
 
 
-class Told(NamedTuple):
+class FakeAnswer(NamedTuple):
     """What a fake server answers."""
 
     code: int = 0
@@ -91,12 +91,12 @@ class Told(NamedTuple):
     remark: str | None = None
 
 
-Answers = dict[int, Callable[[dict[str, str]], Told | bytes | None]]
+Answers = dict[int, Callable[[dict[str, str]], FakeAnswer | bytes | None]]
 """By request code; bytes are sent as they are, None is no answer at all. Other codes are answered with 3."""
 
 
 class FakeServer:
-    """Name server and broker in one, on one port; `route` says what it knows of the topic T."""
+    """Name server and broker in one, on one port; `route` is that of the topic T."""
 
     def __init__(self, answers: Answers) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -104,10 +104,10 @@ class FakeServer:
         self.address = f"127.0.0.1:{self.port}"
         self.answers: Answers = {
             RequestCode.GET_ROUTEINFO_BY_TOPIC: lambda ext: self.route(ext["topic"]),
-            RequestCode.GET_BROKER_CLUSTER_INFO: lambda _: Told(body=encode_body(self.cluster())),
+            RequestCode.GET_BROKER_CLUSTER_INFO: lambda _: FakeAnswer(body=encode_body(self.cluster())),
             **answers,
         }
-        self.asked: list[tuple[int, dict[str, str]]] = []
+        self.requests: list[tuple[int, dict[str, str]]] = []
         self._open: list[socket.socket] = [self._listener]
         self._lock = threading.Lock()
         self._closed = False
@@ -135,11 +135,11 @@ class FakeServer:
     def cluster(self) -> ClusterInfo:
         return ClusterInfo(broker_addr_table={"b": self._broker()})
 
-    def route(self, topic: str) -> Told:
+    def route(self, topic: str) -> FakeAnswer:
         if topic != "T":
-            return Told(code=17, remark="No topic route info")
+            return FakeAnswer(code=17, remark="No topic route info")
         queues = (QueueData(broker_name="b", read_queue_nums=2, write_queue_nums=2, perm=6),)
-        return Told(body=encode_body(TopicRouteData(broker_datas=(self._broker(),), queue_datas=queues)))
+        return FakeAnswer(body=encode_body(TopicRouteData(broker_datas=(self._broker(),), queue_datas=queues)))
 
     def _broker(self) -> BrokerData:
         return BrokerData(cluster="c", broker_name="b", broker_addrs={0: self.address})
@@ -163,16 +163,16 @@ class FakeServer:
                 frames, _ = reader.receive(memoryview(data))
                 for frame in frames:
                     header = decode_header(frame.header, frame.serialize_type)
-                    self.asked.append((header.code, header.ext or {}))
-                    asked = self.answers.get(header.code)
-                    answer = Told(3, remark="not supported") if asked is None else asked(header.ext or {})
+                    self.requests.append((header.code, header.ext or {}))
+                    requested = self.answers.get(header.code)
+                    answer = FakeAnswer(3, remark="not supported") if requested is None else requested(header.ext or {})
                     if isinstance(answer, bytes):
                         connection.sendall(answer)
                     elif answer is not None:
                         connection.sendall(self._frame(header.opaque, answer))
 
     @staticmethod
-    def _frame(opaque: int, answer: Told) -> bytes:
+    def _frame(opaque: int, answer: FakeAnswer) -> bytes:
         header = Header(
             code=answer.code, opaque=opaque, flag=FLAG_RESPONSE, remark=answer.remark, ext=answer.ext, version=407
         )

@@ -52,7 +52,7 @@ def test_a_server_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "rocketwire: name server h:1: cannot be reached\n"
 
 
-def test_servers_that_failed_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_servers_that_failed_are_skipped(capsys: pytest.CaptureFixture[str]) -> None:
     attempts = ServerAttempts()
     brokers = [RegisteredBroker(cluster="C", name=name, broker_id=0, address="h:1") for name in ("a", "b")]
     with attempts.at("broker a"):

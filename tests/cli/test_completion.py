@@ -22,7 +22,7 @@ from rocketwire.cli.run import COMPLETE
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import TopicList
 from rocketwire.wire.facts.codes import RequestCode
-from tests.cli.endpoint import FakeServer, Told, fake_server
+from tests.cli.endpoint import FakeAnswer, FakeServer, fake_server
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPICS = ("Orders", "OrdersPaid", "Users", "%RETRY%orders", "%RETRY%mail")
@@ -33,7 +33,7 @@ Complete = Callable[..., list[str]]
 def complete(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Complete:
     """What bash is answered for these words, of which the last is completed."""
 
-    def ask(*words: str) -> list[str]:
+    def complete_words(*words: str) -> list[str]:
         monkeypatch.setenv(COMPLETE, "bash_complete")
         monkeypatch.setenv("COMP_WORDS", "\n".join(("rocketwire", *words)))
         monkeypatch.setenv("COMP_CWORD", str(len(words)))
@@ -42,13 +42,13 @@ def complete(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         assert caught.err == ""
         return caught.out.split()
 
-    return ask
+    return complete_words
 
 
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
     topics = encode_body(TopicList(topic_list=TOPICS))
-    with fake_server({RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: Told(body=topics)}) as made:
+    with fake_server({RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: FakeAnswer(body=topics)}) as made:
         yield made
 
 
@@ -92,9 +92,7 @@ def test_the_endpoint_may_be_that_of_the_environment_or_a_profile(
     assert complete("group", "check", "--profile", "there", "m") == []
 
 
-def test_an_endpoint_that_is_not_there_or_silent_gets_a_second(
-    complete: Complete, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_or_silent_endpoint_gets_a_second(complete: Complete, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = "{}:{}".format(*silent.getsockname())
         monkeypatch.setattr(parameter_types, "SECONDS", 0.3)

@@ -1,4 +1,4 @@
-"""Every command that asks an endpoint, against one with accounts: what it says without one, and with one."""
+"""Every command for an endpoint, against one with accounts: what it prints without one, and with one."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def keys_of(account: Credentials) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_without_an_account_each_says_that_it_needs_one(run: Callable[..., Ran], command: tuple[str, ...]) -> None:
+def test_without_an_account_each_reports_that_it_needs_one(run: Callable[..., Ran], command: tuple[str, ...]) -> None:
     ran = run(*command)
     assert (ran.code, ran.out) == (2, "")
     (line,) = ran.err.splitlines()
@@ -139,7 +139,7 @@ def test_without_an_account_each_says_that_it_needs_one(run: Callable[..., Ran],
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_an_account_that_may_not_is_told_why(run: Callable[..., Ran], command: tuple[str, ...]) -> None:
+def test_an_account_without_the_right_gets_the_reason(run: Callable[..., Ran], command: tuple[str, ...]) -> None:
     ran = run(*command, *keys_of(LIMITED))
     assert (ran.code, ran.out) == (2, "")
     (line,) = ran.err.splitlines()

@@ -16,7 +16,7 @@ from rocketwire.remoting.errors import Refused
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import TopicList
 from rocketwire.wire.facts.codes import RequestCode
-from tests.cli.endpoint import Answers, Command, FakeServer, Told, fake_server
+from tests.cli.endpoint import Answers, Command, FakeAnswer, FakeServer, fake_server
 
 NAMES = TopicList(topic_list=("T", "Orders", "Users", "%RETRY%mailers", "%RETRY%printers"))
 
@@ -24,8 +24,8 @@ NAMES = TopicList(topic_list=("T", "Orders", "Users", "%RETRY%mailers", "%RETRY%
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
     answers: Answers = {
-        RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: Told(body=encode_body(NAMES)),
-        RequestCode.GET_CONSUMER_CONNECTION_LIST: lambda _: Told(206, remark="not online"),
+        RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: FakeAnswer(body=encode_body(NAMES)),
+        RequestCode.GET_CONSUMER_CONNECTION_LIST: lambda _: FakeAnswer(206, remark="not online"),
     }
     with fake_server(answers) as made:
         yield made
@@ -42,25 +42,25 @@ def command(server: FakeServer, capsys: pytest.CaptureFixture[str]) -> Command:
         ("message export --topic Order", "topic Order: .* knows no such topic; did you mean Orders\\?"),
         ("message export --topic weather", "topic weather: .* knows no such topic"),
         ("group check mailer", "group mailer: no consumer of that group is on line; did you mean mailers\\?"),
-        # It is there, but nobody is on line.
+        # It exists, but no member is on line.
         ("group check mailers", "group mailers: no consumer of that group is on line"),
         ("trace show ID --topic order", "topic order: .* knows no such topic; did you mean Orders\\?"),
     ],
 )
-def test_the_nearest_name_is_told(line: str, said: str, command: Command) -> None:
+def test_the_nearest_name_is_suggested(line: str, said: str, command: Command) -> None:
     ran = command(*line.split())
     assert (ran.code, ran.out) == (1, "")
     assert re.fullmatch(f"rocketwire: {said}\n", ran.err)
 
 
-def test_where_names_are_not_told_the_error_stays(command: Command, server: FakeServer) -> None:
+def test_without_names_the_error_stays(command: Command, server: FakeServer) -> None:
     del server.answers[RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER]
     ran = command("message", "export", "--topic", "Order")
     assert (ran.code, ran.out) == (1, "")
     assert re.fullmatch("rocketwire: topic Order: .* knows no such topic\n", ran.err)
 
 
-def test_an_endpoint_that_is_slow_to_tell_is_not_waited_for(
+def test_a_slow_endpoint_is_not_waited_for(
     command: Command, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parameter_types, "SECONDS", 0.2)

@@ -20,7 +20,7 @@ from rocketwire.cli.program import MODULES, program
 VERSION = f"rocketwire {rocketwire.__version__} (kernel: {native.name()})\n"
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == VERSION
 
@@ -121,7 +121,7 @@ def test_an_administration_command_takes_the_example_of_its_help(
     text = " ".join(capsys.readouterr().out.split())
     example = shlex.split(text.partition("Example: rocketwire ")[2])
     assert tuple(example[: len(path)]) == path
-    # The command reads its example; only then it finds that nobody listens.
+    # The command reads its example; only then it finds that no server listens.
     assert main([*example, "--namesrv", "127.0.0.1:1", "--timeout", "5"]) == 3
     assert "cannot be reached" in capsys.readouterr().err
 
@@ -141,7 +141,7 @@ def test_h_is_help(capsys: pytest.CaptureFixture[str]) -> None:
         assert capsys.readouterr().out.startswith("Usage: rocketwire")
 
 
-def test_options_of_the_connection_are_a_block_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_the_connection_are_a_separate_block(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topic", "create", "--help"]) == 0
     own, connection = capsys.readouterr().out.split("\nConnection:\n")
     assert "--namesrv" in connection
@@ -170,7 +170,7 @@ def test_former_verbs_are_aliases(former: str, now: str, capsys: pytest.CaptureF
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The last line of what is said about a wrong command line."""
+    """The last line that is printed about a wrong command line."""
     assert main(arguments) == 2
     caught = capsys.readouterr()
     assert caught.out == ""

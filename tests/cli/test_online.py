@@ -89,7 +89,7 @@ def named(*options: str) -> ClusterAccess:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:
-    """What a command says that gets no endpoint."""
+    """What a command without an endpoint prints."""
 
     @click.command
     @online

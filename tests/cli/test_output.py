@@ -141,14 +141,14 @@ TIMED = (
         (20, "Topic…  2026-01-31 …", ["BORN (UTC)", "SIZE"]),
     ],
 )
-def test_times_are_cut_first_and_spare_columns_left_out(width: int, line: str, without: list[str]) -> None:
+def test_times_are_cut_first_and_spare_columns_omitted(width: int, line: str, without: list[str]) -> None:
     left_out: list[str] = []
     row = ("Topic1234", "1.5 KiB", "2026-01-31 09:30:00.123", "2026-01-31 09:30:01.456")
     made = list(lines(TIMED, [row], width, left_out=left_out.extend))
     assert (made[1], sorted(left_out)) == (line, without)
 
 
-def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_omitted_columns_are_reported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(table, "output_width", lambda: 20)
     print_table((TableColumn("LONG TITLE"), TableColumn("OTHER TITLE", spare=1)), [("1", "2")])
     print_facts([("state", "a text that is longer than the line"), ("", "more")])

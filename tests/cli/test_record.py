@@ -1,4 +1,4 @@
-"""`record`, `show` and `replay`: one recording of a real server, in processes of their own where signals are sent."""
+"""`record`, `show` and `replay`: one recording of a real server, in separate processes where signals are sent."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Comma
         yield Command(capsys, str(endpoint.name_server))
 
 
-def test_record_says_where_it_listens_and_what_it_has(recorded: Recorded) -> None:
+def test_record_prints_where_it_listens_and_what_it_has(recorded: Recorded) -> None:
     started, ended = recorded.said
     assert started["file"] == ended["file"] == str(recorded.file)
     assert isinstance(ended["frames"], int)
@@ -88,8 +88,8 @@ def test_show_prints_a_line_an_event(recorded: Recorded, run: Run) -> None:
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
     assert lines[0].split()[:4] == ["TIME", "(UTC)", "CONN", "DIR"]
-    asked, answered = [line for line in lines if "GET_ALL_TOPIC_LIST_FROM_NAMESERVER" in line][:2]
-    assert " -> " in asked
+    requested, answered = [line for line in lines if "GET_ALL_TOPIC_LIST_FROM_NAMESERVER" in line][:2]
+    assert " -> " in requested
     assert " <- " in answered
     assert "SUCCESS" in answered
     assert answered.endswith(" ms")

@@ -52,7 +52,7 @@ def test_the_addresses() -> None:
     assert (config.broker.advertised_host, config.advertised_port) == ("broker.example", 443)
 
 
-def test_name_server_and_broker_may_be_processes_of_their_own() -> None:
+def test_name_server_and_broker_may_be_separate_processes() -> None:
     names = configured("--namesrv", "127.0.0.1:9876", "--broker", "none")
     assert (names.has_broker, str(names.name_server), names.name_servers) == (False, "127.0.0.1:9876", ())
     broker = configured("--namesrv", "none", "--register", "127.0.0.1:9876;127.0.0.2:9876")
@@ -63,7 +63,7 @@ def test_name_server_and_broker_may_be_processes_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (("--namesrv", "none"), "--namesrv none: clients find no broker without a name server; --register names some"),
         (("--register", " ; "), "--register: expected HOST:PORT, several of them with ; between"),
@@ -72,8 +72,8 @@ def test_name_server_and_broker_may_be_processes_of_their_own() -> None:
         (("--broker", "none", "--grpc", "none"), "--broker none: --http, --grpc and --fault are a broker's"),
     ],
 )
-def test_roles_that_do_not_go_together(arguments: tuple[str, ...], told: str) -> None:
-    with pytest.raises(CommandError, match=re.escape(told)):
+def test_roles_that_do_not_go_together(arguments: tuple[str, ...], reported: str) -> None:
+    with pytest.raises(CommandError, match=re.escape(reported)):
         configured(*arguments)
 
 
@@ -150,12 +150,12 @@ def test_a_variable_of_nothing_is_a_mistake(monkeypatch: pytest.MonkeyPatch, nam
         configured()
 
 
-def test_where_metrics_are_told() -> None:
+def test_where_metrics_are_served() -> None:
     assert configured().http is None
     assert str(configured("--http", "[::1]:9557").http) == "[::1]:9557"
 
 
-def test_how_programs_are_told_that_it_is_ready() -> None:
+def test_how_programs_learn_that_it_is_ready() -> None:
     config = configured()
     assert (config.json_ready, config.port_file, config.log_format) == (False, None, "console")
     config = configured("--json-ready", "--port-file", "ports.json", "--log-format", "json", "--end-with", "7")
@@ -177,20 +177,20 @@ def test_where_the_accounts_are(tmp_path: Path) -> None:
     assert acl_path(configured("-c", str(file), "--set", "aclFile=elsewhere")) == Path("elsewhere")
 
 
-def test_clients_are_told_the_brokers_own_address_if_nothing_else_is_said() -> None:
+def test_clients_get_the_brokers_own_address_by_default() -> None:
     config = configured("--broker", "127.0.0.2:20911")
     assert (config.broker.advertised_host, config.advertised_port) == ("127.0.0.2", None)
 
 
 @pytest.mark.parametrize(("wildcard", "expected"), [("0.0.0.0:1", "192.0.2.7"), ("[::]:1", "2001:db8::7")])
-def test_a_broker_on_every_address_tells_the_machines(
+def test_a_broker_on_every_address_advertises_the_machines(
     monkeypatch: pytest.MonkeyPatch, wildcard: str, expected: str
 ) -> None:
     monkeypatch.setattr(addresses, "machine_address", lambda *, ipv6: "2001:db8::7" if ipv6 else "192.0.2.7")
     assert configured("--broker", wildcard).broker.advertised_host == expected
 
 
-def test_a_wildcard_is_not_told_when_an_address_is_given() -> None:
+def test_a_wildcard_is_not_advertised_when_an_address_is_given() -> None:
     assert configured("--broker", "0.0.0.0:1", "--advertise", "10.0.0.7:1").broker.advertised_host == "10.0.0.7"
     assert configured("--broker", "0.0.0.0:1", "--set", "brokerIP1=10.0.0.8").broker.advertised_host == "10.0.0.8"
 
@@ -273,7 +273,7 @@ def test_keys_that_change_nothing_are_warned_of(tmp_path: Path) -> None:
         (("--fault", "drop") * 1001, "--fault: at most 1000 rules are allowed"),
     ],
 )
-def test_each_mistake_is_one_line_that_says_what_is_allowed(arguments: tuple[str, ...], line: str) -> None:
+def test_each_mistake_is_one_line_with_what_is_allowed(arguments: tuple[str, ...], line: str) -> None:
     with pytest.raises(CommandError) as caught:
         configured(*arguments)
     assert str(caught.value) == line
@@ -345,15 +345,17 @@ def test_a_program_starts_it_on_free_ports(tmp_path: Path) -> None:
     ) as started:
         try:
             assert started.stdout is not None
-            told = json.loads(started.stdout.readline())
-            assert json.loads(file.read_text()) == told
-            assert (told["pid"], told["store"]) == (started.pid, str(tmp_path / "s"))
-            with Caller(told["namesrv"]) as name_server, Caller(told["broker"]) as broker:
-                assert told["broker"].encode() in bytes(name_server.request(RequestCode.GET_BROKER_CLUSTER_INFO).body)
+            reported = json.loads(started.stdout.readline())
+            assert json.loads(file.read_text()) == reported
+            assert (reported["pid"], reported["store"]) == (started.pid, str(tmp_path / "s"))
+            with Caller(reported["namesrv"]) as name_server, Caller(reported["broker"]) as broker:
+                assert reported["broker"].encode() in bytes(
+                    name_server.request(RequestCode.GET_BROKER_CLUSTER_INFO).body
+                )
                 broker.create_topic("T")
-            with urlopen(f"http://{told['http']}/readyz", timeout=60) as answer:
+            with urlopen(f"http://{reported['http']}/readyz", timeout=60) as answer:
                 assert answer.status == 200
-            host, port = told["broker"].split(":")
+            host, port = reported["broker"].split(":")
             with Caller(f"{host}:{int(port) - 2}") as vip:
                 assert vip.send("T").header.code == 0
         finally:
@@ -387,7 +389,7 @@ def test_an_output_that_is_full_is_one_line_and_code_2(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_host_to_tell_that_nobody_knows_is_one_line_and_code_2(tmp_path: Path) -> None:
+def test_an_unknown_host_to_advertise_is_one_line_and_code_2(tmp_path: Path) -> None:
     code, errors = Process(tmp_path / "store", "--advertise", "nosuchhost.invalid:10911").result()
     assert code == 2
     (line,) = errors.splitlines()
@@ -400,7 +402,7 @@ def several(*arguments: str) -> ServerSettings:
     return several_brokers(given, serve.configuration(given, warn=pytest.fail, environment=environment), environment)
 
 
-def test_several_brokers_have_ports_names_and_stores_of_their_own(tmp_path: Path) -> None:
+def test_several_brokers_have_different_ports_names_and_stores(tmp_path: Path) -> None:
     settings = several("--store", str(tmp_path), "--advertise", "broker.example:443", "--http", "127.0.0.1:1")
     assert [(each.name, str(each.listen)) for each in settings.commands] == [
         ("broker-a", "127.0.0.1:10911"),

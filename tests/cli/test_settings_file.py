@@ -49,14 +49,14 @@ def test_a_pipe_is_read_until_it_is_closed(pipe: Path) -> None:
     writer.join()
 
 
-def test_a_pipe_that_nobody_writes_is_one_line(pipe: Path) -> None:
+def test_a_pipe_without_a_writer_is_one_line(pipe: Path) -> None:
     began = time.monotonic()
     with pytest.raises(CommandError, match=r"-c .*/pipe: nobody writes to it"):
         read_settings_file("-c", str(pipe))
     assert time.monotonic() - began >= environment.NO_WRITER_SECONDS
 
 
-def test_a_writer_that_says_nothing_is_waited_for_and_given_up(
+def test_a_silent_writer_is_waited_for_until_a_limit(
     pipe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(environment, "SILENCE_SECONDS", 0.3)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rocketwire.cli import main
 from rocketwire.cli.terminal import EscapingStream, drawing, escape_controls, escaping_terminals
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
-from tests.cli.endpoint import Answers, Told, fake_server, real_endpoint
+from tests.cli.endpoint import Answers, FakeAnswer, fake_server, real_endpoint
 from tests.cli.store.terminal import Terminal
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202egnp.exe\r"
@@ -49,19 +49,21 @@ def test_texts_and_bytes_are_escaped_in_their_order() -> None:
     assert (stream.isatty(), drawing(cast("TextIO", stream))) == (True, terminal)
 
 
-def test_a_file_and_a_pipe_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_and_a_pipe_are_not_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", plain := io.StringIO())
     with escaping_terminals():
         assert sys.stdout is plain
         assert drawing(sys.stdout) is plain
 
 
-def test_what_a_name_server_says_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_of_a_name_server_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     out, err = Terminal(), Terminal()
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
     lies: Answers = {
-        RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: Told(code=ResponseCode.SYSTEM_ERROR, remark=HOSTILE)
+        RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: FakeAnswer(
+            code=ResponseCode.SYSTEM_ERROR, remark=HOSTILE
+        )
     }
     with fake_server(lies) as server:
         assert main(["topic", "list", "--namesrv", server.address]) == 1
@@ -93,7 +95,7 @@ def on_terminal(arguments: list[str]) -> str:
         while True:
             try:
                 written += os.read(ours, 65536)
-            except OSError:  # how Linux says that the other end is closed
+            except OSError:  # on Linux the other end is closed
                 break
         os.close(ours)
         assert process.wait(30) == 0

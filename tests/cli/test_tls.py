@@ -1,4 +1,4 @@
-"""Commands over TLS, against a server with a certificate of its own."""
+"""Commands over TLS, against a server with another certificate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def authority() -> trustme.CA:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, authority: trustme.CA) -> Iterator[str]:
-    """An endpoint that serves TLS clients only, and asks them for a certificate."""
+    """An endpoint that serves TLS clients only, and requires a certificate of them."""
     folder = tmp_path_factory.mktemp("tls")
     issued = authority.issue_cert("127.0.0.1")
     issued.private_key_pem.write_to_path(folder / "server.key")
@@ -70,7 +70,7 @@ def test_verified_on_both_sides(run: Callable[..., Ran], ca: Path, own: Path, mo
     assert run("group", "check") == answered
 
 
-def test_a_server_that_nobody_vouches_for_is_not_reached(run: Callable[..., Ran], own: Path) -> None:
+def test_a_server_with_an_unknown_issuer_is_not_reached(run: Callable[..., Ran], own: Path) -> None:
     ran = run("group", "check", "--tls", "--tls-cert", own)
     assert (ran.code, ran.out, ran.err.count("\n")) == (3, "", 1)
     assert "certificate verify failed" in ran.err

@@ -25,7 +25,7 @@ from rocketwire.cli.top.screen import GROUPS, TOPICS, ScreenState
 from rocketwire.cli.top.traffic import ClusterTraffic, RateMeter
 from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.wire.facts.codes import RequestCode
-from tests.cli.endpoint import Addresses, Answers, Command, Told, fake_server, real_endpoint
+from tests.cli.endpoint import Addresses, Answers, Command, FakeAnswer, fake_server, real_endpoint
 from tests.server.processes import ROOT, Caller
 
 SECONDS = 60.0
@@ -85,7 +85,7 @@ def test_once_as_tables(endpoint: Addresses, capsys: pytest.CaptureFixture[str])
     assert ["G", "0.0", "15", "0", "Busy"] in rows
 
 
-def test_an_endpoint_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_endpoint(capsys: pytest.CaptureFixture[str]) -> None:
     assert Command(capsys, "127.0.0.1:1")("top", "--once").code == 3
 
 
@@ -145,7 +145,7 @@ class Screen:
                 self.text += os.read(self._terminal, 1 << 16).decode("utf-8", "replace")
 
     def end(self) -> int:
-        """The exit code of a program that ends by itself."""
+        """The exit code of a program that ends without a signal."""
         end = time.monotonic() + SECONDS
         while self._popen.poll() is None:
             assert time.monotonic() < end
@@ -233,16 +233,16 @@ def many() -> Iterator[tuple[Sampler, Callable[[], int]]]:
     topics = b'{"topicList": [%s]}' % b",".join(b'"T%d"' % n for n in range(100))
     with fake_server() as server:
         answers: Answers = {
-            RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: Told(body=topics),
+            RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: FakeAnswer(body=topics),
             RequestCode.GET_ROUTEINFO_BY_TOPIC: lambda _: server.route("T"),
-            RequestCode.GET_BROKER_RUNTIME_INFO: lambda _: Told(body=b'{"table": {"putTps": "7.5 1 1"}}'),
-            RequestCode.GET_BROKER_CONSUME_STATS: lambda _: Told(1, remark="no"),
-            RequestCode.GET_TOPIC_STATS_INFO: lambda _: Told(body=b'{"offsetTable": {}}'),
+            RequestCode.GET_BROKER_RUNTIME_INFO: lambda _: FakeAnswer(body=b'{"table": {"putTps": "7.5 1 1"}}'),
+            RequestCode.GET_BROKER_CONSUME_STATS: lambda _: FakeAnswer(1, remark="no"),
+            RequestCode.GET_TOPIC_STATS_INFO: lambda _: FakeAnswer(body=b'{"offsetTable": {}}'),
         }
         server.answers.update(answers)
-        asked = [RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUMER_CONNECTION_LIST]
+        requested = [RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUMER_CONNECTION_LIST]
         with BlockingCluster(server.address) as cluster:
-            yield Sampler(cluster, in_parts=True), lambda: sum(code in asked for code, _ in server.asked)
+            yield Sampler(cluster, in_parts=True), lambda: sum(code in requested for code, _ in server.requests)
 
 
 def test_few_requests_a_refresh(many: tuple[Sampler, Callable[[], int]]) -> None:

@@ -1,4 +1,4 @@
-"""Long waits are said on stderr."""
+"""Long waits are reported on stderr."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def waits() -> WaitReporter:
     return made
 
 
-def test_a_long_wait_is_said_once(waits: WaitReporter, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_wait_is_reported_once(waits: WaitReporter, capsys: pytest.CaptureFixture[str]) -> None:
     with waits.during("reading everything"):
         with waits.during("waiting for an answer"):
             time.sleep(1.2)

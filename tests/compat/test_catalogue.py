@@ -15,7 +15,7 @@ OF_TESTS = {"Collect", "GroupMembers", "Join", "LeaveAll", "SendNumbered", "Send
 
 
 @pytest.mark.parametrize("each", SCENARIOS, ids=lambda each: each.id)
-def test_a_scenario_says_what_it_proves_and_where_the_claim_comes_from(each: Scenario) -> None:
+def test_a_scenario_declares_what_it_proves_and_the_source_of_the_claim(each: Scenario) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z]+)?\.[a-z0-9-]+", each.id)
     assert each.feature in FEATURES
     assert each.id.startswith(f"{each.feature}.")
@@ -26,7 +26,7 @@ def test_a_scenario_says_what_it_proves_and_where_the_claim_comes_from(each: Sce
 
 
 @pytest.mark.parametrize("each", SCENARIOS, ids=lambda each: each.id)
-def test_a_scenario_names_programs_and_clients_that_there_are(each: Scenario) -> None:
+def test_a_scenario_names_existing_programs_and_clients(each: Scenario) -> None:
     assert each.programs, "it is about no client"
     assert set(each.programs) | set(each.background) <= PROGRAMS
     assert not set(each.programs) & set(each.background)
@@ -40,7 +40,7 @@ def test_each_feature_has_scenarios_and_each_module_is_found() -> None:
     assert {each.run.__module__ for each in SCENARIOS} == set(modules())
 
 
-def test_each_need_says_what_it_takes() -> None:
+def test_each_need_has_a_description() -> None:
     assert set(WHAT_IT_TAKES) == set(Need)
 
 
@@ -72,12 +72,12 @@ def test_each_program_of_a_client_is_used_by_a_scenario_that_it_runs(client: Ada
 
 
 @pytest.mark.parametrize("client", adapters().values(), ids=lambda client: client.id)
-def test_a_client_lacks_scenarios_that_there_are_and_says_why(client: Adapter) -> None:
+def test_a_client_lacks_existing_scenarios_with_a_reason(client: Adapter) -> None:
     assert client.lacks.keys() <= catalogue().keys()
     assert all(client.lacks.values())
 
 
-def test_what_a_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_machine_lacks_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     java = adapters()["java-4.9.7"]
     assert java.missing(Engine.HOST) == "missing on this machine: java, javac, mvn"

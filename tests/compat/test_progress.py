@@ -1,4 +1,4 @@
-"""The accounts of what is done for a group: offsets that go back, and messages that come again, are found."""
+"""The accounts of what is done for a group: offsets that go back, and redelivered messages, are found."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _look(committed: Committed, *offsets: int | None) -> None:
     committed.look()
 
 
-def test_what_comes_before_it_was_committed_does_not_come_again(committed: Committed) -> None:
+def test_what_comes_before_it_was_committed_is_no_redelivery(committed: Committed) -> None:
     with committed:
         _look(committed, None, 0)
         committed.take([_received(0, 0), _received(0, 1), _received(1, 0)])
@@ -61,7 +61,7 @@ def test_what_comes_before_it_was_committed_does_not_come_again(committed: Commi
         assert (committed.again, committed.went_back, committed.total) == ([], [], 3)
 
 
-def test_what_comes_when_it_was_committed_comes_again(committed: Committed) -> None:
+def test_what_comes_when_it_was_committed_is_a_redelivery(committed: Committed) -> None:
     with committed:
         _look(committed, 2, 1)
         committed.take([_received(0, 1)])
@@ -70,7 +70,7 @@ def test_what_comes_when_it_was_committed_comes_again(committed: Committed) -> N
     assert committed.again == [f"{_BROKER} 0 1"]
 
 
-def test_an_offset_that_goes_back_is_told(committed: Committed) -> None:
+def test_an_offset_that_goes_back_is_reported(committed: Committed) -> None:
     with committed:
         _look(committed, 2, 5)
         _look(committed, 2, 4)

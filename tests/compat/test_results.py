@@ -137,7 +137,7 @@ def test_examples_fit(results: Results) -> None:
     assert from_json(results.to_json()) == results
 
 
-def test_unknown_fields_are_passed_over() -> None:
+def test_unknown_fields_are_skipped() -> None:
     document = json.loads(small(Outcome.PASS).to_json())
     document["later"] = document["results"][0]["later"] = 1
     VALIDATOR.validate(document)
@@ -173,6 +173,6 @@ def changed(**fields: Any) -> bytes:
         (changed(results={"side": "reference"}), "a result of send.s0 is the reference's, and there is no reference"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(text: bytes, said: str) -> None:
+def test_what_is_wrong_is_one_line(text: bytes, said: str) -> None:
     with pytest.raises(ResultsInvalid, match=said):
         from_json(text)

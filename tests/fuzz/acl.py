@@ -1,4 +1,4 @@
-"""Access control: the first byte says what of it is given.
+"""Access control: the first byte chooses what of it is given.
 
 f: the accounts' file. w: an entry of addresses, a line end, a client's address. s: a secret, a line end, a header, BODY
 and a body: what is signed, and what a request needs.

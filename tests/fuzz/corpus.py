@@ -24,7 +24,7 @@ def inputs(part: str) -> dict[str, bytes]:
 
 
 def keep(part: str, found: Iterable[bytes]) -> int:
-    """Put inputs in the place of a part's corpus, the shortest first, as many as there is room for; how many."""
+    """Put inputs in the place of a part's corpus, the shortest first, as far as there is room; returns how many."""
     left, kept = MOST_BYTES, {}
     for data in sorted(set(found), key=lambda each: (len(each), each)):
         left -= len(data)

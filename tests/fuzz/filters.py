@@ -1,4 +1,4 @@
-"""Filter expressions of clients: an expression on a line, then the properties that it is asked of."""
+"""Filter expressions of clients: an expression on a line, then the properties to test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXPRESSIONS = (
 
 
 def check(data: bytes) -> None:
-    """It is refused with a text, or it gives a truth of any properties, or says why it cannot."""
+    """It is refused with a text, or it gives a truth of any properties, or the reason why it cannot."""
     expression, _, properties = data.partition(b"\n")
     text = expression.decode(errors="replace")
     try:

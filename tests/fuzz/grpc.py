@@ -1,6 +1,6 @@
 """What 5.x clients write: sends, filters, receipt handles, signatures, timeouts; and stored messages that they get.
 
-The first byte says which.
+The first byte chooses which.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _ROUTES = {("GET", "/healthz"): _health, ("POST", "/healthz"): _health, **fault_
 
 
 async def serve(data: bytes) -> None:
-    """Nothing that a client sends raises, and each answer has a status that says so."""
+    """Nothing that a client sends raises, and each answer has a status."""
     ours, theirs = trio.testing.memory_stream_pair()
     stream: Any = theirs
     async with trio.open_nursery() as nursery:

@@ -1,7 +1,7 @@
 """Runs libFuzzer (in atheris, from PyPI) on one target, and has it choose what is worth keeping.
 
-What it reached that was new is kept in build/fuzz/corpus, where the next run goes on; an input that something is wrong
-with is kept in build/fuzz/found and ends the target's turn.
+What it reached that was new is kept in build/fuzz/corpus, where the next run continues; an input that something is
+wrong with is kept in build/fuzz/found and ends the target's turn.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def fuzz(target: Target, seconds: int) -> Outcome:
         options = [f"-max_total_time={seconds}", f"-dict={words}", f"-artifact_prefix={prefix}", "-print_final_stats=1"]
         done = _run(target, options, [kept, *begin], scratch)
     if done.returncode != 0:
-        told = re.sub(r"^#\d+\s.*\n", "", done.stderr, flags=re.MULTILINE)  # but for the progress
-        return Outcome(well=False, text=f"{done.stdout}\n{told}\n{target.name}: failed")
+        reported = re.sub(r"^#\d+\s.*\n", "", done.stderr, flags=re.MULTILINE)  # but for the progress
+        return Outcome(well=False, text=f"{done.stdout}\n{reported}\n{target.name}: failed")
     (runs,) = re.findall(r"^stat::number_of_executed_units: *(\d+)", done.stderr, re.MULTILINE)
     (speed,) = re.findall(r"^stat::average_exec_per_sec: *(\d+)", done.stderr, re.MULTILINE)
     reached = re.findall(r" cov: (\d+)", done.stderr)[-1]

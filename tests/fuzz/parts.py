@@ -1,4 +1,4 @@
-"""The parts of the fuzzing by name; each is imported when it is asked for, traced or not."""
+"""The parts of the fuzzing by name; each is imported when it is used, traced or not."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What else clients write as bytes or text: records, batches, compressed bodies, traces, ids, recall handles.
 
-The first byte says which.
+The first byte chooses which.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Connections to a whole server: name server and broker in this process, with sockets and a store of their own.
+"""Connections to a whole server: name server and broker in this process, with separate sockets and a separate store.
 
 An input is what one connection sends. Frames are made of its parts, so that a change of a byte does not spoil their
 lengths: `FRAME` before each, `BODY` between its header and its body; a header that begins with 1 is a binary one. What
-stands before the first `FRAME` is sent as it is. The first byte says to whom (bit 0), whether the frames come in one
-piece (bit 1), and whether time passes before the connection is closed (bit 2).
+stands before the first `FRAME` is sent as it is. The first byte chooses the receiver (bit 0), whether the frames come
+in one piece (bit 1), and whether time passes before the connection is closed (bit 2).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Errors(logging.Handler):
 
 
 class _Parts:
-    """What the composition root makes, to look at what is left in it."""
+    """What the composition root makes, to check what remains in it."""
 
     def __init__(self) -> None:
         self.broker: Any = None
@@ -92,7 +92,7 @@ class _Serving:
         self._servers = 0
 
     async def check(self, data: bytes) -> None:
-        """Serve an input; the server lives, and nothing of the connection is left."""
+        """Serve an input; the server lives, and nothing of the connection remains."""
         if not self._left:
             await self._restart()
         self._left -= 1
@@ -107,7 +107,7 @@ class _Serving:
             client.close()
         await settle()
         assert not self._errors.found, "\n".join(self._errors.found)
-        self._assert_nothing_left()
+        self._assert_nothing_remains()
         await self._assert_alive()
 
     async def _send(self, client: Client, data: bytes, *, in_pieces: bool) -> None:
@@ -120,7 +120,7 @@ class _Serving:
                 return
             await client.arrived()
 
-    def _assert_nothing_left(self) -> None:
+    def _assert_nothing_remains(self) -> None:
         assert [listener.sessions for listener in self._parts.listeners if listener.sessions] == []
         broker = self._parts.broker
         assert not broker.clients._joined

@@ -1,4 +1,4 @@
-"""Configuration files: the first byte says which kind, then the text of properties."""
+"""Configuration files: the first byte is the kind, then the text of properties."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _broker(text: str) -> None:
 
 
 def seeds() -> Iterator[bytes]:
-    """All keys with their defaults, one by one, and what TLS is told."""
+    """All keys with their defaults, singly, and the settings of TLS."""
     for name, value in ServerConfig().properties().items():
         yield b"b" + f"{name}={value}\n".encode()
     yield b"btopicQuotas=T=10/20,*=-/5 U=1/-\ninstanceTps=100\nsendReceiveRatio=2:1\n"

@@ -1,4 +1,4 @@
-"""What a client says when it begins TLS: pieces, each with two bytes of its length before it."""
+"""What a client sends when it begins TLS: pieces, each with two bytes of its length before it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def opened() -> Iterator[Check]:
     context = make_test_context(NOW)
 
     def check(data: bytes) -> None:
-        """The handshake goes on, or fails as one that is told; nothing is decrypted of what nobody encrypted."""
+        """The handshake continues, or fails with an error; nothing is decrypted that was not encrypted."""
         engine = TlsEngine(context)
         plain = memoryview(bytearray(100))
         at = 0

@@ -1,10 +1,10 @@
-"""Whatever a name server or a broker says to a proxy, and a name server to a broker that registers there.
+"""Any answers of a name server or a broker to a proxy, and of a name server to a broker that registers there.
 
 An input is a list of answers, each after `ANSWER`, with `BODY` between its header and its body; a header that begins
-with 1 is a binary one. Each is the answer to one request, in turn, of a name server and broker that the proxy and
-another broker have; the text OPAQUE in a header stands for the number of the request. An empty one ends the connection.
-Later requests get honest answers. Bit 0 of the first byte has requests of its own sent beside each answer, bit 1 has
-the broker lack POP.
+with 1 is a binary one. Each is the answer to the next request to a name server and broker that the proxy and another
+broker have; the text OPAQUE in a header stands for the number of the request. An empty one ends the connection. Later
+requests get honest answers. Bit 0 of the first byte has the upstream send requests beside each answer, bit 1 has the
+broker lack POP.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _ASKS, _WITHOUT_POP = 1, 2
 _POP_CODES: Final = frozenset({RequestCode.POP_MESSAGE, RequestCode.GET_TOPIC_CONFIG})
 _STEP_SECONDS: Final = 20.0
 _LATE_SECONDS: Final = 120.0
-"""Longer than anything that was said is kept."""
+"""Longer than any answer is kept."""
 
 
 class Upstream:
@@ -80,10 +80,10 @@ class Upstream:
                         header = decode_header(frame.header, frame.serialize_type)
                     except WireError:
                         return
-                    told = b"" if header.is_response else self._told(header)
-                    if told is None:
+                    reported = b"" if header.is_response else self._told(header)
+                    if reported is None:
                         return
-                    await stream.send_all(told)
+                    await stream.send_all(reported)
 
     def _told(self, header: Header) -> bytes | None:
         own = encode_frame(Header(code=RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, opaque=1, flag=2), b"")
@@ -101,7 +101,7 @@ class Upstream:
 
 
 def honest_body(code: int, address: str) -> bytes:
-    """What a name server says of a topic of one broker, and of the cluster."""
+    """What a name server has of a topic of one broker, and of the cluster."""
     broker = {"brokerAddrs": {"0": address}, "brokerName": "b", "cluster": "C"}
     queues = {"brokerName": "b", "perm": 6, "readQueueNums": 1, "writeQueueNums": 1, "topicSysFlag": 0}
     if code == RequestCode.GET_ROUTEINFO_BY_TOPIC:
@@ -121,15 +121,15 @@ class Lied:
         self._port = proxy.address("b")
 
     async def check(self, data: bytes) -> None:
-        """Have the answers of an input told; proxy and broker live, and go on with honest ones."""
+        """Have the answers of an input sent; proxy and broker live, and continue with honest ones."""
         first, *answers = data.split(ANSWER)
         self._upstream.options = first[0] if first else 0
         self._upstream.answers = answers
         await _pass(_STEP_SECONDS)
-        await self._ask_by_remoting()
-        await self._ask_by_grpc()
+        await self._send_by_remoting()
+        await self._call_by_grpc()
         await _pass(_STEP_SECONDS)
-        await self._ask_the_broker()
+        await self._send_to_the_broker()
         self._upstream.answers = []
         self._upstream.options = 0
         await _pass(_LATE_SECONDS, steps=3)
@@ -142,14 +142,14 @@ class Lied:
         with contextlib.closing(self._server.broker()) as client:
             assert (await client.request(RequestCode.GET_BROKER_CONFIG)).header.code == 0
 
-    async def _ask_by_remoting(self) -> None:
+    async def _send_by_remoting(self) -> None:
         with contextlib.closing(Client(self._proxy.standing.listened)) as names:
             for code in (RequestCode.GET_ROUTEINFO_BY_TOPIC, RequestCode.GET_BROKER_CLUSTER_INFO):
                 await _said(names, code, {"topic": "T"})
         with contextlib.closing(Client(self._port)) as broker:
             await _said(broker, RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"body")
 
-    async def _ask_by_grpc(self) -> None:
+    async def _call_by_grpc(self) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError), Sdk(self._proxy.standing.listened) as sdk:
             await sdk.telemetry(consumer_settings("T"))
             await sdk.rest()
@@ -165,11 +165,11 @@ class Lied:
             await _pass(_STEP_SECONDS)
             await sdk.rest()
 
-    async def _ask_the_broker(self) -> None:
+    async def _send_to_the_broker(self) -> None:
         with contextlib.closing(self._server.broker()) as client:
             await _said(client, RequestCode.HEART_BEAT, {}, heartbeat("c", consumer("G", subscription("T"))))
-            asked = {"topic": "T", "consumerGroup": "G", "clientId": "c", "strategyName": "AVG"}
-            body = json.dumps({**asked, "messageModel": "CLUSTERING"}).encode()
+            requested = {"topic": "T", "consumerGroup": "G", "clientId": "c", "strategyName": "AVG"}
+            body = json.dumps({**requested, "messageModel": "CLUSTERING"}).encode()
             for _ in range(2):
                 await _said(client, RequestCode.QUERY_ASSIGNMENT, None, body)
                 await _pass(1)

@@ -22,7 +22,7 @@ elif native.kernel is None:
     raise pytest.UsageError("the kernel is not built: python -m tools.build_kernel, or set ROCKETWIRE_KERNEL=python")
 else:
     newer = newer_source(ROOT / PRODUCT) if Path(str(native.kernel.__file__)).resolve() == ROOT / PRODUCT else None
-    if newer is not None:  # it may answer all the same, but as it did before
+    if newer is not None:  # it may answer nevertheless, but as it did before
         raise pytest.UsageError(f"the kernel is older than {newer.relative_to(ROOT)}: run python -m tools.build_kernel")
     if not hasattr(native.kernel, "Hub"):  # it needs Linux
         collect_ignore_glob = ["net/test_hub*.py", "log/test_ahead.py", "relay/test_*.py"]
@@ -30,7 +30,7 @@ else:
 
 @pytest.fixture
 def twins(tmp_path: Path) -> Twins:
-    """Ten messages in the queue 0 of T, with three tags in turn; of `PopEmulation` and its twin."""
+    """Ten messages in the queue 0 of T, with three alternating tags; of `PopEmulation` and its twin."""
     twins = Twins(open_store(small(tmp_path, commit_log_file_size=1 << 20, consume_queue_file_size=20_000)))
     twins.store.append([draft(number) for number in range(10)])
     return twins

@@ -1,4 +1,4 @@
-"""What runs is the kernel that was asked for."""
+"""The running kernel is the chosen one."""
 
 import os
 from pathlib import Path

@@ -13,7 +13,7 @@ from tests.remoting.front_ends import FRONT_ENDS
 
 @pytest.fixture(params=FRONT_ENDS, ids=lambda each: each.name)
 def front_end(request: pytest.FixtureRequest) -> Any:
-    """Each front end in turn."""
+    """Each front end."""
     return request.param
 
 

@@ -13,7 +13,7 @@ from rocketwire.remoting import aio
 
 
 class InLoop:
-    """An asynchronous client in a thread of its own, used from outside as if it blocked: calls become awaits."""
+    """An asynchronous client in a separate thread, used from outside as if it blocked: calls become awaits."""
 
     def __init__(self, backend: str, make: Callable[[], Any]) -> None:
         self._backend = backend

@@ -24,7 +24,7 @@ from rocketwire.wire.message import MessageRecord as Record
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.properties import decode_stored_properties
 from rocketwire.wire.signature import SecretKey
-from tests.cli.endpoint import Addresses, Answers, Told, fake_server
+from tests.cli.endpoint import Addresses, Answers, FakeAnswer, fake_server
 from tests.server.harness import free_port
 from tests.server.processes import eventually
 
@@ -110,12 +110,12 @@ def test_sends_take_turns_and_keys_keep_their_queue(front_end: Any, endpoint: Ad
             producer.send(Message(topic, b"x"), queue=Queue(topic, "nowhere", 0))
 
 
-def test_delays_are_told_by_properties(front_end: Any) -> None:
+def test_delays_are_set_by_properties(front_end: Any) -> None:
     seen: list[str] = []
 
-    def store(ext: dict[str, str]) -> Told:
+    def store(ext: dict[str, str]) -> FakeAnswer:
         seen.append(ext["i"])
-        return Told(0, {"msgId": "0" * 32, "queueId": ext["e"], "queueOffset": "0", "recallHandle": "handle"})
+        return FakeAnswer(0, {"msgId": "0" * 32, "queueId": ext["e"], "queueOffset": "0", "recallHandle": "handle"})
 
     with (
         fake_server({RequestCode.SEND_MESSAGE_V2: store}) as server,
@@ -146,7 +146,7 @@ def test_what_cannot_be_sent(front_end: Any, message: Message, text: str) -> Non
     with fake_server() as server, front_end.producer("P", server.address) as producer:
         with pytest.raises(MessageInvalid, match=text):
             producer.send(message)
-        assert RequestCode.SEND_MESSAGE_V2 not in [code for code, _ in server.asked]
+        assert RequestCode.SEND_MESSAGE_V2 not in [code for code, _ in server.requests]
 
 
 def test_what_cannot_be_sent_in_a_batch(front_end: Any) -> None:
@@ -165,32 +165,32 @@ def test_what_cannot_be_sent_in_a_batch(front_end: Any) -> None:
 def test_a_refused_send_is_repeated_if_that_may_help(front_end: Any) -> None:
     codes = iter([2, 14, 0, 13])
     fine = {"msgId": "0" * 32, "queueId": "0", "queueOffset": "5"}
-    answers: Answers = {RequestCode.SEND_MESSAGE_V2: lambda _: Told(next(codes), fine, remark="as told")}
+    answers: Answers = {RequestCode.SEND_MESSAGE_V2: lambda _: FakeAnswer(next(codes), fine, remark="as wanted")}
     with fake_server(answers) as server, front_end.producer("P", server.address, retries=2) as producer:
         assert producer.send(Message("T", b"x")).queue_offset == 5
-        with pytest.raises(Refused, match="code 13: as told"):
+        with pytest.raises(Refused, match="code 13: as wanted"):
             producer.send(Message("T", b"x"))
-        asked = [ext["i"].partition("UNIQ_KEY\x01")[2] for code, ext in server.asked if code == 310]
-    assert len(asked) == 4
-    assert asked[0] == asked[1] == asked[2] != asked[3]
+        requested = [ext["i"].partition("UNIQ_KEY\x01")[2] for code, ext in server.requests if code == 310]
+    assert len(requested) == 4
+    assert requested[0] == requested[1] == requested[2] != requested[3]
 
 
-def test_after_a_send_that_failed_the_route_is_asked_for_again(front_end: Any) -> None:
+def test_after_a_send_that_failed_the_route_is_queried_again(front_end: Any) -> None:
     codes = iter([14, 0, 0])
     fine = {"msgId": "0" * 32, "queueId": "0", "queueOffset": "5"}
-    answers: Answers = {RequestCode.SEND_MESSAGE_V2: lambda _: Told(next(codes), fine)}
+    answers: Answers = {RequestCode.SEND_MESSAGE_V2: lambda _: FakeAnswer(next(codes), fine)}
     with fake_server(answers) as server, front_end.producer("P", server.address, retries=0) as producer:
         with pytest.raises(Refused, match="code 14"):
             producer.send(Message("T", b"x"))
         for _ in range(2):
             producer.send(Message("T", b"x"))
-        routes = [ext for code, ext in server.asked if code == 105 and ext["topic"] == "T"]
+        routes = [ext for code, ext in server.requests if code == 105 and ext["topic"] == "T"]
     assert len(routes) == 2
 
 
 def test_a_broken_connection_is_made_again(front_end: Any) -> None:
     fine = {"msgId": "0" * 32, "queueId": "0", "queueOffset": "5"}
-    answers: Answers = {RequestCode.SEND_MESSAGE_V2: lambda _: Told(0, fine)}
+    answers: Answers = {RequestCode.SEND_MESSAGE_V2: lambda _: FakeAnswer(0, fine)}
     with fake_server(answers) as server, front_end.producer("P", server.address) as producer:
         producer.send(Message("T", b"x"))
         before = server.connections
@@ -211,7 +211,7 @@ def test_no_answer_in_time(front_end: Any) -> None:
         producer.send(Message("T", b"x"))
 
 
-def test_topics_that_nobody_makes(front_end: Any) -> None:
+def test_topics_that_are_not_made(front_end: Any) -> None:
     with (
         fake_server() as server,
         front_end.producer("P", server.address) as producer,
@@ -247,9 +247,9 @@ async def test_a_closed_asynchronous_producer_sends_nothing(endpoint: Addresses)
 
 def test_accounts_sign(front_end: Any) -> None:
     fine = {"msgId": "0" * 32, "queueId": "0", "queueOffset": "5"}
-    answers: Answers = {RequestCode.SEND_MESSAGE_V2: lambda _: Told(0, fine)}
+    answers: Answers = {RequestCode.SEND_MESSAGE_V2: lambda _: FakeAnswer(0, fine)}
     account = Credentials(access_key="rocketwire", secret_key="12345678")
     with fake_server(answers) as server, front_end.producer("P", server.address, credentials=account) as producer:
         producer.send(Message("T", b"x"))
-        ext = next(ext for code, ext in server.asked if code == 310)
+        ext = next(ext for code, ext in server.requests if code == 310)
     assert SecretKey("12345678").verify(ext, b"x")

@@ -12,7 +12,7 @@ from rocketwire.remoting.errors import NoSuchTopic, Refused, SubscriptionInvalid
 from rocketwire.wire.facts.codes import RequestCode, SerializeType
 from rocketwire.wire.message import MessageRecord as Record
 from rocketwire.wire.message import encode_record
-from tests.cli.endpoint import Addresses, Answers, Told, fake_server
+from tests.cli.endpoint import Addresses, Answers, FakeAnswer, fake_server
 
 
 def polled(consumer: Any, count: int) -> list[ReceivedMessage]:
@@ -51,7 +51,7 @@ def test_it_fetches_and_commits(front_end: Any, endpoint: Addresses, topic: str,
         assert consumer.positions() == {queue: 10}
 
 
-def test_it_goes_where_it_is_told(front_end: Any, endpoint: Addresses, topic: str) -> None:
+def test_it_seeks_to_a_given_offset(front_end: Any, endpoint: Addresses, topic: str) -> None:
     queue = Queue(topic, "broker-a", 1)
     with front_end.pull_consumer("G", str(endpoint.name_server), max_messages=1) as consumer:
         consumer.assign(topic, [queue])
@@ -76,19 +76,19 @@ def test_it_filters(front_end: Any, endpoint: Addresses, topic: str) -> None:
 
 
 @pytest.mark.parametrize(("begin", "expected"), [(Begin.FIRST, 3), (Begin.LAST, 9), (0, 3), (5000, 5), (99_000, 9)])
-def test_it_begins_where_it_is_told(front_end: Any, begin: Begin | int, expected: int) -> None:
+def test_it_begins_at_a_given_place(front_end: Any, begin: Begin | int, expected: int) -> None:
     """Without a committed offset; the message at offset 3 was stored at 3 s, and so on."""
 
-    def pulled(ext: dict[str, str]) -> Told:
+    def pulled(ext: dict[str, str]) -> FakeAnswer:
         offset = int(ext["queueOffset"])
         numbers = {"suggestWhichBrokerId": "0", "nextBeginOffset": "0", "minOffset": "3", "maxOffset": "9"}
         record = Record(topic="T", queue_id=0, body=b"x", queue_offset=offset, store_timestamp=offset * 1000)
-        return Told(0, numbers, encode_record(record))
+        return FakeAnswer(0, numbers, encode_record(record))
 
     answers: Answers = {
-        RequestCode.QUERY_CONSUMER_OFFSET: lambda _: Told(22),
-        RequestCode.GET_MIN_OFFSET: lambda _: Told(0, {"offset": "3"}),
-        RequestCode.GET_MAX_OFFSET: lambda _: Told(0, {"offset": "9"}),
+        RequestCode.QUERY_CONSUMER_OFFSET: lambda _: FakeAnswer(22),
+        RequestCode.GET_MIN_OFFSET: lambda _: FakeAnswer(0, {"offset": "3"}),
+        RequestCode.GET_MAX_OFFSET: lambda _: FakeAnswer(0, {"offset": "9"}),
         RequestCode.PULL_MESSAGE: pulled,
     }
     with fake_server(answers) as server, front_end.pull_consumer("G", server.address, begin=begin) as consumer:
@@ -113,10 +113,10 @@ def test_what_is_no_assignment(front_end: Any, endpoint: Addresses, topic: str) 
 
 def test_refusals_end_a_poll_and_failures_that_pass_do_not(front_end: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetching, "_LONGER_PAUSE", 0.05)
-    told = iter([Told(2, remark="busy"), Told(24, remark="not this one")])
+    reported = iter([FakeAnswer(2, remark="busy"), FakeAnswer(24, remark="not this one")])
     answers: Answers = {
-        RequestCode.QUERY_CONSUMER_OFFSET: lambda _: Told(0, {"offset": "0"}),
-        RequestCode.PULL_MESSAGE: lambda ext: next(told) if ext["queueId"] == "0" else None,
+        RequestCode.QUERY_CONSUMER_OFFSET: lambda _: FakeAnswer(0, {"offset": "0"}),
+        RequestCode.PULL_MESSAGE: lambda ext: next(reported) if ext["queueId"] == "0" else None,
     }
     with fake_server(answers) as server, front_end.pull_consumer("G", server.address) as consumer:
         consumer.assign("T")
@@ -126,7 +126,7 @@ def test_refusals_end_a_poll_and_failures_that_pass_do_not(front_end: Any, monke
 
 def test_a_broker_that_is_away_has_no_messages(front_end: Any) -> None:
     answers: Answers = {
-        RequestCode.QUERY_CONSUMER_OFFSET: lambda _: Told(0, {"offset": "0"}),
+        RequestCode.QUERY_CONSUMER_OFFSET: lambda _: FakeAnswer(0, {"offset": "0"}),
         RequestCode.PULL_MESSAGE: lambda _: None,
     }
     with fake_server(answers) as server, front_end.pull_consumer("G", server.address) as consumer:

@@ -16,7 +16,7 @@ from rocketwire.remoting.errors import ClientClosed, NotReached, Refused, Subscr
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.client import GetConsumerListByGroupRequestHeader
-from tests.cli.endpoint import Addresses, Answers, Told, fake_server, real_endpoint
+from tests.cli.endpoint import Addresses, Answers, FakeAnswer, fake_server, real_endpoint
 from tests.server.harness import free_port
 from tests.server.processes import eventually
 
@@ -36,7 +36,7 @@ class Handler:
     def __call__(self, message: ReceivedMessage) -> Later | None:
         self.messages.append(message)
         if message.body == b"raises" and message.reconsume_times == 0:
-            raise ValueError("as told")
+            raise ValueError("as wanted")
         return Later(1) if message.body == b"later" and message.reconsume_times < 2 else None
 
     @property
@@ -60,7 +60,7 @@ def members(endpoint: Addresses, group: str) -> int:
     return bytes(answer.body).count(b"@")
 
 
-def test_each_message_is_handled_and_failures_come_again(front_end: Any, endpoint: Addresses) -> None:
+def test_each_message_is_handled_and_failures_are_redelivered(front_end: Any, endpoint: Addresses) -> None:
     topic, group, handler = f"Pushed_{front_end.name}", f"pushed_{front_end.name}", Handler()
     send(front_end, endpoint, *(Message(topic, body) for body in (b"fine", b"raises", b"later")))
     with front_end.push_consumer(group, str(endpoint.name_server), begin=Begin.FIRST) as consumer:
@@ -124,7 +124,7 @@ def test_members_share_the_queues(front_end: Any, endpoint: Addresses) -> None:
 
 
 def test_members_share_queues_that_came_meanwhile(front_end: Any, endpoint: Addresses) -> None:
-    """The first member has a route that is not old yet: with it, queues would be left to nobody."""
+    """The first member has a route that is not old yet: with it, some queues would have no member."""
     topic, group = f"Grown_{front_end.name}", f"grown_{front_end.name}"
     names, handler = str(endpoint.name_server), Handler()
 
@@ -208,7 +208,7 @@ def test_a_handler_that_returns_something_else(endpoint: Addresses, caplog: pyte
 
 
 def test_a_broker_that_refuses_heartbeats_is_logged(front_end: Any, caplog: pytest.LogCaptureFixture) -> None:
-    answers: Answers = {RequestCode.HEART_BEAT: lambda _: Told(1, remark="no more clients")}
+    answers: Answers = {RequestCode.HEART_BEAT: lambda _: FakeAnswer(1, remark="no more clients")}
     with fake_server(answers) as server, front_end.push_consumer("G", server.address) as consumer:
         consumer.subscribe("T")
         consumer.start(Handler())

@@ -1,4 +1,4 @@
-"""Both front ends over TLS, against a server with a certificate of its own."""
+"""Both front ends over TLS, against a server with another certificate."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_large_and_small_messages_go_both_ways(front_end: Any, endpoint: Address
     assert sorted(got) == sent
 
 
-def test_a_server_that_nobody_vouches_for_is_not_reached(front_end: Any, endpoint: Addresses) -> None:
+def test_a_server_with_an_unknown_issuer_is_not_reached(front_end: Any, endpoint: Addresses) -> None:
     context = ssl.create_default_context()
     with (
         pytest.raises(NotReached, match=r"cannot be reached: .*certificate verify failed"),

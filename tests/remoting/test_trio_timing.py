@@ -24,7 +24,7 @@ from rocketwire.wire.bodies.online import (
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.message import MessageRecord as Record
 from rocketwire.wire.message import encode_record
-from tests.cli.endpoint import Told
+from tests.cli.endpoint import FakeAnswer
 from tests.remoting.trio_broker import NAME_SERVER, Broker
 
 
@@ -82,7 +82,9 @@ async def test_heartbeats_rebalances_and_commits_have_their_times(autojump_clock
     assert seen.times == [7]
     assert broker.times(RequestCode.HEART_BEAT) == [0, 30, 60]
     assert broker.times(RequestCode.GET_CONSUMER_LIST_BY_GROUP) == [0, 0, 20, 20, 40, 40, 60, 60]
-    commits = [(round(when, 1), ext["queueId"], ext["commitOffset"]) for when, code, ext in broker.asked if code == 15]
+    commits = [
+        (round(when, 1), ext["queueId"], ext["commitOffset"]) for when, code, ext in broker.requests if code == 15
+    ]
     # The start of each queue once, in any order, and then what has changed.
     assert sorted(commits) == [(5, "0", "0"), (5, "0", "0"), (5, "1", "0"), (10, "1", "1")]
     assert broker.times(RequestCode.UNREGISTER_CLIENT) == [71]
@@ -99,7 +101,7 @@ async def test_a_new_member_gets_its_part_at_once(autojump_clock: Clock) -> None
         broker.others = ["zzz"]  # behind the consumer's own id, which begins with an address
         await broker.ask(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": "G"}, oneway=True)
         await trio.sleep(0.5)
-        assert broker.committed["T", 3] == 1  # given up, with what was consumed
+        assert broker.committed["T", 3] == 1  # released, with what was consumed
         broker.put("T", 0, b"mine")
         broker.put("T", 3, b"not mine")
         await trio.sleep(30)
@@ -123,7 +125,7 @@ async def test_a_broker_that_restarts_is_joined_again_within_seconds(autojump_cl
         assert seen.times[0] < 16
 
 
-async def test_a_broker_that_has_forgotten_the_consumer_is_told_again(autojump_clock: Clock) -> None:
+async def test_a_broker_that_has_forgotten_the_consumer_gets_a_heartbeat(autojump_clock: Clock) -> None:
     broker = Broker(**topics(T=1))
     async with consuming(broker, Seen()):
         await trio.sleep(3)
@@ -133,7 +135,7 @@ async def test_a_broker_that_has_forgotten_the_consumer_is_told_again(autojump_c
         assert set(broker.times(RequestCode.HEART_BEAT)) == {0, 20}
 
 
-async def test_a_pull_that_is_not_answered_is_given_up(autojump_clock: Clock) -> None:
+async def test_a_pull_that_is_not_answered_times_out(autojump_clock: Clock) -> None:
     broker = Broker(**topics(T=1))
     broker.answers[RequestCode.PULL_MESSAGE] = lambda _: None
     seen = Seen()
@@ -148,14 +150,14 @@ async def test_a_pull_that_is_not_answered_is_given_up(autojump_clock: Clock) ->
 async def test_what_fails_is_sent_back(autojump_clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     broker = Broker(**topics(T=1))
     seen = Seen()
-    seen.outcome = ValueError("as told")
+    seen.outcome = ValueError("as wanted")
     broker.put("T", 0, b"bad", properties=b"UNIQ_KEY\x01ID")
     async with consuming(broker, seen, max_retries=5):
         await trio.sleep(1)
         seen.outcome = Later(-1)
         broker.put("T", 0, b"hopeless")
         await trio.sleep(10)
-    back = [ext for _, code, ext in broker.asked if code == RequestCode.CONSUMER_SEND_MSG_BACK]
+    back = [ext for _, code, ext in broker.requests if code == RequestCode.CONSUMER_SEND_MSG_BACK]
     assert [(each["offset"], each["delayLevel"], each["originTopic"]) for each in back] == [
         ("0", "0", "T"),
         ("100", "-1", "T"),
@@ -163,12 +165,12 @@ async def test_what_fails_is_sent_back(autojump_clock: Clock, caplog: pytest.Log
     assert back[0]["maxReconsumeTimes"] == "5"
     assert broker.committed["T", 0] == 2
     assert "message ID of T is tried again later" in caplog.text
-    assert "as told" in caplog.text
+    assert "as wanted" in caplog.text
 
 
 async def test_what_cannot_be_sent_back_is_handled_again_here(autojump_clock: Clock) -> None:
     broker = Broker(**topics(T=1))
-    broker.answers[RequestCode.CONSUMER_SEND_MSG_BACK] = lambda _: Told(1, remark="not now")
+    broker.answers[RequestCode.CONSUMER_SEND_MSG_BACK] = lambda _: FakeAnswer(1, remark="not now")
     seen = Seen()
     seen.outcome = Later()
     broker.put("T", 0, b"bad")
@@ -205,7 +207,7 @@ async def test_only_so_many_messages_wait_for_handlers(autojump_clock: Clock) ->
         broker.put("T", 0, b"x")
     async with consuming(broker, seen, concurrency=100):
         await trio.sleep(0.5)
-        offsets = [int(ext["queueOffset"]) for _, code, ext in broker.asked if code == 11 and ext["topic"] == "T"]
+        offsets = [int(ext["queueOffset"]) for _, code, ext in broker.requests if code == 11 and ext["topic"] == "T"]
         assert max(offsets) == 992  # with which 1024 are pulled
         await trio.sleep(20)
     assert len(seen.bodies) == 1500
@@ -216,9 +218,9 @@ async def test_an_offset_that_does_not_exist(autojump_clock: Clock) -> None:
     broker.committed["T", 0] = 7
     moved = {"suggestWhichBrokerId": "0", "nextBeginOffset": "0", "minOffset": "0", "maxOffset": "1"}
 
-    def gone(_: dict[str, str]) -> Told:
+    def gone(_: dict[str, str]) -> FakeAnswer:
         del broker.answers[RequestCode.PULL_MESSAGE]
-        return Told(21, moved)
+        return FakeAnswer(21, moved)
 
     broker.answers[RequestCode.PULL_MESSAGE] = gone
     seen = Seen()
@@ -265,7 +267,7 @@ async def test_a_consumer_that_is_cancelled_commits_what_was_handled_and_leaves(
     assert broker.members == []
 
 
-async def test_a_broker_that_is_gone_holds_up_no_other(autojump_clock: Clock) -> None:
+async def test_a_broker_that_is_down_delays_no_other(autojump_clock: Clock) -> None:
     broker = Broker(**topics(T=1))
     broker.far = "192.0.2.1:10911"
     seen = Seen()
@@ -279,7 +281,7 @@ async def test_a_broker_that_is_gone_holds_up_no_other(autojump_clock: Clock) ->
     assert seen.times == [3 * number + 6 for number in range(20)]
 
 
-async def test_queues_of_other_brokers_are_taken_when_one_is_gone(autojump_clock: Clock) -> None:
+async def test_queues_of_other_brokers_are_taken_when_one_is_down(autojump_clock: Clock) -> None:
     broker = Broker(**topics(T=1))
     broker.far = "192.0.2.1:10911"
     broker.is_far_stuck = True
@@ -290,7 +292,7 @@ async def test_queues_of_other_brokers_are_taken_when_one_is_gone(autojump_clock
         assert seen.bodies == [b"one"]
 
 
-async def test_run_ends_when_the_handler_says_so(autojump_clock: Clock) -> None:
+async def test_run_ends_when_the_handler_stops_it(autojump_clock: Clock) -> None:
     broker = Broker(**topics(T=1))
     broker.put("T", 0, b"one")
     with pytest.MonkeyPatch.context() as patch:
@@ -322,11 +324,11 @@ async def test_a_topic_that_comes_to_be_later(autojump_clock: Clock) -> None:
 async def test_a_group_is_joined_soon_after_its_first_topic_comes_to_be(autojump_clock: Clock) -> None:
     broker = Broker()
     seen = Seen()
-    refusal = Told(1, remark="no consumer for this group")
+    refusal = FakeAnswer(1, remark="no consumer for this group")
 
-    def members(_: dict[str, str]) -> Told:
+    def members(_: dict[str, str]) -> FakeAnswer:
         found = GetConsumerListByGroupResponseBody(consumer_id_list=tuple(broker.members))
-        return Told(body=encode_body(found)) if broker.members else refusal
+        return FakeAnswer(body=encode_body(found)) if broker.members else refusal
 
     broker.answers[RequestCode.GET_CONSUMER_LIST_BY_GROUP] = members
     async with consuming(broker, seen):
@@ -337,7 +339,7 @@ async def test_a_group_is_joined_soon_after_its_first_topic_comes_to_be(autojump
         assert seen.bodies == [b"first"]
 
 
-async def test_what_the_broker_asks_is_answered(autojump_clock: Clock) -> None:
+async def test_requests_of_the_broker_are_answered(autojump_clock: Clock) -> None:
     broker = Broker(**topics(T=1))
     seen = Seen()
     queue = MessageQueue(topic="T", broker_name="b", queue_id=0)

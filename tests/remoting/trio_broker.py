@@ -24,7 +24,7 @@ from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.message import MessageRecord as Record
 from rocketwire.wire.message import encode_record
-from tests.cli.endpoint import Told
+from tests.cli.endpoint import FakeAnswer
 
 HELD = 15.0
 NAME_SERVER = "127.0.0.1:9876"
@@ -57,7 +57,7 @@ class _Stream(ByteStream):
 
 
 class Broker:
-    """Has the topics of `queues`, by name with the number of queues; keeps what it was asked, and when."""
+    """Has the topics of `queues`, by name with the number of queues; keeps its requests, and when they came."""
 
     def __init__(self, **queues: int) -> None:
         self.queues = queues
@@ -65,8 +65,8 @@ class Broker:
         self.others: list[str] = []
         self.records: dict[tuple[str, int], list[Record]] = defaultdict(list)
         self.committed: dict[tuple[str, int], int] = {}
-        self.asked: list[tuple[float, int, dict[str, str]]] = []
-        self.answers: dict[int, Callable[[dict[str, str]], Told | None]] = {}
+        self.requests: list[tuple[float, int, dict[str, str]]] = []
+        self.answers: dict[int, Callable[[dict[str, str]], FakeAnswer | None]] = {}
         self.is_down = False
         self.far: str | None = None
         """The address of a second broker, `a`, which has a queue of each topic, too; it is this one in truth."""
@@ -98,7 +98,7 @@ class Broker:
 
     def times(self, code: int) -> list[float]:
         """When requests of a code came, to a tenth of a second."""
-        return [round(when, 1) for when, each, _ in self.asked if each == code]
+        return [round(when, 1) for when, each, _ in self.requests if each == code]
 
     def put(self, topic: str, queue_id: int, body: bytes, **more: Any) -> None:
         """Store a message."""
@@ -133,7 +133,7 @@ class Broker:
             await stream.aclose()
 
     async def lose_far(self) -> None:
-        """The second broker's machine is gone: nothing refuses connections, either."""
+        """The second broker's machine is down: nothing refuses connections, either."""
         self.is_far_stuck = True
         for stream in self._far_streams:
             await stream.aclose()
@@ -154,47 +154,49 @@ class Broker:
         except* (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
 
-    async def _answer(self, stream: Any, sending: trio.Lock, asked: RequestReceived) -> None:
-        self.asked.append((trio.current_time(), asked.code, asked.ext))
-        told = await self._told(asked)
-        if told is None or asked.oneway:
+    async def _answer(self, stream: Any, sending: trio.Lock, requested: RequestReceived) -> None:
+        self.requests.append((trio.current_time(), requested.code, requested.ext))
+        reported = await self._told(requested)
+        if reported is None or requested.oneway:
             return
-        header = Header(code=told.code, opaque=asked.opaque, flag=FLAG_RESPONSE, remark=told.remark, ext=told.ext)
+        header = Header(
+            code=reported.code, opaque=requested.opaque, flag=FLAG_RESPONSE, remark=reported.remark, ext=reported.ext
+        )
         async with sending:
-            await stream.send_all(encode_frame(header, told.body))
+            await stream.send_all(encode_frame(header, reported.body))
 
-    async def _told(self, asked: RequestReceived) -> Told | None:  # noqa: C901 - a case for each code
-        own = self.answers.get(asked.code)
+    async def _told(self, requested: RequestReceived) -> FakeAnswer | None:  # noqa: C901 - a case for each code
+        own = self.answers.get(requested.code)
         if own is not None:
-            return own(asked.ext)
-        ext = asked.ext
-        match asked.code:
+            return own(requested.ext)
+        ext = requested.ext
+        match requested.code:
             case RequestCode.GET_ROUTEINFO_BY_TOPIC:
                 return self._route(ext["topic"])
             case RequestCode.HEART_BEAT:
-                client_id = decode_body(HeartbeatData, asked.body).client_id
+                client_id = decode_body(HeartbeatData, requested.body).client_id
                 self.members = [*{*self.members, client_id}]
             case RequestCode.UNREGISTER_CLIENT:
                 self.members.remove(ext["clientID"])
             case RequestCode.GET_CONSUMER_LIST_BY_GROUP:
                 members = (*self.members, *self.others)
-                return Told(body=encode_body(GetConsumerListByGroupResponseBody(consumer_id_list=members)))
+                return FakeAnswer(body=encode_body(GetConsumerListByGroupResponseBody(consumer_id_list=members)))
             case RequestCode.QUERY_CONSUMER_OFFSET:
                 found = self.committed.get((ext["topic"], int(ext["queueId"])))
-                return Told(22) if found is None else Told(0, {"offset": str(found)})
+                return FakeAnswer(22) if found is None else FakeAnswer(0, {"offset": str(found)})
             case RequestCode.UPDATE_CONSUMER_OFFSET:
                 self.committed[ext["topic"], int(ext["queueId"])] = int(ext["commitOffset"])
             case RequestCode.GET_MIN_OFFSET:
-                return Told(0, {"offset": "0"})
+                return FakeAnswer(0, {"offset": "0"})
             case RequestCode.PULL_MESSAGE:
                 return await self._pulled(ext)
             case code if code != RequestCode.CONSUMER_SEND_MSG_BACK:
-                return Told(3, remark="not supported")
-        return Told()
+                return FakeAnswer(3, remark="not supported")
+        return FakeAnswer()
 
-    def _route(self, topic: str) -> Told:
+    def _route(self, topic: str) -> FakeAnswer:
         if topic not in self.queues:
-            return Told(17, remark="no route")
+            return FakeAnswer(17, remark="no route")
         counts = {"b": self.queues[topic]} | ({} if self.far is None else {"a": 1})
         hosts = {"b": "127.0.0.1:10911", "a": self.far or ""}
         brokers = tuple(BrokerData(cluster="c", broker_name=each, broker_addrs={0: hosts[each]}) for each in counts)
@@ -202,9 +204,9 @@ class Broker:
             QueueData(broker_name=each, read_queue_nums=count, write_queue_nums=count, perm=6)
             for each, count in counts.items()
         )
-        return Told(body=encode_body(TopicRouteData(broker_datas=brokers, queue_datas=queues)))
+        return FakeAnswer(body=encode_body(TopicRouteData(broker_datas=brokers, queue_datas=queues)))
 
-    async def _pulled(self, ext: dict[str, str]) -> Told:
+    async def _pulled(self, ext: dict[str, str]) -> FakeAnswer:
         offset, most = int(ext["queueOffset"]), int(ext["maxMsgNums"])
         key = ext["topic"], int(ext["queueId"])
         with trio.move_on_after(HELD):
@@ -217,4 +219,4 @@ class Broker:
             "minOffset": "0",
             "maxOffset": str(len(self.records[key])),
         }
-        return Told(0 if found else 19, numbers, b"".join(map(encode_record, found)))
+        return FakeAnswer(0 if found else 19, numbers, b"".join(map(encode_record, found)))

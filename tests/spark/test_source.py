@@ -16,7 +16,7 @@ def test_spark_finds_it_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ({"path": "/s", "endingOffsets": "latest"}, "a stream has no option endingOffsets"),
         ({"path": "/s", "table": "queues"}, "table=queues cannot be read as a stream"),
@@ -25,7 +25,7 @@ def test_spark_finds_it_by_name() -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "ask",
+    "use",
     [
         lambda reader: reader.initialOffset(),
         lambda reader: reader.latestOffset({}, ReadAllAvailable()),
@@ -33,13 +33,13 @@ def test_spark_finds_it_by_name() -> None:
         lambda reader: reader.read(InputPartition(None)),
     ],
 )
-def test_a_stream_that_cannot_be_is_refused_when_it_is_asked(
-    options: dict[str, str], told: str, ask: Callable[[DataSourceStreamReader], object]
+def test_an_impossible_stream_is_refused_when_it_is_used(
+    options: dict[str, str], reported: str, use: Callable[[DataSourceStreamReader], object]
 ) -> None:
     source = DefaultSource(options)
     reader = source.streamReader(source.schema())
-    with pytest.raises(OptionInvalid, match=told):
-        ask(reader)
+    with pytest.raises(OptionInvalid, match=reported):
+        use(reader)
 
 
 def test_an_empty_option_namesrv_is_none() -> None:

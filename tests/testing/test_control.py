@@ -41,13 +41,13 @@ class Answering:
         self._socket.close()
 
 
-def ask(address: str) -> bytes:
+def call(address: str) -> bytes:
     return ControlCall("POST", "/faults?id=1", bytes, b"drop").run(address)
 
 
 def test_a_request_and_its_response() -> None:
     server = Answering(ANSWER)
-    assert ask(server.address) == b"hello"
+    assert call(server.address) == b"hello"
     server.close()
     head, _, body = server.request.partition(b"\r\n\r\n")
     assert head.startswith(b"POST /faults?id=1 HTTP/1.1\r\n")
@@ -55,10 +55,10 @@ def test_a_request_and_its_response() -> None:
     assert (b"Content-Length: 4" in head, body) == (True, b"drop")
 
 
-def test_a_refusal_says_why() -> None:
+def test_a_refusal_has_a_reason() -> None:
     server = Answering(ANSWER.replace(b"201 Created", b"409 Conflict"))
     with pytest.raises(ControlRefused, match=r"^hello$"):
-        ask(server.address)
+        call(server.address)
     server.close()
 
 
@@ -66,13 +66,13 @@ def test_a_refusal_says_why() -> None:
 def test_what_is_no_response(answer: bytes) -> None:
     server = Answering(answer)
     with pytest.raises(NotReached, match=f"HTTP server {server.address}: ."):
-        ask(server.address)
+        call(server.address)
     server.close()
 
 
-def test_a_server_that_is_not_there() -> None:
+def test_a_missing_server() -> None:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{sock.getsockname()[1]}"
         with pytest.raises(NotReached, match=address):
-            ask(address)
+            call(address)

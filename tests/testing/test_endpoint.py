@@ -1,4 +1,4 @@
-"""An endpoint in a process of its own, and the methods that block."""
+"""An endpoint in a separate process, and the methods that block."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECONDS = 60.0
 
 @pytest.fixture(scope="module")
 def ep() -> Iterator[Endpoint]:
-    """One for the tests of this module: each has topics of its own."""
+    """One for the tests of this module: each uses other topics."""
     with endpoint(settings={"messageDelayLevel": "1s 5s 10s 30s 1m 2m 3m 4m 5m"}) as made:
         yield made
 
@@ -71,7 +71,7 @@ def test_receive_waits_for_messages_and_for_the_topic(ep: Endpoint) -> None:
     sender.join()
 
 
-def test_a_group_goes_on_where_its_members_are(ep: Endpoint) -> None:
+def test_a_group_continues_where_its_members_are(ep: Endpoint) -> None:
     topic, group = ep.topic(queues=1), ep.group()
     ep.send(topic, "first")
     ep.send(topic, "second")
@@ -139,8 +139,8 @@ def test_faults_come_and_go(ep: Endpoint) -> None:
     with ep.faults.during(f"answer:2:on purpose,topic={topic},code=SEND_MESSAGE_V2") as (fault,):
         with pytest.raises(Refused, match="on purpose"):
             ep.send(topic, "x")
-        (told,) = ep.faults.list()
-        assert (told.id, told.struck > 0, told.rule) == (fault.id, True, fault.rule)
+        (reported,) = ep.faults.list()
+        assert (reported.id, reported.struck > 0, reported.rule) == (fault.id, True, fault.rule)
     ep.send(topic, "x")
     one, two = ep.faults.add("drop,topic=a", "drop,topic=b")
     ep.faults.remove(one)
@@ -178,7 +178,7 @@ def test_threads_share_it(ep: Endpoint) -> None:
     assert sorted(bodies(found)) == sorted(b"%d" % number for number in range(20) for _ in range(4))
 
 
-# --- with endpoints of their own ---
+# --- with separate endpoints ---
 
 
 def test_a_restart_keeps_addresses_messages_and_clock(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_accounts() -> None:
         assert len(ep.receive("Other", timeout=1, count=2)) == 1
 
 
-def test_why_it_does_not_start_is_said() -> None:
+def test_the_error_has_the_reason_why_it_does_not_start() -> None:
     with pytest.raises(NotStarted, match=r"(?s)did not become ready.*nonsense: unknown key"):
         endpoint(settings={"nonsense": 1}).__enter__()
     with pytest.raises(NotStarted, match="did not become ready"):
@@ -281,8 +281,8 @@ ENDPOINTS = 10
 
 
 @pytest.mark.slow
-def test_nothing_is_left_of_ten_endpoints() -> None:
-    measured()  # what this process imports and keeps is there afterwards
+def test_nothing_remains_of_ten_endpoints() -> None:
+    measured()  # what this process imports and keeps is loaded afterwards
     gc.collect()  # of tests before, too
     before = usage()
     threads = set(threading.enumerate())
@@ -292,7 +292,7 @@ def test_nothing_is_left_of_ten_endpoints() -> None:
     assert set(threading.enumerate()) == threads
 
 
-def test_what_is_there_while_one_runs_is_seen() -> None:
+def test_resources_of_a_running_endpoint_are_found() -> None:
     from rocketwire.testing import endpoint
 
     measured()

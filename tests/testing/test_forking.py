@@ -166,7 +166,7 @@ def stopped_within(pids: set[int], seconds: float = SECONDS) -> bool:
 
 
 def _lives(pid: int) -> bool:
-    """Whether a process has not ended; where nobody reaps orphans, one stays as a zombie."""
+    """Whether a process has not ended; where orphans are not reaped, one stays as a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -180,11 +180,11 @@ ENDS = {
     "killed": "os.kill(os.getpid(), signal.SIGKILL)",
 }
 TESTS = {
-    "with": "with endpoint() as ep:\n    tell(ep.pid)\n    {end}\n",
-    "after": "with endpoint() as ep:\n    tell(ep.pid)\n{end}\n",
+    "with": "with endpoint() as ep:\n    show(ep.pid)\n    {end}\n",
+    "after": "with endpoint() as ep:\n    show(ep.pid)\n{end}\n",
     "never closed": "block = endpoint()\nep = block.__enter__()\ntell(ep.pid)\n{end}\n",
     "async with": (
-        "import trio\nasync def main():\n    async with endpoint() as ep:\n        tell(ep.pid)\n        {end}\n"
+        "import trio\nasync def main():\n    async with endpoint() as ep:\n        show(ep.pid)\n        {end}\n"
         "trio.run(main)\n"
     ),
 }
@@ -199,10 +199,10 @@ TESTS = {
         *(("async with", end) for end in ("exception", "exit at once", "killed")),
     ],
 )
-def test_no_process_is_left_of_a_test_process(test: str, end: str) -> None:
+def test_no_process_remains_of_a_test_process(test: str, end: str) -> None:
     code = (
         "import os, signal\nfrom bench.endpoints import descendants\nfrom rocketwire.testing import endpoint\n"
-        "def tell(pid):\n    assert pid in descendants(os.getpid())\n    print(*descendants(os.getpid()), flush=True)\n"
+        "def show(pid):\n    assert pid in descendants(os.getpid())\n    print(*descendants(os.getpid()), flush=True)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code + TESTS[test].replace("{end}", ENDS[end] or "pass")],
@@ -229,7 +229,9 @@ def test_a_parent_that_was_killed_is_started_again(ready: ServerProcess) -> None
     assert ready.pid is None
 
 
-def test_where_none_can_be_the_server_is_a_program_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_forking_parent_the_server_is_a_separate_program(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     broken = Forker(program="import sys; sys.exit(1)")
     with (tmp_path / "log").open("wb") as log, pytest.raises(NotForked):
         broken.fork(["serve"], log=log.fileno(), seconds=SECONDS)
@@ -256,7 +258,7 @@ def test_what_an_interpreter_reads_at_its_start_needs_another_parent(monkeypatch
         assert ep.pid not in children(other)
 
 
-def test_a_server_that_cannot_start_says_why_and_is_gone(tmp_path: Path) -> None:
+def test_a_server_that_cannot_start_reports_why_and_ends(tmp_path: Path) -> None:
     below = {each for parent in parents() for each in children(parent)}
     with pytest.raises(NotStarted, match="noSuchKey: unknown key"), endpoint(settings={"noSuchKey": 1}):
         pass
@@ -280,7 +282,7 @@ def test_threads_share_the_parent() -> None:
     assert len(parents()) == 1
 
 
-def test_a_forked_test_process_has_a_parent_of_its_own() -> None:
+def test_a_forked_test_process_has_another_parent() -> None:
     code = (
         "import os\nfrom bench.endpoints import children\nfrom rocketwire.testing import endpoint\n"
         "with endpoint() as ep:\n"
@@ -304,9 +306,7 @@ def test_a_forked_test_process_has_a_parent_of_its_own() -> None:
     )
 
 
-def test_an_answer_that_nobody_waits_for_any_more_is_given_to_nobody(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_answer_without_a_waiting_request_is_dropped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     forker = Forker()
     forker.prepare()
     arguments = ["serve", *SERVE, f"--store={tmp_path / 'store'}", "--json-ready", "--end-with", str(os.getpid())]

@@ -54,7 +54,7 @@ def test_a_server_listens_on_kept_ports_again_and_again() -> None:
     kept.close()
 
 
-def test_nobody_else_gets_them() -> None:
+def test_no_other_process_gets_them() -> None:
     kept = [KeptPorts(EndpointPorts()) for _ in range(20)]
     ports = [port for each in kept for port in (*each.ports.values(), each.ports["broker"] - 2)]
     assert len(set(ports)) == 100

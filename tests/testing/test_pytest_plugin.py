@@ -1,4 +1,4 @@
-"""The plugin, in runs of pytest of their own: as users have it, and with xdist and pytest-trio."""
+"""The plugin, in separate runs of pytest: as users have it, and with xdist and pytest-trio."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ async def test_it(rocketmq_trio):
     assert "1 passed" in run(tmp_path, source)
 
 
-def test_mistakes_are_said(tmp_path: Path) -> None:
+def test_mistakes_are_reported(tmp_path: Path) -> None:
     source = """
 import pytest
 

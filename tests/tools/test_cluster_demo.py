@@ -40,11 +40,11 @@ def servers_in(folder: Path) -> list[int]:
 def test_nothing_that_was_acknowledged_is_lost(tmp_path: Path) -> None:
     with started(tmp_path, "--seconds", "7", "--json") as demo:
         output, _ = demo.communicate(timeout=240)
-    told: dict[str, Any] = json.loads(output)
+    reported: dict[str, Any] = json.loads(output)
     assert demo.returncode == 0
-    assert told["lost"] == 0
-    assert told["received"] == told["acknowledged"] > 100
-    assert [each["server"] for each in told["kills"]] == ["broker-a", "proxy-1", "names-1"]
+    assert reported["lost"] == 0
+    assert reported["received"] == reported["acknowledged"] > 100
+    assert [each["server"] for each in reported["kills"]] == ["broker-a", "proxy-1", "names-1"]
     assert servers_in(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 

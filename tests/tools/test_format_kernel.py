@@ -1,4 +1,4 @@
-"""All of the kernel's C files are given to clang-format, and what it says is what the command says."""
+"""All of the kernel's C files are given to clang-format, and its result is that of the command."""
 
 import os
 from pathlib import Path

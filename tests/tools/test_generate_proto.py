@@ -7,7 +7,7 @@ from tools.generate_proto import FOLDER, MODULES, ProtocFailed, generate, main
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_modules_are_what_the_files_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_modules_agree_with_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / FOLDER).mkdir(parents=True)
     (tmp_path / FOLDER / "proto").symlink_to(ROOT / FOLDER / "proto")
     monkeypatch.chdir(tmp_path)
@@ -18,7 +18,7 @@ def test_the_modules_are_what_the_files_say(tmp_path: Path, monkeypatch: pytest.
     assert len(made) == 2 * len(MODULES)
 
 
-def test_a_file_that_is_not_valid_is_told(tmp_path: Path) -> None:
+def test_an_invalid_file_is_an_error(tmp_path: Path) -> None:
     for name in MODULES:
         (tmp_path / FOLDER / "proto" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / FOLDER / "proto" / name).write_text("syntax = 'proto9';")

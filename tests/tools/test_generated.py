@@ -9,13 +9,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_the_pages_say_what_the_code_says(page: Path) -> None:
+def test_the_pages_agree_with_the_code(page: Path) -> None:
     is_there = (ROOT / page).read_text(encoding="utf-8")
     assert is_there == up_to_date(ROOT, page), "run: python -m tools.generated"
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)
-def test_the_files_say_what_the_code_says(file: Path) -> None:
+def test_the_files_agree_with_the_code(file: Path) -> None:
     assert (ROOT / file).read_text(encoding="utf-8") == FILES[file](), "run: python -m tools.generated"
 
 

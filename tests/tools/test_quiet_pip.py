@@ -1,4 +1,4 @@
-"""The lines of pip that are told."""
+"""The lines of pip that are printed."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ def pip(folder: Path, text: str, ending: str) -> list[str]:
     return [sys.executable, str(program)]
 
 
-def test_long_steps_are_told_once() -> None:
+def test_long_steps_are_reported_once() -> None:
     assert list(quiet_pip.steps(LINES.splitlines(keepends=True))) == STEPS
     assert list(quiet_pip.steps(["Installing collected packages: click\n"])) == ["writing click"]
 
 
-def test_a_pip_that_succeeds_tells_its_steps_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    told: list[str] = []
-    assert quiet_pip.run(pip(tmp_path, LINES, ""), told.append) == 0
-    assert told == ["looking for what is needed", *STEPS]
+def test_a_pip_that_succeeds_prints_its_steps_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    reported: list[str] = []
+    assert quiet_pip.run(pip(tmp_path, LINES, ""), reported.append) == 0
+    assert reported == ["looking for what is needed", *STEPS]
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_pip_that_fails_tells_all(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_pip_that_fails_prints_all(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     failing = "print('ERROR: no space', file=sys.stderr)\nsys.exit(3)"
     assert quiet_pip.run(pip(tmp_path, LINES, failing), lambda _: None) == 3
     assert capfd.readouterr().err == f"{LINES}ERROR: no space\n"
 
 
 def test_silence_is_broken(tmp_path: Path) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     waiting = pip(tmp_path, "  Downloading a-1.whl (6.0 MB)\n", "time.sleep(0.5)")
-    assert quiet_pip.run(waiting, told.append, silence=0.2) == 0
-    assert "downloading a-1.whl, 6 MB" in told
-    assert "downloading a-1.whl, 6 MB …" in told
+    assert quiet_pip.run(waiting, reported.append, silence=0.2) == 0
+    assert "downloading a-1.whl, 6 MB" in reported
+    assert "downloading a-1.whl, 6 MB …" in reported
 
 
 def test_ctrl_c_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,7 +75,7 @@ def test_the_page_is_whole_and_needs_nothing_else() -> None:
     assert "<dd>1,234</dd>" in made
 
 
-def test_what_came_twice_or_not_at_all_is_told() -> None:
+def test_what_came_twice_or_not_at_all_is_reported() -> None:
     made = page(dataclasses.replace(FIGURES, rows=1235))
     assert "exactly once" not in made
     assert "1,235 rows are there, of 1,234 messages" in made

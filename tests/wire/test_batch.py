@@ -29,7 +29,7 @@ def test_bodies_are_slices_of_the_data() -> None:
     assert isinstance(item.properties, bytes)
 
 
-def test_magic_number_and_crc_are_not_looked_at() -> None:
+def test_magic_number_and_crc_are_not_checked() -> None:
     data = bytearray(ONE)
     data[4:12] = b"whatever"
     assert decode_batch(bytes(data)) == decode_batch(ONE)

@@ -113,7 +113,7 @@ def test_what_is_held_can_be_let_go() -> None:
 
 
 @given(st.lists(frames, max_size=8), st.lists(st.integers(0, 10_000), max_size=6), st.data())
-def test_frames_that_are_put_back_come_again_from_memory_of_their_own(
+def test_frames_that_are_put_back_are_read_again_from_separate_memory(
     sent: list[bytes], places: list[int], data: st.DataObject
 ) -> None:
     reader = FrameReader()

@@ -32,9 +32,7 @@ def entries(value: Any) -> int:
 
 
 @given(VALUES, st.integers(1, 20), st.booleans(), st.sampled_from([None, 1]))
-def test_as_many_entries_as_there_are_may_be_there(
-    value: Any, piece: int, ascii_only: bool, indent: int | None
-) -> None:
+def test_the_exact_number_of_entries_is_allowed(value: Any, piece: int, ascii_only: bool, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
     count = entries(value)
     with pytest.MonkeyPatch.context() as patch:

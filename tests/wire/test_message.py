@@ -79,7 +79,7 @@ def test_a_cut_record_is_truncated(message: MessageRecord, data: st.DataObject) 
         assert caught.value.size in {8, len(raw)}
 
 
-def test_a_damaged_body_is_told() -> None:
+def test_a_damaged_body_is_an_error() -> None:
     raw = encode_record(SIMPLE).replace(b"body", b"bodY")
     with pytest.raises(RecordCrcMismatch, match="message body is damaged") as caught:
         decode_record(raw)

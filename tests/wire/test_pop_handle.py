@@ -127,7 +127,7 @@ def test_lists_that_are_none(starts: str, offsets: str) -> None:
 
 def test_captured_answers_and_handles() -> None:
     answers = {}
-    asked = 0
+    requested = 0
     for frame in golden.frames(golden.Capture("5.5.0", "pop_consume")):
         row = frame.row
         ext = row["header"].get("extFields", {})
@@ -146,5 +146,5 @@ def test_captured_answers_and_handles() -> None:
             handle = decode_pop_handle(ext["extraInfo"])
             assert handle.text == ext["extraInfo"]
             assert answers.get((handle.pop_time, handle.queue_id, handle.offset), handle) == handle
-            asked += 1
-    assert asked > 3
+            requested += 1
+    assert requested > 3

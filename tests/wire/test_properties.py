@@ -42,7 +42,7 @@ def test_round_trip(properties: dict[str, str]) -> None:
         ("\x01\x01\x01", {}),
     ],
 )
-def test_what_is_passed_over(text: str, expected: dict[str, str]) -> None:
+def test_what_is_skipped(text: str, expected: dict[str, str]) -> None:
     assert decode_properties(text) == expected
 
 

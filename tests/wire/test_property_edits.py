@@ -44,7 +44,7 @@ def test_plain_text_becomes_what_is_encoded(before: dict[str, str], items: dict[
 @given(texts, st.lists(names, max_size=3))
 @example("A\x01x\x02B\x01y\x02A\x01z\x02A\x01", ["A"])
 @example("A\x01x", ["A"])
-def test_what_is_taken_away_is_gone(text: str, gone: list[str]) -> None:
+def test_removed_properties_are_missing(text: str, gone: list[str]) -> None:
     expected = {name: value for name, value in decode_properties(text).items() if name not in gone}
     changed = remove_properties(text.encode(), [name.encode() for name in gone])
     assert decode_stored_properties(changed) == expected

@@ -1,4 +1,4 @@
-"""Recall handles, against those of a 5.5.0 broker and what it says of others."""
+"""Recall handles, against those of a 5.5.0 broker and its errors for others."""
 
 import base64
 
@@ -54,12 +54,12 @@ def test_more_parts_and_odd_times() -> None:
 
 
 def test_a_handle_of_5_5_0() -> None:
-    asked = 0
+    requested = 0
     for _, _, row in golden.frames(golden.Capture("5.5.0", "timer_recall")):
         if row["kind"] == "request" and row["code"] == 370:
             text = row["header"]["extFields"]["recallHandle"]
             handle = decode_recall_handle(text)
             assert handle == ("W_Timer", "broker-a", 1795253436001, "C00002024F414E0E2F2A690949D0004E")
             assert encode_recall_handle(*handle) == text.encode()
-            asked += 1
-    assert asked == 1
+            requested += 1
+    assert requested == 1

@@ -164,16 +164,16 @@ def test_sends_of_all_versions(rest: str, offset_message_id: str | None, success
 
 
 @pytest.mark.parametrize(
-    ("rest", "told"),
+    ("rest", "reported"),
     [("", (None, None, None)), ("\x014", (4, None, None)), ("\x012\x0199\x01cg", (2, 99, "cg"))],
 )
-def test_ends_of_all_versions(rest: str, told: tuple[int | None, int | None, str | None]) -> None:
+def test_ends_of_all_versions(rest: str, reported: tuple[int | None, int | None, str | None]) -> None:
     (found,) = decode_traces((END + rest + "\x02").encode())
     assert isinstance(found, ConsumeEndTrace)
-    assert (found.cost, found.success, found.result, found.time, found.group) == (5, False, *told)
+    assert (found.cost, found.success, found.result, found.time, found.group) == (5, False, *reported)
 
 
-def test_unknown_kinds_are_passed_over() -> None:
+def test_unknown_kinds_are_skipped() -> None:
     assert decode_traces(b"") == []
     assert decode_traces(b"Later\x01what\x02\x02") == []
 

@@ -25,7 +25,7 @@ def test_all_files_are_written_and_named(tmp_path: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("outcome", [Outcome.DIFFERS, Outcome.FAILS, Outcome.NOT_OFFERED])
-def test_exit_code_1_tells_that_something_did_not_pass_or_nothing_ran(tmp_path: Path, outcome: Outcome) -> None:
+def test_exit_code_1_if_something_did_not_pass_or_nothing_ran(tmp_path: Path, outcome: Outcome) -> None:
     file = saved(tmp_path / "r.json", small(outcome))
     assert main(["compat", "report", file, "--out", str(tmp_path / "out")]) == 1
 
@@ -42,10 +42,10 @@ def test_several_files_make_one_report(tmp_path: Path, capsys: pytest.CaptureFix
         files.append(saved(tmp_path / f"{client.id}.json", part))
     out = tmp_path / "out"
     assert main(["compat", "report", *files, "--out", str(out), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["percent"] == 100
-    assert told["counts"]["pass"] == told["passed"] == told["offered"] > 200
-    assert told["files"] == [str(out / name) for name in FILES]
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["percent"] == 100
+    assert reported["counts"]["pass"] == reported["passed"] == reported["offered"] > 200
+    assert reported["files"] == [str(out / name) for name in FILES]
     found = from_json((out / "results.json").read_bytes())
     assert found.clients == whole.clients
     assert {each.client for each in found.results} == {"java-4.4.0", "java-4.9.7"}
@@ -78,7 +78,7 @@ def test_results_of_two_endpoints_are_not_one_report(tmp_path: Path, capsys: pyt
     assert capsys.readouterr().err == f"rocketwire: {expected}\n"
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = saved(tmp_path / "r.json", small(Outcome.PASS))
     assert main(["compat", "report", file, "--out", f"{file}/out"]) == 1
     assert capsys.readouterr().err == f"rocketwire: {file}/out: Not a directory\n"

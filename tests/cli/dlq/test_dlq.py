@@ -104,18 +104,18 @@ def test_the_progress_stays_before_what_is_refused(run: Rocketwire, monkeypatch:
     """Parts of 4: of the second the broker refuses one, whose properties are too long."""
     monkeypatch.setattr("rocketwire.cli.dlq.resend._AT_ONCE", 4)
     again = DeadLetterResend._again
-    asked: list[object] = []
+    requested: list[object] = []
 
     def lengthened(self: DeadLetterResend, letter: BrokerMessage) -> OutgoingMessage | None:
-        asked.append(letter)
+        requested.append(letter)
         made = again(self, letter)
         assert made is not None
-        return replace(made, properties={**made.properties, "p": "x" * 40_000}) if len(asked) == 6 else made
+        return replace(made, properties={**made.properties, "p": "x" * 40_000}) if len(requested) == 6 else made
 
     monkeypatch.setattr(DeadLetterResend, "_again", lengthened)
     ran = run("dlq", "resend", "G", "--all", "--yes")
     assert (ran.code, len(ran.out.splitlines())) == (1, 7)
-    assert len(asked) == 8  # nothing is sent behind the part
+    assert len(requested) == 8  # nothing is sent behind the part
     assert "message U0000005 is not stored: broker " in ran.err
     assert run("dlq", "list", "--json").objects[0]["not_resent"] == LETTERS - 4
 
@@ -137,7 +137,7 @@ def test_a_message_that_is_no_dead_letter_is_not_sent(run: Rocketwire) -> None:
     assert ran == Ran(1, "", f"rocketwire: {other}: it is a message of T, no dead letter of this group\n")
 
 
-def test_a_question_comes_first(run: Rocketwire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_confirmation_comes_first(run: Rocketwire, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     ran = run("dlq", "resend", "G", "--all")
     assert ran == Ran(2, "", "rocketwire: there is no terminal to ask on; --yes does it without asking\n")
@@ -151,7 +151,7 @@ def test_a_question_comes_first(run: Rocketwire, monkeypatch: pytest.MonkeyPatch
     assert "Send 1 dead letter of group G to %RETRY%G?" in ran.err
 
 
-def test_a_topic_that_is_gone_stops_it_without_loss(run: Rocketwire, endpoint: Addresses) -> None:
+def test_a_deleted_topic_stops_it_without_loss(run: Rocketwire, endpoint: Addresses) -> None:
     with Caller(str(endpoint.broker)) as caller:
         assert caller.request(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": "T"}).header.code == 0
         fields = {"topic": "T"}

@@ -9,37 +9,37 @@ from rocketwire.wire.bodies.client import SubscriptionData
 from rocketwire.wire.bodies.online import ClientConnection, ConsumerConnection, ConsumerRunningInfo
 from rocketwire.wire.bodies.route import TopicList
 from rocketwire.wire.facts.codes import RequestCode
-from tests.cli.endpoint import Answers, Command, Told, fake_server
+from tests.cli.endpoint import Answers, Command, FakeAnswer, fake_server
 from tests.cli.store.support import Ran
 from tests.server.harness import subscription
 
 Groups = dict[str, dict[str, tuple[SubscriptionData, ...] | None]]
-"""By group and client id, what the client says it subscribes to; None: it does not answer the broker."""
+"""By group and client id, the client's subscriptions; None: it does not answer the broker."""
 
 
 def broker(groups: Groups) -> Answers:
     """The answers of a broker that has these groups on line."""
 
-    def connections(ext: dict[str, str]) -> Told:
+    def connections(ext: dict[str, str]) -> FakeAnswer:
         if ext["consumerGroup"] not in groups:
-            return Told(206, remark="the consumer group is not online")
+            return FakeAnswer(206, remark="the consumer group is not online")
         clients = (
             ClientConnection(client_id=client_id, client_addr=f"127.0.0.1:{number}", language="JAVA", version=407)
             for number, client_id in enumerate(groups[ext["consumerGroup"]])
         )
-        return Told(body=encode_body(ConsumerConnection(connection_set=tuple(clients))))
+        return FakeAnswer(body=encode_body(ConsumerConnection(connection_set=tuple(clients))))
 
-    def running(ext: dict[str, str]) -> Told:
+    def running(ext: dict[str, str]) -> FakeAnswer:
         wanted = groups[ext["consumerGroup"]][ext["clientId"]]
         if wanted is None:
-            return Told(207, remark="consumer timeout")
-        return Told(body=encode_body(ConsumerRunningInfo(subscription_set=wanted)))
+            return FakeAnswer(207, remark="consumer timeout")
+        return FakeAnswer(body=encode_body(ConsumerRunningInfo(subscription_set=wanted)))
 
     topics = TopicList(topic_list=tuple(f"%RETRY%{group}" for group in [*groups, "asleep"]))
     return {
         RequestCode.GET_CONSUMER_CONNECTION_LIST: connections,
         RequestCode.GET_CONSUMER_RUNNING_INFO: running,
-        RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: Told(body=encode_body(topics)),
+        RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: FakeAnswer(body=encode_body(topics)),
     }
 
 
@@ -113,7 +113,7 @@ def test_members_that_disagree(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_a_member_that_does_not_tell(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_member_that_does_not_answer(capsys: pytest.CaptureFixture[str]) -> None:
     ran = checked(capsys, {"G": {"one": (subscription("T"),), "two": None}}, "G")
     assert ran.code == 1
     assert ran.err == "rocketwire: group G: two does not tell its subscriptions: code 207: consumer timeout\n"
@@ -128,7 +128,7 @@ def test_a_member_that_does_not_tell(capsys: pytest.CaptureFixture[str]) -> None
     assert ran.out.splitlines()[1].split() == ["G", "-", "?", "one", "127.0.0.1:0", "yes"]
 
 
-def test_nobody_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_group_without_members(capsys: pytest.CaptureFixture[str]) -> None:
     ran = checked(capsys, {}, "G")
     assert (ran.code, ran.out, ran.err) == (1, "", "rocketwire: group G: no consumer of that group is on line\n")
     ran = checked(capsys, {})
@@ -138,7 +138,7 @@ def test_nobody_is_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_body_that_is_none_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     answers = broker({})
-    answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = lambda _: Told(body=b"[]")
+    answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = lambda _: FakeAnswer(body=b"[]")
     with fake_server(answers) as server:
         ran = Command(capsys, server.address)("group", "check", "G")
     assert (ran.code, ran.out) == (1, "")

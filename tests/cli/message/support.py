@@ -1,4 +1,4 @@
-"""What the tests of `message` share: stdin, and a command in a process of its own whose lines are read as they come."""
+"""What the tests of `message` share: stdin, and a command in a separate process whose lines are read as they come."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def heed_ctrl_c() -> None:
 
 
 class Running:
-    """`rocketwire` in a process of its own."""
+    """`rocketwire` in a separate process."""
 
     def __init__(self, *arguments: object, stdin: int = subprocess.DEVNULL) -> None:
         self.popen = subprocess.Popen(
@@ -86,7 +86,7 @@ class Running:
         return self._errors.get(timeout=SECONDS).decode().rstrip("\n")
 
     def errors(self) -> list[str]:
-        """The lines of its stderr that are there and were not taken."""
+        """The lines of its stderr that were printed and not taken."""
         found = []
         while not self._errors.empty():
             found.append(self.error())

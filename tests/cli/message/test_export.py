@@ -18,7 +18,7 @@ import pytest
 
 from rocketwire.wire.facts.codes import PullSysFlag, RequestCode, SysFlag
 from rocketwire.wire.message import MessageRecord, encode_record
-from tests.cli.endpoint import Addresses, Answers, Command, FakeServer, Told, fake_server, real_endpoint
+from tests.cli.endpoint import Addresses, Answers, Command, FakeAnswer, FakeServer, fake_server, real_endpoint
 from tests.cli.store.support import Command as StoreCommand
 from tests.cli.store.support import Ran
 from tests.server.processes import Caller
@@ -69,7 +69,7 @@ def test_the_same_objects_as_of_the_store(export: Any, store: Path, capsys: pyte
     assert base64.b64decode(exported[61]["body_base64"]) == b"\xff\x00"
 
 
-def test_csv_says_the_same(export: Any) -> None:
+def test_csv_has_the_same_messages(export: Any) -> None:
     objects = export("--topic", "T").objects
     rows = list(csv.DictReader(io.StringIO(export("--topic", "T", "--format", "csv").out, newline="")))
     assert len(rows) == len(objects)
@@ -173,30 +173,30 @@ class Log:
 
     def answers(self) -> Answers:
         return {
-            RequestCode.GET_MIN_OFFSET: lambda _: Told(ext={"offset": "0"}),
-            RequestCode.GET_MAX_OFFSET: lambda ext: Told(ext={"offset": str(self.end * (ext["queueId"] == "0"))}),
+            RequestCode.GET_MIN_OFFSET: lambda _: FakeAnswer(ext={"offset": "0"}),
+            RequestCode.GET_MAX_OFFSET: lambda ext: FakeAnswer(ext={"offset": str(self.end * (ext["queueId"] == "0"))}),
             RequestCode.PULL_MESSAGE: self.pull,
         }
 
-    def pull(self, ext: dict[str, str]) -> Told | None:
+    def pull(self, ext: dict[str, str]) -> FakeAnswer | None:
         self.pulls.append(ext)
         offset = int(ext["queueOffset"])
         found = [self.records[n] for n in range(offset, offset + self.batch) if n in self.records]
         following = min((n for n in self.records if n > offset), default=self.end)
         if not found or offset not in self.records:
-            return self.told(21, following)
-        return self.told(0, offset + len(found), b"".join(found))
+            return self.reported(21, following)
+        return self.reported(0, offset + len(found), b"".join(found))
 
-    def told(self, code: int, reached: int, body: bytes = b"") -> Told:
+    def reported(self, code: int, reached: int, body: bytes = b"") -> FakeAnswer:
         ext = {"suggestWhichBrokerId": "0", "nextBeginOffset": str(reached), "minOffset": "0", "maxOffset": "0"}
-        return Told(code, ext, body)
+        return FakeAnswer(code, ext, body)
 
 
 def exported(server: FakeServer, capsys: pytest.CaptureFixture[str]) -> Ran:
     return Command(capsys, server.address)("message", "export", "--topic", "T")
 
 
-def test_pulls_disturb_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+def test_pulls_neither_wait_nor_commit(capsys: pytest.CaptureFixture[str]) -> None:
     log = Log({n: record(n) for n in range(7)}, end=5)
     with fake_server(log.answers()) as server:
         assert offsets(exported(server, capsys)) == [(0, n) for n in range(5)]
@@ -204,10 +204,10 @@ def test_pulls_disturb_nobody(capsys: pytest.CaptureFixture[str]) -> None:
     for pull in log.pulls:
         assert pull["consumerGroup"] == "TOOLS_CONSUMER"
         assert int(pull["sysFlag"]) == PullSysFlag.SUBSCRIPTION
-    assert RequestCode.UPDATE_CONSUMER_OFFSET not in [code for code, _ in server.asked]
+    assert RequestCode.UPDATE_CONSUMER_OFFSET not in [code for code, _ in server.requests]
 
 
-def test_messages_that_went_meanwhile_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_that_were_removed_meanwhile_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with fake_server(Log({0: record(0), 1: record(1), 6: record(6)}, end=8).answers()) as server:
         ran = exported(server, capsys)
     assert [one["queue_offset"] for one in ran.objects] == [0, 1, 6]
@@ -222,13 +222,13 @@ def test_messages_that_went_meanwhile_are_told(capsys: pytest.CaptureFixture[str
 
 def test_a_queue_that_leads_nowhere_ends(capsys: pytest.CaptureFixture[str]) -> None:
     log = Log({}, end=3)
-    with fake_server({**log.answers(), RequestCode.PULL_MESSAGE: lambda _: log.told(20, 0)}) as server:
+    with fake_server({**log.answers(), RequestCode.PULL_MESSAGE: lambda _: log.reported(20, 0)}) as server:
         ran = exported(server, capsys)
     assert (ran.code, ran.out) == (1, "")
     assert "the messages from offset 0 up to 2 are gone" in ran.err
 
 
-def test_a_message_that_is_damaged_is_told_and_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_message_is_reported_and_skipped(capsys: pytest.CaptureFixture[str]) -> None:
     broken = bytearray(record(1))
     broken[100] ^= 1
     packed = encode_record(
@@ -248,7 +248,7 @@ def test_a_message_that_is_damaged_is_told_and_passed_over(capsys: pytest.Captur
 
 def test_a_refusal_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     log = Log({0: record(0)}, end=1)
-    refusal = Told(16, remark="the broker[127.0.0.1] pulling message is forbidden")
+    refusal = FakeAnswer(16, remark="the broker[127.0.0.1] pulling message is forbidden")
     with fake_server({**log.answers(), RequestCode.PULL_MESSAGE: lambda _: refusal}) as server:
         ran = exported(server, capsys)
     assert (ran.code, ran.out) == (1, "")
@@ -257,7 +257,7 @@ def test_a_refusal_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_a_time_is_looked_for_past_what_is_gone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_time_is_searched_past_removed_messages(capsys: pytest.CaptureFixture[str]) -> None:
     with fake_server(Log({n: record(n) for n in range(6, 9)}, end=9).answers()) as server:
         ran = Command(capsys, server.address)("message", "export", "--topic", "T", "--from", "1970-01-01")
     assert offsets(ran) == [(0, n) for n in range(6, 9)]
@@ -265,7 +265,7 @@ def test_a_time_is_looked_for_past_what_is_gone(capsys: pytest.CaptureFixture[st
 
 def endless() -> Log:
     log = Log({}, end=1 << 40)
-    log.pull = lambda ext: log.told(0, int(ext["queueOffset"]) + 1, record(int(ext["queueOffset"])))  # type: ignore[method-assign]
+    log.pull = lambda ext: log.reported(0, int(ext["queueOffset"]) + 1, record(int(ext["queueOffset"])))  # type: ignore[method-assign]
     return log
 
 

@@ -95,11 +95,11 @@ class Consumer(threading.Thread):
         super().__init__(daemon=True)
         self._caller = Caller(broker)
         self._result = result
-        self.asked: list[dict[str, str]] = []
+        self.requests: list[dict[str, str]] = []
         answer = self._caller.request(
             RequestCode.HEART_BEAT, body=heartbeat("client-1", consumer("G", subscription("T")))
         )
-        while not answer.header.is_response:  # it is told first that the members have changed
+        while not answer.header.is_response:  # first comes a notification that the members have changed
             answer = self._caller.receive()
         assert answer.header.code == 0
 
@@ -107,7 +107,7 @@ class Consumer(threading.Thread):
         while True:
             frame = self._caller.receive()
             if frame.header.code == RequestCode.CONSUME_MESSAGE_DIRECTLY:
-                self.asked.append(frame.header.ext or {})
+                self.requests.append(frame.header.ext or {})
                 result = ConsumeMessageDirectlyResult(
                     consume_result=self._result, remark="went\nwell", spent_time_mills=7
                 )
@@ -142,11 +142,11 @@ def test_resend_to_a_consumer(
         ]
     else:
         assert ran.out == "U0000002  client-1  CR_SUCCESS  7 ms: went\n"
-    assert member.asked[0]["msgId"] == stored[2]["offset_message_id"]
-    assert member.asked[0]["clientId"] == "client-1"
+    assert member.requests[0]["msgId"] == stored[2]["offset_message_id"]
+    assert member.requests[0]["clientId"] == "client-1"
 
 
-def test_resend_to_nobody(run: Rocketwire, stored: list[dict[str, Any]]) -> None:
+def test_resend_to_a_group_without_members(run: Rocketwire, stored: list[dict[str, Any]]) -> None:
     ran = run("message", "resend", stored[0]["offset_message_id"], "--to-group", "Nobody")
     assert ran == Ran(1, "", "rocketwire: group Nobody: no consumer is on line at broker broker-a\n")
 

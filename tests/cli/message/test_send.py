@@ -13,7 +13,7 @@ import pytest
 
 from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.wire.facts.codes import RequestCode
-from tests.cli.endpoint import Addresses, Answers, Command, Told, fake_server, real_endpoint
+from tests.cli.endpoint import Addresses, Answers, Command, FakeAnswer, fake_server, real_endpoint
 from tests.cli.message.support import SECONDS, Rocketwire, Running, exported, give_stdin
 from tests.cli.store.support import Ran
 from tests.cli.store.terminal import Terminal
@@ -86,7 +86,7 @@ def test_many_lines_take_seconds(run: Rocketwire, topic: str, monkeypatch: pytes
     assert min(queues[0], queues[1]) > 2_500  # whole requests go to one queue
 
 
-def test_stdin_without_messages_is_said(run: Rocketwire, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stdin_without_messages_is_reported(run: Rocketwire, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
     give_stdin(monkeypatch, b"\n\n")
     ran = run("message", "send", topic)
     assert ran == Ran(1, "", "rocketwire: stdin has no messages: nothing is sent\n")
@@ -96,10 +96,10 @@ def test_lines_that_come_together_are_sent_together(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     give_stdin(monkeypatch, b"a line\n" * 1000)
-    told = Told(ext={"msgId": "0" * 32, "queueId": "0", "queueOffset": "0"})
-    with fake_server({RequestCode.SEND_BATCH_MESSAGE: lambda _: told}) as server:
+    reported = FakeAnswer(ext={"msgId": "0" * 32, "queueId": "0", "queueOffset": "0"})
+    with fake_server({RequestCode.SEND_BATCH_MESSAGE: lambda _: reported}) as server:
         ran = Command(capsys, server.address)("message", "send", "T", "--queue", 0, "--quiet")
-        sends = [asked for asked, _ in server.asked if asked == RequestCode.SEND_BATCH_MESSAGE]
+        sends = [requested for requested, _ in server.requests if requested == RequestCode.SEND_BATCH_MESSAGE]
     assert (ran.code, len(sends)) == (0, 4)
 
 
@@ -235,12 +235,12 @@ class Throttling:
         self.left = refused
         self.stored: list[str] = []
 
-    def __call__(self, ext: dict[str, str]) -> Told:
+    def __call__(self, ext: dict[str, str]) -> FakeAnswer:
         if self.left:
             self.left -= 1
-            return Told(self.code, remark="too much")
+            return FakeAnswer(self.code, remark="too much")
         self.stored.append(ext["i"])
-        return Told(ext={"msgId": "0" * 32, "queueId": ext["e"], "queueOffset": str(len(self.stored))})
+        return FakeAnswer(ext={"msgId": "0" * 32, "queueId": ext["e"], "queueOffset": str(len(self.stored))})
 
 
 @pytest.mark.parametrize("code", [2, 215])
@@ -252,7 +252,7 @@ def test_what_is_throttled_is_sent_again(
     give_stdin(monkeypatch, b"".join(b"%d\n" % n for n in range(50)))
     with fake_server({RequestCode.SEND_MESSAGE_V2: throttling}) as server:
         ran = Command(capsys, server.address)("message", "send", "T", "--batch", 1, *more)
-        sends = [ext for asked, ext in server.asked if asked == RequestCode.SEND_MESSAGE_V2]
+        sends = [ext for requested, ext in server.requests if requested == RequestCode.SEND_MESSAGE_V2]
     assert (ran.code, len(ran.out.splitlines()), len(sends)) == (0, 50, 55)
     assert len({ext["i"] for ext in sends}) == 50
     first, last = ran.err.splitlines()
@@ -263,7 +263,7 @@ def test_what_is_throttled_is_sent_again(
         assert list(dict.fromkeys(ids)) == throttling.stored
 
 
-def test_a_lost_connection_says_what_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lost_connection_reports_what_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
     answers: Answers = {
         RequestCode.SEND_MESSAGE_V2: lambda ext: Throttling(0, 0)(ext) if ext["e"] == "0" else b"\0\0\0\0junk"
     }

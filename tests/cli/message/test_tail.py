@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rocketwire.wire.facts.codes import RequestCode
-from tests.cli.endpoint import Addresses, Command, Told, fake_server, real_endpoint
+from tests.cli.endpoint import Addresses, Command, FakeAnswer, fake_server, real_endpoint
 from tests.cli.message.support import SECONDS, Running
 from tests.cli.store.support import Ran
 from tests.server.harness import topic_ext
@@ -156,7 +156,7 @@ def test_only_what_is_selected_and_new_is_followed(endpoint: Addresses) -> None:
         caller.create_topic("N")
         caller.send("N", b"before", tags="x")
         with Running(*arguments) as run:
-            # It is not known when it has asked for the end: what it prints shows it.
+            # It is not known when it has queried the end: what it prints shows it.
             number = 0
             while run.popen.poll() is None and number < 1000:
                 caller.send("N", b"other %d" % number, tags="y")
@@ -169,7 +169,7 @@ def test_only_what_is_selected_and_new_is_followed(endpoint: Addresses) -> None:
     assert int(second.split()[1]) == int(first.split()[1]) + 1
 
 
-def test_a_restart_is_survived_and_said(tmp_path: Path) -> None:
+def test_a_restart_is_survived_and_reported(tmp_path: Path) -> None:
     with process(tmp_path / "store") as first:
         with Caller(first.broker) as caller:
             caller.create_topic("T")
@@ -189,9 +189,9 @@ def test_a_restart_is_survived_and_said(tmp_path: Path) -> None:
 
 def test_a_refusal_ends_following(capsys: pytest.CaptureFixture[str]) -> None:
     answers: dict[int, Any] = {
-        RequestCode.GET_MIN_OFFSET: lambda _: Told(ext={"offset": "0"}),
-        RequestCode.GET_MAX_OFFSET: lambda _: Told(ext={"offset": "0"}),
-        RequestCode.PULL_MESSAGE: lambda _: Told(16, remark="the broker pulling message is forbidden"),
+        RequestCode.GET_MIN_OFFSET: lambda _: FakeAnswer(ext={"offset": "0"}),
+        RequestCode.GET_MAX_OFFSET: lambda _: FakeAnswer(ext={"offset": "0"}),
+        RequestCode.PULL_MESSAGE: lambda _: FakeAnswer(16, remark="the broker pulling message is forbidden"),
     }
     with fake_server(answers) as server:
         ran = Command(capsys, server.address)("message", "tail", "T", "-f")

@@ -57,10 +57,10 @@ def test_wrong_use(endpoint: Administered, line: str, code: int, error: str) -> 
     assert error in endpoint.refused(f"namesrv {line}", code)
 
 
-def test_every_name_server_is_asked(endpoint: Administered, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_name_server_is_queried(endpoint: Administered, capsys: pytest.CaptureFixture[str]) -> None:
     with fake_server() as gone:
-        nobody = gone.address
-    both = Command(capsys, f"{nobody};{endpoint.name_server}")
+        closed = gone.address
+    both = Command(capsys, f"{closed};{endpoint.name_server}")
     for line in (
         "config --get listenPort",
         "kv put Fruit apple 3",
@@ -68,7 +68,7 @@ def test_every_name_server_is_asked(endpoint: Administered, capsys: pytest.Captu
     ):
         ran = both("namesrv", *line.split(), "--json")
         assert ran.code == 1
-        assert ran.err.startswith(f"rocketwire: name server {nobody}: cannot be reached")
+        assert ran.err.startswith(f"rocketwire: name server {closed}: cannot be reached")
         assert [each["name_server"] for each in ran.objects] == [str(endpoint.name_server)]
     endpoint.done("namesrv kv put Fruit apple 3")
     assert both("namesrv", "kv", "get", "Fruit", "apple").out == "3\n"

@@ -71,7 +71,7 @@ def test_messages_are_skipped(consumed: Administered) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ("--to earliest", {0: 0, 1: 0}),
         ("--to latest", {0: 5, 1: 5}),
@@ -80,27 +80,27 @@ def test_messages_are_skipped(consumed: Administered) -> None:
         ("--to earliest --queue 1", {1: 0}),
     ],
 )
-def test_members_are_told(consumed: Administered, options: str, told: dict[int, int]) -> None:
+def test_members_are_notified(consumed: Administered, options: str, reported: dict[int, int]) -> None:
     line = f"offset reset orders --topic Orders {options} --json".split()
     with member(consumed, "orders", "Orders") as joined:
         dry = consumed.run(*line, "--dry-run")
         assert (dry.code, dry.err) == (0, "")
-        assert joined.told == {}
+        assert joined.reported == {}
         ran = consumed.run(*line)
         assert ran.code == 0
         assert ran.objects == dry.objects
-        assert {each["queue_id"]: each["after"] for each in ran.objects} == told
+        assert {each["queue_id"]: each["after"] for each in ran.objects} == reported
         assert ran.err == (
             "rocketwire: group orders: told 1 member to go on at the new offsets, within some 10 seconds\n"
         )
         end = time.monotonic() + SECONDS
-        while joined.told != told and time.monotonic() < end:
+        while joined.reported != reported and time.monotonic() < end:
             time.sleep(0.01)
-        assert joined.told == told
+        assert joined.reported == reported
     assert offsets(consumed) == [2, 4]  # the member commits them
 
 
-def test_members_are_not_told_of_queues_that_nobody_writes(consumed: Administered) -> None:
+def test_members_are_not_notified_of_queues_that_take_no_messages(consumed: Administered) -> None:
     consumed.done("topic alter Orders --write-queues 1")
     with member(consumed, "orders", "Orders"):
         ran = consumed.run("offset", "reset", "orders", "--topic", "Orders", "--to", "earliest", "--json")

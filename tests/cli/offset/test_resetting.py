@@ -1,4 +1,4 @@
-"""Resets of members that are on line, at brokers that can only be told a time."""
+"""Resets of members that are on line, at brokers that only take a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rocketwire.wire.bodies.client import MessageModel, MessageQueue
 from rocketwire.wire.bodies.online import ClientConnection as Client
 from rocketwire.wire.bodies.online import ConsumerConnection, ResetOffsetBody
 from rocketwire.wire.facts.codes import RequestCode
-from tests.cli.endpoint import FakeServer, Told, fake_server
+from tests.cli.endpoint import FakeAnswer, FakeServer, fake_server
 
 MOVE = OffsetMove(group="g", topic="T", broker="b", queue_id=1, before=5, after=3)
 RESET = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
@@ -30,12 +30,12 @@ COMMIT = RequestCode.UPDATE_CONSUMER_OFFSET
 def server() -> Iterator[FakeServer]:
     """A broker with one member of every group on line."""
     members = ConsumerConnection(connection_set=(Client(client_id="c"),), message_model=MessageModel.CLUSTERING)
-    told = ResetOffsetBody(offset_table={MessageQueue(topic="T", broker_name="b", queue_id=1): 3})
+    reported = ResetOffsetBody(offset_table={MessageQueue(topic="T", broker_name="b", queue_id=1): 3})
     with fake_server() as started:
         started.answers |= {
-            RequestCode.GET_CONSUMER_CONNECTION_LIST: lambda _: Told(body=encode_body(members)),
-            RequestCode.UPDATE_CONSUMER_OFFSET: lambda _: Told(),
-            RESET: lambda _: Told(body=encode_body(told)),
+            RequestCode.GET_CONSUMER_CONNECTION_LIST: lambda _: FakeAnswer(body=encode_body(members)),
+            RequestCode.UPDATE_CONSUMER_OFFSET: lambda _: FakeAnswer(),
+            RESET: lambda _: FakeAnswer(body=encode_body(reported)),
         }
         yield started
 
@@ -58,16 +58,16 @@ def broker(server: FakeServer) -> Iterator[BlockingConnection]:
 def test_only_some_brokers_take_an_offset(
     server: FakeServer, broker: BlockingConnection, config: bytes, attributes: bool, takes: bool
 ) -> None:
-    server.answers[RequestCode.GET_BROKER_CONFIG] = lambda _: Told(body=config)
-    server.answers[RequestCode.GET_TOPIC_CONFIG] = lambda _: Told(17 if attributes else 3, remark="no")
+    server.answers[RequestCode.GET_BROKER_CONFIG] = lambda _: FakeAnswer(body=config)
+    server.answers[RequestCode.GET_TOPIC_CONFIG] = lambda _: FakeAnswer(17 if attributes else 3, remark="no")
     wanted = ResetTarget(where=ResetPoint.OFFSET, value=3)
     if takes:
         assert done(broker, [MOVE], target=wanted, whole=True) == ([MOVE], 1)
-        assert [ext["offset"] for code, ext in server.asked if code == RESET] == ["3"]
+        assert [ext["offset"] for code, ext in server.requests if code == RESET] == ["3"]
     else:
         with pytest.raises(CommandFailed, match="to a time in all queues only"):
             done(broker, [MOVE], target=wanted, whole=True)
-        assert RESET not in [code for code, _ in server.asked]
+        assert RESET not in [code for code, _ in server.requests]
 
 
 @pytest.mark.parametrize("attributes", [True, False])
@@ -75,28 +75,28 @@ def test_a_group_without_members_is_set_by_the_broker_if_it_can(
     server: FakeServer, broker: BlockingConnection, attributes: bool
 ) -> None:
     """It knows which messages are out; the queues that it does not set are committed."""
-    server.answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = lambda _: Told(206, remark="not online")
-    server.answers[RequestCode.GET_BROKER_CONFIG] = lambda _: Told()
-    server.answers[RequestCode.GET_TOPIC_CONFIG] = lambda _: Told(17 if attributes else 3, remark="no")
+    server.answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = lambda _: FakeAnswer(206, remark="not online")
+    server.answers[RequestCode.GET_BROKER_CONFIG] = lambda _: FakeAnswer()
+    server.answers[RequestCode.GET_TOPIC_CONFIG] = lambda _: FakeAnswer(17 if attributes else 3, remark="no")
     other = replace(MOVE, queue_id=2)
     assert done(broker, [MOVE, other], target=ResetTarget(where=ResetPoint.EARLIEST), whole=True) == ([MOVE, other], 0)
     assert done(broker, [MOVE], target=ResetTarget(where=ResetPoint.OFFSET, value=3), whole=True) == ([MOVE], 0)
-    asked = [(code, ext.get("queueId")) for code, ext in server.asked if code in (RESET, COMMIT)]
-    assert asked == [(RESET, None), (COMMIT, "2"), (RESET, "1") if attributes else (COMMIT, "1")]
+    requested = [(code, ext.get("queueId")) for code, ext in server.requests if code in (RESET, COMMIT)]
+    assert requested == [(RESET, None), (COMMIT, "2"), (RESET, "1") if attributes else (COMMIT, "1")]
 
 
 def test_an_account_that_may_not_reset_commits(server: FakeServer, broker: BlockingConnection) -> None:
-    server.answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = lambda _: Told(206, remark="not online")
-    server.answers[RESET] = lambda _: Told(16, remark="no")
+    server.answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = lambda _: FakeAnswer(206, remark="not online")
+    server.answers[RESET] = lambda _: FakeAnswer(16, remark="no")
     assert done(broker, [MOVE], target=ResetTarget(where=ResetPoint.LATEST), whole=True) == ([MOVE], 0)
-    assert server.asked[-1][0] == COMMIT
+    assert server.requests[-1][0] == COMMIT
 
 
 def test_members_that_leave_meanwhile(server: FakeServer, broker: BlockingConnection) -> None:
-    server.answers[RESET] = lambda _: Told(206, remark="Consumer not online")
+    server.answers[RESET] = lambda _: FakeAnswer(206, remark="Consumer not online")
     assert done(broker, [MOVE], target=ResetTarget(where=ResetPoint.EARLIEST), whole=True) == ([MOVE], 0)
-    assert server.asked[-1][0] == RequestCode.UPDATE_CONSUMER_OFFSET
-    assert server.asked[-1][1]["commitOffset"] == "3"
+    assert server.requests[-1][0] == RequestCode.UPDATE_CONSUMER_OFFSET
+    assert server.requests[-1][1]["commitOffset"] == "3"
 
 
 @pytest.mark.parametrize(

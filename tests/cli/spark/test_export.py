@@ -58,9 +58,9 @@ def test_new_messages_are_counted(store: Path, tmp_path: Path, capsys: pytest.Ca
 
 def test_json_has_the_numbers(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(store, "--to", tmp_path / "to", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["messages"], told["files"], told["damaged"]) == (10, 1, 0)
-    assert told["bytes"] > 0
+    reported = json.loads(capsys.readouterr().out)
+    assert (reported["messages"], reported["files"], reported["damaged"]) == (10, 1, 0)
+    assert reported["bytes"] > 0
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_table_gets_the_files(store: Path, tmp_path: Path, capsys: pytest.Capt
     assert "format" in capsys.readouterr().err
 
 
-def test_damage_has_an_exit_code_of_its_own(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damage_has_a_separate_exit_code(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = min((store / "commitlog").iterdir())
     content = bytearray(log.read_bytes())
     content[content.index(b"body-7")] ^= 1

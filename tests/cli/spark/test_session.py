@@ -42,7 +42,7 @@ def message_of(error: Exception, log: Path) -> str:
     return str(raised.value)
 
 
-def test_the_innermost_cause_is_told(tmp_path: Path) -> None:
+def test_the_innermost_cause_is_reported(tmp_path: Path) -> None:
     error = FromPy4j("An error occurred while calling o1.x.\n: long")
     assert message_of(error, tmp_path) == f"Spark failed: An error occurred while calling o1.x. ({tmp_path} tells more)"
     error.java_exception = Java("outer", Java("java.io.IOException: No space left\n\tat x.y(Z.java:1)"))
@@ -53,7 +53,7 @@ def test_the_innermost_cause_is_told(tmp_path: Path) -> None:
     assert "Spark failed: MemoryError: much (" in message_of(error, tmp_path)
 
 
-def test_other_errors_are_left_alone(tmp_path: Path) -> None:
+def test_other_errors_are_raised(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), SparkRun("local", tmp_path).short_errors():
         raise ZeroDivisionError
 

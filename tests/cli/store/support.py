@@ -1,4 +1,4 @@
-"""Running one command, in this process or in one of its own."""
+"""Running one command, in this process or in a separate one."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ class Command:
 
 
 def start(*arguments: object) -> subprocess.Popen[bytes]:
-    """`rocketwire store` in a process of its own."""
+    """`rocketwire store` in a separate process."""
     program = [sys.executable, "-m", "rocketwire", "store", *map(str, arguments)]
     return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -4,7 +4,7 @@ import io
 
 
 class Terminal(io.StringIO):
-    """Says that it is one."""
+    """Reports to be a terminal."""
 
     def isatty(self) -> bool:
         return True

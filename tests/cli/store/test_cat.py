@@ -157,7 +157,7 @@ def test_nothing_in_a_table_steers_the_terminal(tmp_path: Path, run: Command) ->
     assert len(ran.out.splitlines()) == 7
 
 
-def test_a_damaged_message_is_told_and_passed_over(tmp_path: Path, run: Command) -> None:
+def test_a_damaged_message_is_reported_and_skipped(tmp_path: Path, run: Command) -> None:
     special(tmp_path)
     every = run("cat", tmp_path, "--json").objects
     path = tmp_path / "commitlog" / f"{0:020d}"
@@ -209,7 +209,7 @@ def test_what_is_no_store_is_one_line(tmp_path: Path, run: Command) -> None:
         )
 
 
-def test_a_topic_that_never_was_is_told(golden_550: Golden, run: Command) -> None:
+def test_a_topic_that_never_existed_is_an_error(golden_550: Golden, run: Command) -> None:
     ran = run("cat", golden_550.untouched, "--topic", "Nope")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.splitlines()[-1] == (
@@ -277,7 +277,7 @@ def test_ctrl_c_ends_it_quietly(tmp_path: Path) -> None:
     store = open_store(small(tmp_path, commit_log_file_size=1 << 20))
     store.append([draft(number, body=bytes([65]) * 900) for number in range(900)])
     store.close()
-    # Whoever runs the tests may have told their children to ignore it.
+    # The parent of the tests may have set it to be ignored.
     program = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from rocketwire.cli import main; sys.exit(main(sys.argv[1:]))"

@@ -65,7 +65,9 @@ def test_an_empty_store_is_described(tmp_path: Path, run: Command) -> None:
     assert "up to not known (commit log), not known (consume queues), not known (index)" in ran.out
 
 
-def test_what_cannot_be_read_is_told_and_the_rest_is_shown(golden_497: Golden, tmp_path: Path, run: Command) -> None:
+def test_what_cannot_be_read_is_reported_and_the_rest_is_shown(
+    golden_497: Golden, tmp_path: Path, run: Command
+) -> None:
     root = golden_497.copy(tmp_path)
     (root / "index" / ("9" * 17)).mkdir()
     ran = run("info", root)
@@ -76,7 +78,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_shown(golden_497: Golden, t
     assert found["problems"] == [f"{root}/index/{'9' * 17}: it is not a regular file"]
 
 
-def test_a_bad_file_is_told_once(golden_497: Golden, tmp_path: Path, run: Command) -> None:
+def test_a_bad_file_is_reported_once(golden_497: Golden, tmp_path: Path, run: Command) -> None:
     root = golden_497.copy(tmp_path)
     (root / "config" / "topics.json").write_text("{")
     (root / "config" / "topics.json.bak").unlink(missing_ok=True)
@@ -84,7 +86,7 @@ def test_a_bad_file_is_told_once(golden_497: Golden, tmp_path: Path, run: Comman
     assert (ran.code, ran.err.count("topics.json"), ran.err.count("\n")) == (1, 1, 1)
 
 
-def test_a_queue_that_leads_nowhere_does_not_say_where_the_log_ends(tmp_path: Path, run: Command) -> None:
+def test_a_queue_that_leads_nowhere_does_not_define_the_end_of_the_log(tmp_path: Path, run: Command) -> None:
     store = open_store(small(tmp_path))
     store.append([draft(number) for number in range(10)])
     end = store.max_physical_offset
@@ -98,7 +100,7 @@ def test_a_queue_that_leads_nowhere_does_not_say_where_the_log_ends(tmp_path: Pa
     assert "stored          2023-11-14 22:13:20.000 to 2023-11-14 22:13:20.000 UTC\n" in ran.out
 
 
-def test_a_log_without_a_time_at_its_end_has_none_told(tmp_path: Path, run: Command) -> None:
+def test_a_log_without_a_time_at_its_end_shows_none(tmp_path: Path, run: Command) -> None:
     store = open_store(small(tmp_path))
     store.append([draft(number) for number in range(80)])
     kill(store)

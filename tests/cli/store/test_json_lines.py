@@ -1,4 +1,4 @@
-"""Lines of whole blocks, by the kernel and without it, compared with the object of each message made one by one."""
+"""Lines of whole blocks, by the kernel and without it, compared with the object of each message made singly."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def written(
         return write_lines(blocks, most, troubles.append), out.getvalue()
 
 
-def one_by_one(block: RecordBlock, numbers: list[int], troubles: list[ReadProblem]) -> bytes:
+def made_singly(block: RecordBlock, numbers: list[int], troubles: list[ReadProblem]) -> bytes:
     lines = b""
     for number in numbers:
         data = block.record(number)
@@ -52,7 +52,7 @@ def test_lines_are_those_of_single_messages(
     block = RecordBlock(buffer, 0, found.records, found.position, WalkEnd.MORE, "")
     numbers = [number for number in range(len(some)) if not left >> number & 1]
     expected: list[ReadProblem] = []
-    lines = one_by_one(block, numbers[:most], expected)
+    lines = made_singly(block, numbers[:most], expected)
     troubles: list[ReadProblem] = []
     with mock.patch.object(native, "kernel", kernel):
         assert written([(block, np.array(numbers, np.intp))], most, troubles) == (len(numbers[:most]), lines)
@@ -63,12 +63,12 @@ def test_a_limit_holds_over_blocks() -> None:
     message = MessageRecord(topic="T", queue_id=0, body=b"b", store_timestamp=1)
     buffer = encode_record(message) * 3
     block = RecordBlock(buffer, 0, walk(buffer, base=None, whole=False).records, len(buffer), WalkEnd.MORE, "")
-    asked: list[int] = []
+    requested: list[int] = []
 
     def blocks() -> Iterator[tuple[RecordBlock, Any]]:
         for number in range(9):
-            asked.append(number)
+            requested.append(number)
             yield block, np.arange(3)
 
     count, lines = written(blocks(), 5, [])
-    assert (count, lines.count(b"\n"), asked) == (5, 5, [0, 1])
+    assert (count, lines.count(b"\n"), requested) == (5, 5, [0, 1])

@@ -51,7 +51,7 @@ def test_groups_are_listed_with_their_lag(golden_550: Golden, run: Command) -> N
     assert ["CID_RMQ_SYS_TRANS", "RMQ_SYS_TRANS_HALF_TOPIC", "1", "0"] in [line.split() for line in lines]
 
 
-def test_of_a_crashed_store_it_is_said_that_queues_may_lag(tmp_path: Path, run: Command) -> None:
+def test_of_a_crashed_store_it_is_reported_that_queues_may_lag(tmp_path: Path, run: Command) -> None:
     store = open_store(small(tmp_path))
     store.append([draft()])
     kill(store)
@@ -71,5 +71,5 @@ def test_a_name_that_is_no_text_is_no_topic(tmp_path: Path, run: Command) -> Non
     (queue / f"{0:020d}").write_bytes(bytes(320))
     assert run("ls", tmp_path, "--json").objects == []
     verified = run("verify", tmp_path, "--no-progress")
-    told = "damage: consumequeue/caf\\udce9: it is not a topic's directory"
-    assert (verified.code, verified.out.splitlines()[0]) == (1, told)
+    reported = "damage: consumequeue/caf\\udce9: it is not a topic's directory"
+    assert (verified.code, verified.out.splitlines()[0]) == (1, reported)

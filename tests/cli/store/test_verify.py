@@ -84,9 +84,7 @@ def test_a_damaged_store_is_made_whole_beside_it(
     assert main(["store", "verify", str(tmp_path / "new")]) == 0
 
 
-def test_a_tag_that_is_in_doubt_is_told_of(
-    golden_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_doubtful_tag_is_reported(golden_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     queue = min((golden_copy / "consumequeue" / "GoldenNormal" / "0").iterdir())
     with queue.open("r+b") as file:
         file.seek(12)

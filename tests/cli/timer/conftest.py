@@ -13,5 +13,5 @@ __all__ = ["golden_550"]
 
 @pytest.fixture
 def timer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Command]:
-    """Makes the command of the arguments that say where to look."""
+    """Makes the command of the arguments with the place to read."""
     return partial(Command, capsys, monkeypatch)

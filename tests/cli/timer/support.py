@@ -16,7 +16,7 @@ from rocketwire.store.offline.read.selected import with_properties
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.names import TIMER_TOPIC
-from tests.cli.endpoint import Answers, FakeServer, Told
+from tests.cli.endpoint import Answers, FakeAnswer, FakeServer
 from tests.cli.store.support import Ran
 
 #: When the golden store was at rest: 14 s after its broker stopped, one message is due in half an hour.
@@ -30,7 +30,7 @@ RECALLED, HOUR, TWO_HOURS, DAY = (
 
 
 class Command:
-    """`rocketwire timer` at a set time; `where` are the arguments that say where to look."""
+    """`rocketwire timer` at a set time; `where` are the arguments with the place to read."""
 
     def __init__(
         self, captured: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch, *where: object, now: int = GOLDEN_NOW
@@ -64,34 +64,34 @@ class TimerBroker(FakeServer):
         runtime = b'{"table":{"timerReadBehind":"1","timerOffsetBehind":"0","msgPutTotalTodayNow":"7"}}'
         super().__init__(
             {
-                RequestCode.GET_TIMER_CHECK_POINT: lambda _: Told(body=check),
-                RequestCode.GET_TIMER_METRICS: lambda _: Told(body=metrics),
-                RequestCode.GET_BROKER_RUNTIME_INFO: lambda _: Told(body=runtime),
-                RequestCode.GET_BROKER_CONFIG: lambda _: Told(body=b"brokerName=b\ntimerPrecisionMs=1000\n"),
-                RequestCode.GET_MIN_OFFSET: lambda _: Told(ext={"offset": "0"}),
-                RequestCode.GET_MAX_OFFSET: lambda _: Told(ext={"offset": str(len(self.records))}),
+                RequestCode.GET_TIMER_CHECK_POINT: lambda _: FakeAnswer(body=check),
+                RequestCode.GET_TIMER_METRICS: lambda _: FakeAnswer(body=metrics),
+                RequestCode.GET_BROKER_RUNTIME_INFO: lambda _: FakeAnswer(body=runtime),
+                RequestCode.GET_BROKER_CONFIG: lambda _: FakeAnswer(body=b"brokerName=b\ntimerPrecisionMs=1000\n"),
+                RequestCode.GET_MIN_OFFSET: lambda _: FakeAnswer(ext={"offset": "0"}),
+                RequestCode.GET_MAX_OFFSET: lambda _: FakeAnswer(ext={"offset": str(len(self.records))}),
                 RequestCode.PULL_MESSAGE: self._pull,
                 RequestCode.QUERY_MESSAGE: self._query,
                 **changes,
             }
         )
 
-    def route(self, topic: str) -> Told:
+    def route(self, topic: str) -> FakeAnswer:
         return super().route("T")
 
-    def _pull(self, ext: dict[str, str]) -> Told:
+    def _pull(self, ext: dict[str, str]) -> FakeAnswer:
         assert (ext["topic"], ext["queueId"]) == (TIMER_TOPIC, "0")
         at = int(ext["queueOffset"])
         some = self.records[at : at + min(32, int(ext["maxMsgNums"]))]
         reached = str(at + len(some))
-        told = {"suggestWhichBrokerId": "0", "nextBeginOffset": reached, "minOffset": "0", "maxOffset": "52"}
-        return Told(0, told, b"".join(some))
+        reported = {"suggestWhichBrokerId": "0", "nextBeginOffset": reached, "minOffset": "0", "maxOffset": "52"}
+        return FakeAnswer(0, reported, b"".join(some))
 
-    def _query(self, ext: dict[str, str]) -> Told:
-        wanted: Callable[[bytes], bool] = lambda record: (  # noqa: E731 - said once
+    def _query(self, ext: dict[str, str]) -> FakeAnswer:
+        wanted: Callable[[bytes], bool] = lambda record: (  # noqa: E731 - used once
             with_properties(decode_record(record), len(record)).message_id == ext["key"]
         )
         found = list(filter(wanted, self.records)) if ext["topic"] == TIMER_TOPIC else []
-        return Told(
+        return FakeAnswer(
             0 if found else 22, {"indexLastUpdatePhyoffset": "0", "indexLastUpdateTimestamp": "0"}, b"".join(found)
         )

@@ -11,7 +11,7 @@ from rocketwire.cli.times import shown
 from rocketwire.store.layout.timer_check import CHECK_STRUCT
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.recall_handle import decode_recall_handle, encode_recall_handle
-from tests.cli.endpoint import Told
+from tests.cli.endpoint import FakeAnswer
 from tests.cli.timer.support import HOUR, RECALLED, Command, TimerBroker
 from tests.store.offline.timers import NOW, made
 from tests.store.support import Golden
@@ -22,7 +22,7 @@ DONE = "2026-11-21 10:05:56.000 UTC, broker b"
 
 @pytest.fixture
 def server(golden_550: Golden) -> Iterator[TimerBroker]:
-    found = TimerBroker(golden_550.untouched, {RequestCode.RECALL_MESSAGE: lambda _: Told(ext={"msgId": "x"})})
+    found = TimerBroker(golden_550.untouched, {RequestCode.RECALL_MESSAGE: lambda _: FakeAnswer(ext={"msgId": "x"})})
     yield found
     found.close()
 
@@ -33,7 +33,7 @@ def run(server: TimerBroker, capsys: pytest.CaptureFixture[str], monkeypatch: py
 
 
 def recalled(server: TimerBroker) -> list[dict[str, str]]:
-    return [ext for code, ext in server.asked if code == RequestCode.RECALL_MESSAGE]
+    return [ext for code, ext in server.requests if code == RequestCode.RECALL_MESSAGE]
 
 
 def test_by_its_handle(server: TimerBroker, run: Command) -> None:
@@ -72,7 +72,7 @@ def test_a_handle_of_a_message_that_is_not_found(
 
 
 def test_a_message_that_cannot_be_looked_up(server: TimerBroker, run: Command) -> None:
-    server.answers[RequestCode.QUERY_MESSAGE] = lambda _: Told(1, remark="disk error")
+    server.answers[RequestCode.QUERY_MESSAGE] = lambda _: FakeAnswer(1, remark="disk error")
     handle = encode_recall_handle("GoldenTimer", "b", DUE, HOUR).decode()
     ran = run("cancel", handle)
     assert (ran.code, ran.out, len(recalled(server))) == (1, "", 1)
@@ -83,17 +83,17 @@ def test_a_message_that_cannot_be_looked_up(server: TimerBroker, run: Command) -
     assert run("cancel", handle, "--json").objects[0]["found"] is None
 
 
-def test_no_other_broker_is_asked_for_a_handle(server: TimerBroker, run: Command) -> None:
+def test_a_handle_is_sent_to_its_broker_only(server: TimerBroker, run: Command) -> None:
     assert run("cancel", encode_recall_handle("GoldenTimer", "b", DUE, HOUR).decode()).code == 0
-    assert RequestCode.GET_BROKER_CLUSTER_INFO not in [code for code, _ in server.asked]
+    assert RequestCode.GET_BROKER_CLUSTER_INFO not in [code for code, _ in server.requests]
 
 
 def test_by_its_id(server: TimerBroker, run: Command) -> None:
     ran = run("cancel", "--topic", "GoldenTimer", "--id", HOUR)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == f"cancelled: message {HOUR} of topic GoldenTimer, due {DONE}\n"
-    (asked,) = recalled(server)
-    assert decode_recall_handle(asked["recallHandle"]) == ("GoldenTimer", "b", DUE, HOUR)
+    (requested,) = recalled(server)
+    assert decode_recall_handle(requested["recallHandle"]) == ("GoldenTimer", "b", DUE, HOUR)
     # One that is cancelled already may be so again.
     assert run("cancel", "--topic", "GoldenRecall", "--id", RECALLED).code == 0
 
@@ -122,7 +122,7 @@ def test_mistakes_are_one_line(arguments: list[str], code: int, text: str, serve
 
 
 def test_what_the_broker_refuses(server: TimerBroker, run: Command) -> None:
-    server.answers[RequestCode.RECALL_MESSAGE] = lambda _: Told(604, remark="recall failed, timestamp invalid")
+    server.answers[RequestCode.RECALL_MESSAGE] = lambda _: FakeAnswer(604, remark="recall failed, timestamp invalid")
     ran = run("cancel", encode_recall_handle("T", "b", 1, "U").decode())
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == f"rocketwire: broker {server.address} answered code 604: recall failed, timestamp invalid\n"
@@ -140,7 +140,7 @@ def test_messages_that_wait_no_more_or_have_one_id(tmp_path: Path, timer: Callab
     ran = run("cancel", "--topic", "T", "--id", "Same")
     assert ran.err == "rocketwire: Same: 2 messages of topic T with this id wait; use their handles\n"
     check = CHECK_STRUCT.pack(NOW + 9000, 0, 2, 2, 0, 0, 1)
-    server.answers[RequestCode.GET_TIMER_CHECK_POINT] = lambda _: Told(body=check)
+    server.answers[RequestCode.GET_TIMER_CHECK_POINT] = lambda _: FakeAnswer(body=check)
     ran = run("cancel", "--topic", "T", "--id", "Same")
     assert ran.err == "rocketwire: Same: waits no more, it was due 2023-11-14 22:13:24.000 UTC\n"
     assert (ran.code, ran.out, recalled(server)) == (1, "", [])

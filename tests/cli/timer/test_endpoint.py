@@ -1,4 +1,4 @@
-"""A real endpoint, asked and looked into while it runs: both say the same. Also of messages that were delivered."""
+"""A real endpoint, queried and read from its files while it runs: both show the same. Also of delivered messages."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def eventually(found: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_both_say_the_same_of_what_waits_and_of_what_came(endpoint: Addresses, run: Any) -> None:
+def test_both_show_the_same_waiting_and_delivered_messages(endpoint: Addresses, run: Any) -> None:
     start = system_clock() // 10 * 10  # what is due at a time that ends in 9 comes 1 ms later
     with Caller(str(endpoint.broker)) as caller:
         caller.create_topic("T", 1)
@@ -76,10 +76,10 @@ def test_both_say_the_same_of_what_waits_and_of_what_came(endpoint: Addresses, r
 
     eventually(delivered)
     eventually(lambda: all(answer.objects[0]["messages"] == 4 for answer in run("stats", "--json")))
-    asked, looked = run("stats", "--json")
+    requested, looked = run("stats", "--json")
     for name in ("messages", "cancelled", "markers", "overdue", "topics", "histogram", "precision"):
-        assert asked.objects[0][name] == looked.objects[0][name], name
-    (topic,) = asked.objects[0]["topics"]
+        assert requested.objects[0][name] == looked.objects[0][name], name
+    (topic,) = requested.objects[0]["topics"]
     assert topic == {
         "topic": "T",
         "messages": 4,
@@ -88,18 +88,18 @@ def test_both_say_the_same_of_what_waits_and_of_what_came(endpoint: Addresses, r
         "next_due": start + HOUR,
         "last_due": start + 100 * HOUR,
     }
-    (broker,) = asked.objects[0]["brokers"]
+    (broker,) = requested.objects[0]["brokers"]
     assert (broker["counts"], broker["runtime"]["timerDeliveredTotal"]) == ({"T": 4}, "1")
-    asked, looked = run("ls", "--json")
-    assert [(one["message_id"], one["due_time"] - start, one["cancelled"]) for one in asked.objects] == [
+    requested, looked = run("ls", "--json")
+    assert [(one["message_id"], one["due_time"] - start, one["cancelled"]) for one in requested.objects] == [
         ("HOUR", HOUR, False),
         ("GONE", 2 * HOUR, True),
         ("DAY", 24 * HOUR, False),
         ("FAR", 100 * HOUR, False),
     ]
-    assert [{**one, "broker": "broker-a"} for one in looked.objects] == asked.objects
-    asked, looked = run("show", "FAR", "--json")
-    assert asked.objects[0]["waits"]
+    assert [{**one, "broker": "broker-a"} for one in looked.objects] == requested.objects
+    requested, looked = run("show", "FAR", "--json")
+    assert requested.objects[0]["waits"]
     assert looked.objects[0]["rolls_at"] in range(start + 48 * HOUR - 2000, system_clock() + 48 * HOUR)
 
 

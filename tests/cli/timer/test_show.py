@@ -128,7 +128,7 @@ def test_messages_that_roll_come_when_they_are_due(mixed: Command) -> None:
     assert mixed("ls", "--limit", "1").out.endswith(" overdue\n")
 
 
-def test_a_message_that_is_gone_is_told(tmp_path: Path, mixed: Command) -> None:
+def test_a_removed_message_is_reported(tmp_path: Path, mixed: Command) -> None:
     log = tmp_path / "store" / "commitlog" / f"{0:020}"
     data = bytearray(log.read_bytes())
     data[4:8] = bytes(4)
@@ -139,7 +139,7 @@ def test_a_message_that_is_gone_is_told(tmp_path: Path, mixed: Command) -> None:
     assert "at physical offset 0: of a message that waits for its time: " in ran.err
 
 
-def test_topics_with_the_same_hash_are_told_apart(tmp_path: Path, timer: Callable[..., Command]) -> None:
+def test_topics_with_the_same_hash_are_distinguished(tmp_path: Path, timer: Callable[..., Command]) -> None:
     with made(tmp_path / "store") as timers:
         timers.add(NOW + 5000, topic="Aa")
         timers.add(NOW + 6000, topic="BB")

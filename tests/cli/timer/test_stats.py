@@ -14,7 +14,7 @@ import pytest
 from rocketwire.server.core.clocks import clock
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.names import TIMER_TOPIC
-from tests.cli.endpoint import Answers, Told, fake_server
+from tests.cli.endpoint import Answers, FakeAnswer, fake_server
 from tests.cli.timer.support import GOLDEN_NOW, Command, TimerBroker
 from tests.store.offline.timers import NOW, made
 from tests.store.support import Golden, draft, open_store, small
@@ -86,7 +86,7 @@ def test_the_same_for_programs(golden_550: Golden, timer: Callable[..., Command]
     }
 
 
-def test_a_broker_with_the_same_messages_is_told_to_have_the_same(
+def test_a_broker_with_the_same_messages_has_the_same_figures(
     golden_550: Golden, timer: Callable[..., Command]
 ) -> None:
     with broker(golden_550.untouched) as server:
@@ -123,7 +123,7 @@ def test_what_came_due_while_the_topic_was_pulled_is_not_overdue(
         run = timer("--namesrv", server.address)
         pull, late = server.answers[RequestCode.PULL_MESSAGE], GOLDEN_NOW + 7_200_000
 
-        def slow(ext: dict[str, str]) -> Told | bytes | None:
+        def slow(ext: dict[str, str]) -> FakeAnswer | bytes | None:
             monkeypatch.setattr(clock, "system_clock", lambda: late)
             return pull(ext)
 
@@ -152,15 +152,15 @@ def test_a_bar_shows_how_much_of_the_topic_is_pulled(
     assert "messages/s]" in ran.err
 
 
-def test_what_a_broker_does_not_tell_is_left_out(golden_550: Golden, timer: Callable[..., Command]) -> None:
-    refusal = Told(1, remark="no")
+def test_figures_that_a_broker_does_not_report_are_omitted(golden_550: Golden, timer: Callable[..., Command]) -> None:
+    refusal = FakeAnswer(1, remark="no")
     optional = (RequestCode.GET_TIMER_METRICS, RequestCode.GET_BROKER_RUNTIME_INFO, RequestCode.GET_BROKER_CONFIG)
     with broker(golden_550.untouched, {code: lambda _: refusal for code in optional}) as server:
         run = timer("--namesrv", server.address)
         ran = run("stats")
         assert (ran.code, ran.err) == (0, "")
         assert ran.out.splitlines()[1] == "waiting         4 messages for 2 topics"
-        server.answers[RequestCode.GET_TIMER_METRICS] = lambda _: Told(body=b'{"timingCount":null}')
+        server.answers[RequestCode.GET_TIMER_METRICS] = lambda _: FakeAnswer(body=b'{"timingCount":null}')
         assert run("stats").out == ran.out
 
 
@@ -178,8 +178,8 @@ def test_a_store_without_timers_is_no_error(tmp_path: Path, timer: Callable[...,
         "waiting         0 messages for 0 topics\n"
         "overdue         none\n"
     )
-    told = json.loads(run("stats", "--json").out)
-    assert (told["messages"], told["read_time"], told["topics"]) == (0, None, [])
+    reported = json.loads(run("stats", "--json").out)
+    assert (reported["messages"], reported["read_time"], reported["topics"]) == (0, None, [])
     ran = run("ls", "--json")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
     ran = run("show", "--json")
@@ -198,7 +198,9 @@ def test_no_timer_is_one_line(golden_550: Golden, tmp_path: Path, timer: Callabl
         ran = timer("--namesrv", server.address)("stats")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (f"rocketwire: no broker has a timer: broker {server.address} answered code 3: not supported\n")
-    with broker(golden_550.untouched, {RequestCode.GET_TIMER_CHECK_POINT: lambda _: Told(body=b"short")}) as wrong:
+    with broker(
+        golden_550.untouched, {RequestCode.GET_TIMER_CHECK_POINT: lambda _: FakeAnswer(body=b"short")}
+    ) as wrong:
         ran = timer("--namesrv", wrong.address)("stats")
     assert ran.code == 1
     assert ran.err.endswith("the timer's checkpoint has 5 bytes only\n")
@@ -242,7 +244,9 @@ def test_a_store_in_use_with_messages_that_are_behind(tmp_path: Path, timer: Cal
     ]
 
 
-def test_what_the_log_has_no_more_is_told(golden_550: Golden, tmp_path: Path, timer: Callable[..., Command]) -> None:
+def test_messages_removed_from_the_log_are_reported(
+    golden_550: Golden, tmp_path: Path, timer: Callable[..., Command]
+) -> None:
     root = golden_550.copy(tmp_path)
     (root / "commitlog" / "00000000000001048576").unlink()
     ran = timer("--store", root)("stats")
@@ -252,7 +256,9 @@ def test_what_the_log_has_no_more_is_told(golden_550: Golden, tmp_path: Path, ti
     assert "TOPIC" not in ran.out
 
 
-def test_damage_is_told_and_the_rest_counted(golden_550: Golden, tmp_path: Path, timer: Callable[..., Command]) -> None:
+def test_damage_is_reported_and_the_rest_counted(
+    golden_550: Golden, tmp_path: Path, timer: Callable[..., Command]
+) -> None:
     root = golden_550.copy(tmp_path)
     with (root / "commitlog" / "00000000000001048576").open("r+b") as file:
         file.seek(1245031 - 1048576 + 4)

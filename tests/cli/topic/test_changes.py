@@ -128,20 +128,20 @@ def test_a_topic_is_deleted_everywhere(endpoint: Administered) -> None:
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1), ("", 1)])
-def test_the_terminal_is_asked(endpoint: Administered, monkeypatch: pytest.MonkeyPatch, answer: str, code: int) -> None:
+def test_the_terminal_confirms(endpoint: Administered, monkeypatch: pytest.MonkeyPatch, answer: str, code: int) -> None:
     endpoint.done("topic create Orders")
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    asked = []
+    requested = []
 
-    def ask(question: str, *, err: bool) -> bool:
-        asked.append(question)
+    def confirm(question: str, *, err: bool) -> bool:
+        requested.append(question)
         assert err
         return answer == "y"
 
-    monkeypatch.setattr("click.confirm", ask)
+    monkeypatch.setattr("click.confirm", confirm)
     ran = endpoint.run("topic", "delete", "Orders")
     assert ran.code == code
-    assert asked == ["Delete topic Orders with its messages on broker-a?"]
+    assert requested == ["Delete topic Orders with its messages on broker-a?"]
     assert ran.err == ("" if code == 0 else "rocketwire: nothing is changed\n")
     assert ("Orders" in endpoint.done("topic list --all").out.splitlines()) == (code == 1)
 

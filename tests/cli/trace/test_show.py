@@ -12,7 +12,7 @@ from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.message_id import offset_message_id
 from rocketwire.wire.names import TRACE_TOPIC
-from tests.cli.endpoint import Answers, Command, Told, fake_server
+from tests.cli.endpoint import Answers, Command, FakeAnswer, fake_server
 from tests.cli.store.support import Ran
 
 ID = "C000020233844E0E2F2A690228950054"
@@ -65,13 +65,15 @@ class Shown:
     def __call__(self, found: dict[str, bytes], *arguments: str, viewed: bytes | None = None) -> Ran:
         """`viewed`: the message that the broker has at any physical offset; `{port}` in arguments is the broker's."""
 
-        def query(ext: dict[str, str]) -> Told:
+        def query(ext: dict[str, str]) -> FakeAnswer:
             body = found[ext["topic"]]
-            return Told(body=body) if body else Told(22, remark="can not find message")
+            return FakeAnswer(body=body) if body else FakeAnswer(22, remark="can not find message")
 
         answers: Answers = {
             RequestCode.QUERY_MESSAGE: query,
-            RequestCode.VIEW_MESSAGE_BY_ID: lambda _: Told(1, remark="none") if viewed is None else Told(body=viewed),
+            RequestCode.VIEW_MESSAGE_BY_ID: lambda _: (
+                FakeAnswer(1, remark="none") if viewed is None else FakeAnswer(body=viewed)
+            ),
         }
         with fake_server(answers) as server:
             route = server.route
@@ -138,7 +140,7 @@ def events_of(show: Shown, *each: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     return [(e["what"], e["time"], e["group"], e["host"], e["result"], e["details"]) for e in found["events"]]
 
 
-def test_what_producers_tell(show: Shown) -> None:
+def test_reports_of_producers(show: Shown) -> None:
     common = (START + 5, "DefaultRegion", "pg", "T", ID)
     assert events_of(
         show,

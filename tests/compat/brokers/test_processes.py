@@ -14,12 +14,12 @@ from rocketwire.compat.brokers.processes import EndpointError, Process
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SECONDS = 30.0
-# Ends at no signal but SIGKILL, and has a child of its own.
+# Ends at no signal but SIGKILL, and has a child.
 STUBBORN = ["sh", "-c", "trap '' TERM; sleep 600 & echo ready $!; wait; sleep 600"]
 
 
 def lives(pid: int) -> bool:
-    """Whether a process has not ended; where nobody reaps orphans, one stays as a zombie."""
+    """Whether a process has not ended; where orphans are not reaped, one stays as a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -45,7 +45,7 @@ def children() -> set[str]:
     return found
 
 
-def test_one_is_stopped_and_nothing_is_left(tmp_path: Path) -> None:
+def test_one_is_stopped_and_nothing_remains(tmp_path: Path) -> None:
     before = children()
     process = Process("sleeper", ["sh", "-c", "echo ready; exec sleep 600"], cwd=tmp_path, env=os.environ)
     process.wait_for("ready", within=SECONDS)

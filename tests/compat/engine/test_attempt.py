@@ -1,4 +1,4 @@
-"""How an attempt is judged, and what is told of one that did not pass."""
+"""How an attempt is judged, and what is shown of one that did not pass."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -50,7 +50,7 @@ def test_an_assertion_about_behaviour_differs(case: Case) -> None:
     assert (tried.outcome, tried.reason) == (Outcome.DIFFERS, "no answer")
 
 
-def test_an_answer_that_is_not_there_differs(case: Case) -> None:
+def test_a_missing_answer_differs(case: Case) -> None:
     tried = judged("(one,) = answers", case)
     assert tried.outcome is Outcome.DIFFERS
     assert tried.reason.startswith("ValueError: not enough values")
@@ -89,7 +89,7 @@ def test_a_stopped_run_has_no_outcome(case: Case) -> None:
         judged("case.client.run('Echo')", case)
 
 
-def test_the_scenarios_variables_are_told_cut_and_no_others(case: Case) -> None:
+def test_only_the_scenarios_variables_are_shown_and_cut(case: Case) -> None:
     secret = Client(clients=case.client.clients, id="script-1", namesrv="n", always={"secretKey": "TOP SECRET"})
     guarded = Case(client=secret, offered=frozenset(), helper=None, endpoint=facts(), prefix="p")
     tried = judged("case.client.run('Crash')", guarded)
@@ -99,7 +99,7 @@ def test_the_scenarios_variables_are_told_cut_and_no_others(case: Case) -> None:
     assert "TOP SECRET" not in tried.error
 
 
-def test_an_assertion_of_other_modules_is_told_too(case: Case) -> None:
+def test_an_assertion_of_other_modules_is_shown_too(case: Case) -> None:
     def fails(_: Case) -> None:
         assert sys.maxsize < 0
 

@@ -36,7 +36,7 @@ def test_short_delays_are_those_of_tests_only() -> None:
     assert not offers()[Need.DELAYS_KNOWN]
 
 
-def test_settings_that_are_not_told_are_not_known() -> None:
+def test_settings_that_are_not_reported_are_not_known() -> None:
     assert Need.SQL not in offers()
     assert offers(enablePropertyFilter="false")[Need.SQL] is False
     assert offers()[Need.TIMER] is False  # a broker of 4.x has none
@@ -49,6 +49,6 @@ def test_transactions_must_be_as_short_as_scenarios_expect() -> None:
 
 
 def test_a_reference_gets_what_scenarios_depend_on_and_no_paths() -> None:
-    told = {"messageDelayLevel": SHORT, "storePathRootDir": "/x", "listenPort": "1", "maxMessageSize": ""}
-    assert settings_for(told) == {"messageDelayLevel": SHORT}
+    reported = {"messageDelayLevel": SHORT, "storePathRootDir": "/x", "listenPort": "1", "maxMessageSize": ""}
+    assert settings_for(reported) == {"messageDelayLevel": SHORT}
     assert names() == ["apache-4.9.7", "apache-5.5.0"]

@@ -27,10 +27,10 @@ def run_of(*scenarios: Scenario, jobs: int = 2, client: Script | None = None) ->
 
 
 def results(*scenarios: Scenario, jobs: int = 2, client: Script | None = None) -> dict[str, Result]:
-    told: list[Result] = []
+    reported: list[Result] = []
     run = run_of(*scenarios, jobs=jobs, client=client)
-    found = run.run(told.append)
-    assert found == told
+    found = run.run(reported.append)
+    assert found == reported
     assert len(run.complaints) == 1  # there is no endpoint from which topics could be removed
     return {each.scenario: each for each in found}
 
@@ -94,7 +94,7 @@ def test_processes_are_used_again_and_those_with_variables_are_others() -> None:
     assert sorted(map(dict, other.commands), key=len) == [{}, {"A": "b"}]
 
 
-def test_scenarios_that_wait_run_beside_each_other() -> None:
+def test_scenarios_that_wait_run_at_the_same_time() -> None:
     both = threading.Barrier(2, timeout=60)
 
     def wait_for_both(_: Case) -> None:
@@ -114,22 +114,22 @@ def test_a_scenario_ends_at_its_limit() -> None:
 def test_ctrl_c_ends_all_processes() -> None:
     pids: list[int] = []
 
-    def hang_after_telling(case: Case) -> None:
+    def hang_after_an_event(case: Case) -> None:
         echo(case)
         pids.append(case.client.clients.runner(case.client.id).pid)
         case.client.run("Hang")
 
-    hanging = (made(hang_after_telling, f"send.{number}", limit=500.0) for number in range(8))
+    hanging = (made(hang_after_an_event, f"send.{number}", limit=500.0) for number in range(8))
     run = run_of(*hanging, made(echo, "send.quick", limit=600.0))
 
-    def told(_: Result) -> None:
+    def reported(_: Result) -> None:
         while len(pids) < 1:
             time.sleep(0.01)
         raise KeyboardInterrupt
 
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        run.run(told)
+        run.run(reported)
     assert time.monotonic() - began < 60
     assert pids
     for pid in pids:

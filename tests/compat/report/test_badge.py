@@ -26,7 +26,7 @@ def contrast_with_white(colour: str) -> float:
         (0, 0, "no result", "#5f6670"),
     ],
 )
-def test_the_badge_says_the_score(passed: int, failed: int, shown: str, colour: str) -> None:
+def test_the_badge_shows_the_score(passed: int, failed: int, shown: str, colour: str) -> None:
     image = fromstring(badge(small(*[Outcome.PASS] * passed, *[Outcome.FAILS] * failed)))
     assert [each.text for each in image.iter(f"{SVG}text")] == ["compat", shown]
     assert [each.text for each in image.iter(f"{SVG}title")] == [

@@ -13,7 +13,9 @@ def test_halves_of_pairs_do_not_stop_the_report(tmp_path: Path) -> None:
     assert all(path.read_bytes().decode("utf-8") for path in written)
 
 
-def test_the_results_are_there_even_if_a_report_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_results_are_written_even_if_a_report_cannot_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(_: object) -> str:
         raise ZeroDivisionError
 

@@ -23,9 +23,9 @@ def test_there_is_a_suite_per_client_and_a_case_per_scenario(tmp_path: Path) -> 
     for suite in suites:
         cases = list(suite)
         assert [case.name for case in cases] == [each.id for each in results.scenarios]
-        told = (suite.tests, suite.failures, suite.errors, suite.skipped)
+        reported = (suite.tests, suite.failures, suite.errors, suite.skipped)
         suite.update_statistics()
-        assert told == (suite.tests, suite.failures, suite.errors, suite.skipped)
+        assert reported == (suite.tests, suite.failures, suite.errors, suite.skipped)
         assert cases[0].classname == f"{suite.name}.f0"
         assert {each.name for each in suite.properties()} == {"endpoint", "namesrv", "client", "rocketwire"}
 

@@ -48,7 +48,7 @@ def test_a_reference_may_be_in_one_run_only() -> None:
     assert found.reference == Reference(name="Apache RocketMQ 4.9.7")
 
 
-def test_settings_are_told_once() -> None:
+def test_settings_are_shown_once() -> None:
     runs = [
         changed(small(Outcome.PASS), endpoint=Endpoint(namesrv=str(place), name="e", settings=settings))
         for place, settings in enumerate([("SQL on", "ACL off"), ("ACL off", "TLS on")])

@@ -41,7 +41,7 @@ def test_one_line_is_one_and_short(text: str, limit: int) -> None:
     assert len(shown.splitlines()) <= 1
 
 
-def test_what_is_cut_says_so() -> None:
+def test_cut_text_has_a_mark() -> None:
     assert cut("x" * 10, 10) == "x" * 10
     assert cut("a" * 25 + "b" * 2000 + "c" * 75, 100) == (
         "a" * 25 + "\n… 2,000 characters are cut here; results.json has them …\n" + "c" * 75

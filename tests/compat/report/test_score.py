@@ -45,9 +45,9 @@ def test_a_claim_that_the_reference_does_not_pass_is_doubtful_unless_it_is_ours_
     assert doubtful(large()) == ()
     whole = large()
     ours = next(each.id for each in whole.scenarios if each.ours_only)
-    told = [
+    reported = [
         Result(scenario=each.id, client="java-4.4.0", side=Side.REFERENCE, outcome=FAILS, seconds=1.0)
         for each in whole.scenarios[:1] + tuple(each for each in whole.scenarios if each.id == ours)
     ]
     fields = {name: getattr(whole, name) for name in whole.__struct_fields__}
-    assert [each.scenario for each in doubtful(type(whole)(**{**fields, "results": tuple(told)}))] == ["send.sync"]
+    assert [each.scenario for each in doubtful(type(whole)(**{**fields, "results": tuple(reported)}))] == ["send.sync"]

@@ -37,11 +37,11 @@ class Forwarding:
 
     def __init__(self, *queues: int, avoided: tuple[int, ...] = (), types: int = ALL_TYPES, **limits: int) -> None:
         self.lines = [kernel.ConnectionSends(owner=number) for number in range(len(queues))]
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         shares = tuple((line, queues[at], at in avoided) for at, line in enumerate(self.lines))
 
         def plan(topic: str) -> Any:
-            self.asked.append(topic)
+            self.requests.append(topic)
             return None if topic == "unknown" else (types, send_texts(topic), shares)
 
         self.calls = forwards(plan=plan)
@@ -80,7 +80,7 @@ def answer(opaque: int, code: int = 0, remark: str | None = None, **fields: str)
 
 
 def stored(opaque: int, offset: int = 4) -> bytes:
-    """The answer that says that a message is stored."""
+    """The answer to a stored message."""
     return answer(opaque, msgId="7F" * 16, queueId="1", queueOffset=str(offset))
 
 
@@ -92,7 +92,7 @@ def test_messages_take_turns_over_the_queues_of_all_brokers() -> None:
     forwarding = Forwarding(2, 3)
     found = forwarding.frames(*[payload_of()] * 11)
     assert {owner: queues_of(frames) for owner, frames in found.items()} == {0: [0, 1, 0, 1, 0], 1: [0, 1, 2, 0, 1, 2]}
-    assert forwarding.asked == [TOPIC]
+    assert forwarding.requests == [TOPIC]
     assert queues_of(forwarding.frames(payload_of())[0]) == [1]
 
 
@@ -122,13 +122,13 @@ def test_a_broker_that_is_avoided_takes_message_groups_only() -> None:
         payload_of(delivery_timestamp={"seconds": NOW // 1000 + 86_401}),
     ],
 )
-def test_from_the_first_call_that_is_not_plain_all_are_left(left: bytes) -> None:
+def test_from_the_first_call_that_is_not_plain_all_are_for_python(left: bytes) -> None:
     forwarding = Forwarding(4, types=5, body_bytes=100)
     served, _, ((_, frames),) = forwarding.serve(payload_of(b"x" * 100), left, payload_of())
     assert (served, len(cut(frames))) == (1, 1)
 
 
-def test_other_events_are_left() -> None:
+def test_other_events_are_for_python() -> None:
     forwarding = Forwarding(1)
     for event in [
         (CALL, 1, "/other", HEADERS, payload_of()),
@@ -141,7 +141,7 @@ def test_other_events_are_left() -> None:
         assert forwarding.calls.serve([event], "here", REMOTE, NOW, DEADLINE) == (0, 0, [])
 
 
-def test_without_a_connection_or_a_plan_calls_are_left() -> None:
+def test_without_a_connection_or_a_plan_calls_are_for_python() -> None:
     for plan in [(0, (), ()), (ALL_TYPES, send_texts(TOPIC), ((None, 2, False),)), (ALL_TYPES, send_texts(TOPIC), ())]:
         calls = kernel.CallForwards(
             plan=lambda _, plan=plan: plan,  # type: ignore[misc]
@@ -173,7 +173,7 @@ def test_a_plan_is_made_again_when_it_is_forgotten() -> None:
     forwarding.serve(payload_of())
     forwarding.calls.forget()
     forwarding.serve(payload_of())
-    assert forwarding.asked == [TOPIC, TOPIC]
+    assert forwarding.requests == [TOPIC, TOPIC]
 
 
 def response(payload: bytes) -> Any:
@@ -226,7 +226,7 @@ def counted(taken: list[tuple[float, int]]) -> int:
     return sum(times for _, times in taken)
 
 
-def test_what_is_no_answer_to_a_send_is_left_in_its_place() -> None:
+def test_what_is_no_answer_to_a_send_stays_in_its_place() -> None:
     line, opaques = waiting(4)
     others = [
         answer(5),
@@ -268,7 +268,7 @@ def test_an_answer_comes_once() -> None:
     assert line.take(again) == ({}, [(0, len(again))], 0, [])
 
 
-def test_answers_say_which_deadlines_their_sends_had() -> None:
+def test_answers_have_the_deadlines_of_their_sends() -> None:
     forwarding = Forwarding(1)
     line = forwarding.lines[0]
     for deadline in (1.5, 1.5, 3.0, 4.0, 4.0):
@@ -278,7 +278,7 @@ def test_answers_say_which_deadlines_their_sends_had() -> None:
     assert line.take(first)[3] == [(1.5, 1)]
 
 
-def test_sends_are_given_up_in_their_order() -> None:
+def test_sends_expire_in_their_order() -> None:
     forwarding = Forwarding(1)
     line = forwarding.lines[0]
     for number in range(40):
@@ -323,7 +323,7 @@ def test_any_bytes_of_a_broker(noise: bytes, place: int, value: int) -> None:
     assert counted(taken) + len(line.close()) == 2
 
 
-def test_more_than_can_wait_are_left() -> None:
+def test_more_than_can_wait_are_for_python() -> None:
     forwarding = Forwarding(1)
     calls = [payload_of()] * 4096
     while (served := forwarding.serve(*calls)[0]) == len(calls):

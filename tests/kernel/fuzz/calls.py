@@ -63,8 +63,8 @@ def send_twin(payload: bytes, limits: CallLimits = LIMITS) -> Send | None:
 def acks_twin(payload: bytes) -> Any:
     """What the kernel has to make of an AckMessage call; None: nothing."""
     try:
-        asked = service_pb2.AckMessageRequest.FromString(payload)
-        handles = [parse_receipt_handle(entry.receipt_handle.removesuffix(_MARK)) for entry in asked.entries]
+        requested = service_pb2.AckMessageRequest.FromString(payload)
+        handles = [parse_receipt_handle(entry.receipt_handle.removesuffix(_MARK)) for entry in requested.entries]
     except (DecodeError, CallInvalid):
         return None
     brokers = {handle.broker for handle in handles}
@@ -74,15 +74,15 @@ def acks_twin(payload: bytes) -> Any:
         return None
     points: dict[Any, list[int]] = {}
     response = service_pb2.AckMessageResponse(status=make_status(Code.OK))
-    for handle, entry in zip(handles, asked.entries, strict=True):
+    for handle, entry in zip(handles, requested.entries, strict=True):
         point = handle.kind, handle.start, handle.pop_time, handle.invisible_ms, handle.revive_queue, handle.queue
         points.setdefault(point, []).append(handle.offset)
-        told = entry.message_id, entry.receipt_handle
-        response.entries.add(message_id=told[0], receipt_handle=told[1], status=make_status(Code.OK))
+        reported = entry.message_id, entry.receipt_handle
+        response.entries.add(message_id=reported[0], receipt_handle=reported[1], status=make_status(Code.OK))
     until = min(handle.visible_at for handle in handles)
     found = [(*point, offsets) for point, offsets in points.items()]
-    renewed = [entry.receipt_handle for entry in asked.entries if entry.receipt_handle.endswith(_MARK)]
-    return asked.topic.name, asked.group.name, *brokers, until, found, renewed, response.SerializeToString()
+    renewed = [entry.receipt_handle for entry in requested.entries if entry.receipt_handle.endswith(_MARK)]
+    return requested.topic.name, requested.group.name, *brokers, until, found, renewed, response.SerializeToString()
 
 
 def call_acks(data: bytes) -> None:
@@ -100,7 +100,7 @@ def scans() -> tuple[Any, RequestScan]:
 
 
 def request_scan(data: bytes) -> None:
-    """The request of any method; the first byte says which."""
+    """The request of any method; the first byte chooses which."""
     path = _PATHS[data[0] % len(_PATHS)] if data else _PATHS[0]
     native, twin = scans()
     assert native.check(path, _tight(data[1:])) == twin.check(path, data[1:])

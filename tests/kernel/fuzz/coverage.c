@@ -1,6 +1,7 @@
 /* Which places of the kernel an input reached, for libFuzzer. gcc only calls a function at each place
- * (-fsanitize-coverage=trace-pc), where clang keeps the counters that libFuzzer reads: these are them. Comparisons go on
- * to libFuzzer itself, as tail calls: it tells them apart by where they return to. coverage.py connects the two. */
+ * (-fsanitize-coverage=trace-pc), where clang keeps the counters that libFuzzer reads: these are them. Comparisons are
+ * passed on to libFuzzer itself, as tail calls: it identifies them by where they return to. coverage.py connects the
+ * two. */
 
 #include <stddef.h>
 #include <stdint.h>

@@ -20,7 +20,7 @@ from tests.kernel.relay.relay_support import NEW, OLD, rewritten
 
 
 def id_hosts(data: bytes) -> None:
-    """A header of any type, which the first byte says, with another host in its message ids."""
+    """A header of any type, which is the first byte, with another host in its message ids."""
     serialize_type, text = (data[0], data[1:]) if data else (0, b"")
     assert rewritten(text, serialize_type) == replace_hosts(text, serialize_type, OLD, NEW)
 

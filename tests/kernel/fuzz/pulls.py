@@ -34,7 +34,7 @@ def pulls(data: bytes) -> Read:
     queue = QueueTail()
     queue.end = _offset_of(text, kind)
     planned: list[tuple[Any, ...]] = []
-    asked: list[tuple[Any, ...]] = []
+    requested: list[tuple[Any, ...]] = []
     committed: list[tuple[Any, ...]] = []
     held: list[tuple[Any, ...]] = []
 
@@ -43,7 +43,7 @@ def pulls(data: bytes) -> Read:
         return queue, None, None, 1, 0, 1, 1, 1, 1, _ACCOUNT
 
     def plan_offset(*names: str) -> bool:
-        asked.append(names)
+        requested.append(names)
         return True
 
     path = kernel.Pulls(
@@ -58,9 +58,9 @@ def pulls(data: bytes) -> Read:
     frame = FRAME_PREFIX.pack(4 + len(text), kind << 24 | len(text)) + text
     tight: Any = (ctypes.c_ubyte * len(frame)).from_buffer_copy(frame)  # without a byte behind it that may be read
     answers, taken = path.serve(_SESSION, tight, 0)
-    if not planned and not asked:
+    if not planned and not requested:
         assert (answers, taken, committed, held) == (b"", 0, [], [])
-        return Read(asked=False, taken=False)
+        return Read(requested=False, taken=False)
     header = decode_header(text, kind)
     assert not header.is_response
     if planned:
@@ -69,11 +69,11 @@ def pulls(data: bytes) -> Read:
     else:
         fields = decode_ext(UpdateConsumerOffsetRequestHeader, header.ext)
         assert header.code == RequestCode.UPDATE_CONSUMER_OFFSET
-        assert asked == [(fields.consumer_group, fields.topic)]
-        assert committed == [(*asked[0], fields.queue_id, fields.commit_offset)]
+        assert requested == [(fields.consumer_group, fields.topic)]
+        assert committed == [(*requested[0], fields.queue_id, fields.commit_offset)]
         done = b"" if header.flag & FLAG_ONEWAY else encode_frame(_done(header.opaque), b"", kind)
         assert (answers, taken) == (done, len(frame))
-    return Read(asked=True, taken=taken > 0)
+    return Read(requested=True, taken=taken > 0)
 
 
 def _offset_of(text: bytes, kind: int) -> int:

@@ -135,7 +135,7 @@ def _all() -> Iterator[tuple[str, bytes]]:
 
 
 def _of_request(data: bytes, short: bool | None) -> Iterator[tuple[str, bytes]]:
-    """Seeds out of one frame; `short` says which names a send's fields have, None that it is no send."""
+    """Seeds out of one frame; `short`: which names a send's fields have; None: it is no send."""
     frame = decode_frame(data)
     header = bytes([frame.serialize_type]) + data[8 : len(data) - len(frame.body)]
     yield "id_hosts", header

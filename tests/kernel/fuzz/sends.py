@@ -109,7 +109,7 @@ def _refuse(size: int) -> None:
 class Read(NamedTuple):
     """How much of an input the kernel did."""
 
-    asked: bool
+    requested: bool
     """It read the header, and needed a plan."""
     taken: bool
     """It served the request."""
@@ -127,10 +127,10 @@ def sends(data: bytes) -> Read:
     bucket = kernel.Bucket(_RATE, 0)
     quota = ((bucket,), ("topic",), _BYTES_EACH, 1, _SHARDED, _SCHEDULED)
     keys = kernel.KeyColumn(_MOST_KEYS)
-    asked: list[tuple[Any, ...]] = []
+    requested: list[tuple[Any, ...]] = []
 
     def plan(*fields: Any) -> Any:
-        asked.append(fields)
+        requested.append(fields)
         _, _, sys_flag, batch, _ = fields
         if batch is None:
             return queue, sys_flag, None, False, (timer, *_TIMED), quota
@@ -153,7 +153,7 @@ def sends(data: bytes) -> Read:
     path.refusal = (json_refusal, binary_refusal)
     path.by_group = True
     answers, taken = path.serve(None, encode_host(*_BORN), _NOW, _tight(stream))
-    for fields in asked:
+    for fields in requested:
         _check_plan(fields, header, kind)
     frames, error = FrameReader().receive(memoryview(stream[:taken]))
     assert error is None
@@ -171,7 +171,7 @@ def sends(data: bytes) -> Read:
     assert messages == queue.end + timer.end - 2 * _FIRST
     assert (converted, sum(refused.values())) == (expected.bucket.taken, expected.refused)
     assert bucket.level == expected.bucket.level
-    return Read(bool(asked), taken > 0)
+    return Read(bool(requested), taken > 0)
 
 
 def _rows(keys: Any) -> list[list[int]]:
@@ -180,15 +180,15 @@ def _rows(keys: Any) -> list[list[int]]:
     return [[], [], []] if found is None else [list(row) for row in found[:3]]
 
 
-def _check_plan(asked: tuple[Any, ...], text: bytes, kind: int) -> None:
-    """The kernel needs the plan for what the header says; the properties are read later, and may be wrong."""
+def _check_plan(requested: tuple[Any, ...], text: bytes, kind: int) -> None:
+    """The kernel needs the plan for the header; the properties are read later, and may be wrong."""
     try:
         header = decode_header(text, kind)
     except HeaderInvalid:
         return
     assert not header.is_response
     fields = decode_ext(SendMessageRequestHeader, header.ext, short=header.code != RequestCode.SEND_MESSAGE)
-    topic, queue_id, sys_flag, batch, group = asked
+    topic, queue_id, sys_flag, batch, group = requested
     expected = fields.topic, fields.queue_id, fields.sys_flag, fields.batch, fields.producer_group
     assert (topic, queue_id, sys_flag, batch is not None, group) == expected
 
@@ -229,14 +229,14 @@ class _Expected:
     def _store_one(self, kind: int, opaque: int, fields: SendMessageRequestHeader, body: bytes) -> bytes:
         found = stored_properties.stored_properties(fields.properties or "", _CLUSTER)
         draft = Draft("T", 3, body, found.data, 0, 0, 0, b"", unique_key=found.unique_key)
-        handle, asked = None, 3
+        handle, requested = None, 3
         if found.steering:
-            handle, asked = _TIMERS.schedule(draft, found.steering, wait_item(found.wait)), fields.queue_id
+            handle, requested = _TIMERS.schedule(draft, found.steering, wait_item(found.wait)), fields.queue_id
             assert draft.topic == TIMER_TOPIC
         self._charge(body, found.data, _SCHEDULED if found.steering else 1)
         offset = self._offset(draft.topic)
         place = self._append(fields, fields.flag, body, draft.properties, found, draft.topic, draft.queue_id)
-        return _answer(kind, opaque, _ID % place, asked, offset, handle)
+        return _answer(kind, opaque, _ID % place, requested, offset, handle)
 
     def _store_batch(self, fields: SendMessageRequestHeader, body: bytes) -> Iterator[int]:
         for each in stored_properties.batch_messages(body):

@@ -15,7 +15,7 @@ _LONGEST: Final = 4096  # bytes, libFuzzer's own choice
 
 
 def built(*, portable: bool = False) -> Path:
-    """The kernel with both sanitizers and with calls that tell what is reached."""
+    """The kernel with both sanitizers and with calls that report what is reached."""
     return sanitize.build(portable=portable, trace=coverage.SOURCE)
 
 

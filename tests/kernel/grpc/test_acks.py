@@ -28,10 +28,10 @@ wild_handles = st.builds(
 handles = plain_handles | wild_handles | st.text("0123 ", max_size=30)
 
 
-def request(*told: tuple[str, str], topic: str = "T", group: str = "g") -> AckMessageRequest:
+def request(*reported: tuple[str, str], topic: str = "T", group: str = "g") -> AckMessageRequest:
     made = AckMessageRequest()
     made.topic.name, made.group.name = topic, group
-    for message_id, text in told:
+    for message_id, text in reported:
         made.entries.add(message_id=message_id, receipt_handle=text)
     return made
 
@@ -47,13 +47,13 @@ def assert_same(payload: bytes) -> Any:
 @example([("", "1 2 3 4 0 b 5 6"), ("", "1 2 3 4 0 b 5 6 7")], "T", "g")
 @example([("", "1 2 3 4 0 b 5 6"), ("", "1 2 3 4 0 c 5 6")], "T", "g")
 @example([("", "1 2 3 4 0 b 5 6"), ("", "1 2 3 4 0 b 5 6 R")], "T", "g")
-def test_calls_are_as_the_twin_reads_them(told: list[tuple[str, str]], topic: str, group: str) -> None:
-    assert_same(request(*told, topic=topic, group=group).SerializeToString())
+def test_calls_are_as_the_twin_reads_them(reported: list[tuple[str, str]], topic: str, group: str) -> None:
+    assert_same(request(*reported, topic=topic, group=group).SerializeToString())
 
 
 @given(st.lists(plain_handles, min_size=1, max_size=40))
-def test_plain_calls_are_taken(told: list[str]) -> None:
-    assert assert_same(request(*[("id", text) for text in told]).SerializeToString()) is not None
+def test_plain_calls_are_taken(reported: list[str]) -> None:
+    assert assert_same(request(*[("id", text) for text in reported]).SerializeToString()) is not None
 
 
 @given(
@@ -61,8 +61,8 @@ def test_plain_calls_are_taken(told: list[str]) -> None:
     st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=3),
     st.integers(0, 400),
 )
-def test_whatever_the_bytes_are(told: list[str], changes: list[tuple[int, int]], cut: int) -> None:
-    payload = bytearray(request(*[("id", text) for text in told]).SerializeToString())
+def test_whatever_the_bytes_are(reported: list[str], changes: list[tuple[int, int]], cut: int) -> None:
+    payload = bytearray(request(*[("id", text) for text in reported]).SerializeToString())
     for place, value in changes:
         payload[place % len(payload)] = value
     assert_same(bytes(payload))
@@ -76,7 +76,7 @@ def test_any_bytes(payload: bytes) -> None:
 
 @pytest.mark.parametrize(("count", "taken"), [(0, False), (1, True), (2, True), (128, True), (129, False)])
 def test_how_many_deliveries_a_batch_has(count: int, *, taken: bool) -> None:
-    told = [("id", f"1 2 3 4 0 b 5 {offset}") for offset in range(1, count + 1)]
-    payload = request(*told).SerializeToString()
+    reported = [("id", f"1 2 3 4 0 b 5 {offset}") for offset in range(1, count + 1)]
+    payload = request(*reported).SerializeToString()
     assert (kernel.read_acks(payload) is not None) is taken
     assert (acks_twin(payload) is not None) is taken

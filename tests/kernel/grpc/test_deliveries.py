@@ -71,12 +71,12 @@ def test_a_message_is_as_its_twin_writes_it(record: MessageRecord) -> None:
 
 
 @given(st.lists(st.tuples(plain_items, st.binary(min_size=1, max_size=150)), min_size=1, max_size=5))
-def test_plain_messages_are_written(told: list[tuple[bytes, bytes]]) -> None:
+def test_plain_messages_are_written(reported: list[tuple[bytes, bytes]]) -> None:
     made = [
         MessageRecord(
             topic="orders", queue_id=3, queue_offset=7 + place, physical_offset=place, properties=text, body=body
         )
-        for place, (text, body) in enumerate(told)
+        for place, (text, body) in enumerate(reported)
     ]
     found = write(b"".join(map(encode_record, made)), mark=b" R")
     assert found is not None

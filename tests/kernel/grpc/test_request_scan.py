@@ -99,7 +99,7 @@ def test_the_first_excess_is_found() -> None:
     assert checked(telemetry, command.SerializeToString()) == FIELDS
 
 
-def test_a_short_request_is_not_looked_at_for_it_cannot_have_too_much() -> None:
+def test_a_short_request_is_not_scanned_for_it_cannot_have_too_much() -> None:
     for path, call in CALLS.items():
         assert checked(path, b"\x24" * call.short) == WITHIN
         assert checked(path, b"\x24" * (call.short + 1)) == MALFORMED
@@ -130,7 +130,7 @@ def group(number: int, inner: bytes) -> bytes:
     return varint(number << 3 | 3) + inner + varint(number << 3 | 4)
 
 
-def test_groups_are_passed_over_as_protobuf_passes_over_them() -> None:
+def test_groups_are_skipped_as_by_protobuf() -> None:
     path = f"{SERVICE}AckMessage"
     long = b"\xa2\x06" + varint(3000) + bytes(3000)
     assert checked(path, long + group(100, group(3, b"\x08\1"))) == WITHIN

@@ -108,7 +108,7 @@ def test_plain_sends_are_taken(user: dict[str, str], system: dict[str, Any]) -> 
 
 
 @given(plain_users, plain_systems, st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=3), st.data())
-def test_damaged_sends_are_read_as_python_reads_them_or_left_to_it(
+def test_damaged_sends_are_read_as_by_python_or_for_python(
     user: Any, system: Any, changes: list[tuple[int, int]], data: st.DataObject
 ) -> None:
     payload = bytearray(request(user, system).SerializeToString())
@@ -122,7 +122,7 @@ def test_damaged_sends_are_read_as_python_reads_them_or_left_to_it(
 @example(b"\x0a\x00\x0a\x00")
 @example(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")
 @example(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f")
-def test_any_bytes_are_read_as_python_reads_them_or_left_to_it(payload: bytes) -> None:
+def test_any_bytes_are_read_as_by_python_or_for_python(payload: bytes) -> None:
     call_forwards(payload)
 
 

@@ -11,7 +11,7 @@ from tests.wire.http2.scenarios.all import SCENARIOS, Scenario
 kernel: Any = native.kernel
 
 
-def test_the_library_is_there() -> None:
+def test_the_library_is_loaded() -> None:
     assert kernel.nghttp2_version().startswith("1.")
 
 

@@ -34,7 +34,7 @@ few = st.lists(variants(), min_size=1, max_size=4).flatmap(
 
 
 def read(heads: list[list[tuple[str, str]]], server: Any, *, ends: bool, tables: bool = True) -> list[Any]:
-    """What a connection says of calls with these headers, which tables may have, and what it holds after each."""
+    """The events of calls with these headers, which tables may have, and what the connection holds after each."""
     encoder = Encoder()
     said: list[Any] = [server.receive(PREFACE)]
     for number, head in enumerate(heads):

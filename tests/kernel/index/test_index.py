@@ -114,7 +114,7 @@ times = st.integers(-5_000, 5_000_000) | st.sampled_from([0, 2**41, 2**45, 2**62
 )
 @example([(1, 0, 0), (8, 0, 0), (1, 0, 0)], 1, 0, [0, 2, 0, 0, 0, 0, 0], b"\0" * ENTRY_SIZE)
 @example([(1, 0, 0), (8, 0, 0), (2, 0, 0)], 1, 5, [0, 0, 2, 0, 0, 0, 0], b"\0" * ENTRY_SIZE)
-def test_entries_are_the_twin_s_whatever_the_slots_say(
+def test_entries_are_the_twin_s_whatever_the_slots(
     keys: list[tuple[int, int, int]], first: int, begin: int, slots: list[int], garbage: bytes
 ) -> None:
     rows = [memoryview(array("q", [key[i] for key in keys])) for i in range(3)]
@@ -129,7 +129,7 @@ def test_entries_are_the_twin_s_whatever_the_slots_say(
 
 
 def test_many_entries_are_the_twin_s() -> None:
-    """So many that the interpreter is left to other threads meanwhile."""
+    """So many that other threads may run meanwhile."""
     count, slots = 5_000, 1_009
     numbers = range(count)
     rows = [memoryview(array("q", row)) for row in ([n * n * 7919 % 2**31 for n in numbers], numbers, numbers)]
@@ -173,14 +173,14 @@ def test_entries_are_found_as_the_twin_finds_them(
     entries = b"".join(ENTRY_STRUCT.pack(row[0], row[1], row[2], 0) for row in rows)
     view = memoryview(bytes(before) + entries)
     times = file_begin, file_begin + begin * 1000, file_begin + (begin + length) * 1000
-    asked = view, before, len(rows), key_hash, most, *times
-    assert kernel.scan_index_entries(*asked) == python_scan_entries(*asked)
+    requested = view, before, len(rows), key_hash, most, *times
+    assert kernel.scan_index_entries(*requested) == python_scan_entries(*requested)
 
 
 @pytest.mark.parametrize(
     ("at", "count", "most"), [(-1, 1, 1), (0, -1, 1), (0, 1, -1), (0, 4, 1), (1, 3, 1), (61, 0, 1)]
 )
-def test_entries_that_are_not_there_are_refused(at: int, count: int, most: int) -> None:
+def test_missing_entries_are_refused(at: int, count: int, most: int) -> None:
     with pytest.raises(ValueError, match="not so many"):
         kernel.scan_index_entries(memoryview(bytes(3 * ENTRY_SIZE)), at, count, 7, most, 0, 0, 0)
 

@@ -71,7 +71,7 @@ def test_after_stop_the_mapping_may_be_closed(tmp_path: Path) -> None:
     becomes_resident(tmp_path / "g", SIZE >> 10)
 
 
-def test_what_the_system_refuses_is_left_out(tmp_path: Path) -> None:
+def test_what_the_system_refuses_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "f"
     mapping = sparse(path)
     with path.open("r+b") as file:
@@ -97,7 +97,7 @@ def test_what_cannot_be_written_is_refused() -> None:
         kernel.PageFaulter().populate(mmap.mmap(-1, 4096, access=mmap.ACCESS_READ), "/", 0, 4096)
 
 
-def test_whoever_takes_a_range_back_keeps_what_he_writes_there(tmp_path: Path) -> None:
+def test_writes_to_a_range_that_is_taken_back_stay(tmp_path: Path) -> None:
     mapping = sparse(tmp_path / "f")
     ahead = kernel.PageFaulter()
     step = 3 * 4096

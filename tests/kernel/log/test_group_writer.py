@@ -260,7 +260,7 @@ def test_a_batch_of_too_few_is_the_twins(tmp_path: Path) -> None:
 
 
 class Spy:
-    """A draft that looks at the log when its topic is asked for."""
+    """A draft that reads the log when its topic is read."""
 
     def __init__(self, original: Draft, look: Callable[[], None]) -> None:
         self._original = original
@@ -306,14 +306,14 @@ def test_a_group_becomes_visible_by_its_first_size_and_its_entries_come_last(
 
 
 @pytest.mark.parametrize("loop", [0, 1], ids=["kernel", "twin"])
-def test_whatever_python_is_asked_for_finds_records_and_entries_visible(
+def test_python_finds_records_and_entries_visible_whenever_it_is_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loop: int
 ) -> None:
     """Room for an entry may park another queue, so none may have entries that are not written."""
-    asked: list[str] = []
+    requested: list[str] = []
 
     def check(name: str) -> None:
-        asked.append(name)
+        requested.append(name)
         for queue in store._queues:
             if queue.end:
                 offset, size, _ = queue.entry(queue.end - 1)
@@ -338,7 +338,7 @@ def test_whatever_python_is_asked_for_finds_records_and_entries_visible(
     group = [draft(n, queue_id=n % 3) for n in range(120)]
     store._appender._writers[loop](group, results, set(), START)
     assert len(results) == 120
-    assert (asked.count("extend"), asked.count("room") > 3) == (9, True)
+    assert (requested.count("extend"), requested.count("room") > 3) == (9, True)
 
 
 def test_without_a_mapping_all_is_the_twins(store: MessageStore) -> None:

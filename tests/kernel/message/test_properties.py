@@ -76,7 +76,7 @@ def test_every_name_that_steers_is_a_name_of_the_protocol() -> None:
 
 
 @given(batches, st.integers(0, 200), st.binary(max_size=4))
-def test_a_damaged_batch_is_left_to_python(body: bytes, at: int, other: bytes) -> None:
+def test_a_damaged_batch_is_for_python(body: bytes, at: int, other: bytes) -> None:
     takes_batch(body)
     takes_batch(body[:at] + other + body[at + len(other) :])
     takes_batch(body[:at])
@@ -91,7 +91,7 @@ def test_lengths_in_a_batch_may_be_anything(total: int, body_length: int, proper
 
 
 @given(st.binary(max_size=12), messages)
-def test_properties_that_are_no_utf_8_are_left_to_python(text: bytes, other: BatchItem) -> None:
+def test_properties_that_are_no_utf_8_are_for_python(text: bytes, other: BatchItem) -> None:
     takes_batch(encode_batch([other, BatchItem(0, b"body", text), other]))
 
 

@@ -1,4 +1,4 @@
-"""What tests of the hub share: sessions that only note what they are asked, and how a hub is driven."""
+"""What tests of the hub share: sessions that only note their calls, and how a hub is driven."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def frame(body: bytes = b"", header: bytes = b"h", kind: int = 0) -> bytes:
 
 
 class Session:
-    """Notes the frames it is given, and answers as told."""
+    """Notes the frames it gets, and answers as defined."""
 
     def __init__(self, hub: Any) -> None:
         self.near, self.far = socket.socketpair()
@@ -70,7 +70,7 @@ class Session:
 
 
 def serve(hub: Any, now: float = 1.0) -> int:
-    """Serve until nothing is there; how many rounds it took."""
+    """Serve until there is nothing more; returns how many rounds it took."""
     rounds = 0
     while hub.ready():
         hub.round(NOW, now)

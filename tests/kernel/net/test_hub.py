@@ -133,15 +133,15 @@ def test_what_is_no_frame_comes_after_those_before_it(hub: Any, session: Session
     assert session.events == ["flush", f"misread {bad.hex()}", "close"]
 
 
-def test_it_tells_whether_a_frame_has_come(hub: Any, session: Session) -> None:
-    told: list[bool] = []
+def test_it_reports_whether_a_frame_has_come(hub: Any, session: Session) -> None:
+    reported: list[bool] = []
     session.far.send(frame(b"cut")[:-1])
     serve(hub)
-    told.append(session.channel.began)
+    reported.append(session.channel.began)
     session.far.send(frame(b"cut")[-1:])
     serve(hub)
-    told.append(session.channel.began)
-    assert told == [False, True]
+    reported.append(session.channel.began)
+    assert reported == [False, True]
 
 
 def test_all_that_came_of_another_protocol_is_handed_over(hub: Any, session: Session) -> None:
@@ -223,7 +223,7 @@ def test_a_session_may_be_added_while_another_is_served(hub: Any, sessions: Call
     assert added[0].frames == [(0, b"h", b"new")]
 
 
-def test_nothing_stays_of_connections_that_are_gone(hub: Any, sessions: Callable[[], Session]) -> None:
+def test_nothing_stays_of_closed_connections(hub: Any, sessions: Callable[[], Session]) -> None:
     before = descriptors()
     gone = Session(hub)
     seen = weakref.ref(gone)
@@ -299,12 +299,12 @@ def test_a_frame_beyond_the_limit_is_none(hub: Any, sessions: Callable[[], Sessi
     assert hub.max_frame == 16 * MIB
     hub.max_frame = len(frame(bytes(100)))
     long = frame(bytes(101))
-    for sent, told in ((long, long), (long[:20], long[:20]), (long[:8], long[:8])):
+    for sent, reported in ((long, long), (long[:20], long[:20]), (long[:8], long[:8])):
         session = sessions()
         session.far.send(frame(bytes(100)) + sent)
         serve(hub)
         assert [len(body) for _, _, body in session.frames] == [100]
-        assert session.events == ["flush", f"misread {told.hex()}", "close"]
+        assert session.events == ["flush", f"misread {reported.hex()}", "close"]
     session = sessions()
     session.far.send(long[:7])
     serve(hub)

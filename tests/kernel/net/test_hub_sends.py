@@ -80,7 +80,7 @@ def test_frames_of_both_kinds_are_served_in_order(mixed: Mixed) -> None:
 
 
 @pytest.mark.parametrize("plan", ["kernel", "python"])
-def test_a_send_behind_answers_that_nobody_reads_waits(mixed: Mixed, plan: str) -> None:
+def test_a_send_behind_unread_answers_waits(mixed: Mixed, plan: str) -> None:
     if plan == "python":
         mixed.rig.answer = lambda: None
     mixed.on(b"one", lambda: congest(mixed.session))
@@ -95,7 +95,7 @@ def test_a_send_behind_answers_that_nobody_reads_waits(mixed: Mixed, plan: str) 
         assert (mixed.handed_over, mixed.stored) == ([b"one", b"three"], [b"two"])
 
 
-def test_who_does_not_wait_for_the_disk_is_answered_in_its_round(mixed: Mixed) -> None:
+def test_a_send_that_does_not_wait_for_the_disk_is_answered_in_its_round(mixed: Mixed) -> None:
     mixed.rig.sends.deferred = True
     waits, does_not = (send(properties=f"WAIT\x01{value}") for value in ("true", "false"))
     mixed.receive(waits, does_not, frame(b"between"), does_not)

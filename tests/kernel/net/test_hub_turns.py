@@ -1,4 +1,4 @@
-"""Whose turn it is in the kernel's hub: others', or the client's who is to read its answers first."""
+"""The order of service in the kernel's hub: others first, or a client that must read its answers first."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_session_that_waits_for_others_may_be_closed(hub: Any, session: Sessio
     assert session.runs == [1]
 
 
-def test_who_does_not_read_is_not_read(hub: Any, session: Session) -> None:
+def test_a_client_that_does_not_read_is_not_read(hub: Any, session: Session) -> None:
     def fill(_: list[RawFrame]) -> int:
         session.channel.writing = session.stalled = True
         return 1

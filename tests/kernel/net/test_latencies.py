@@ -1,4 +1,4 @@
-"""How long requests take that a hub serves by itself: who is counted, and in which bucket."""
+"""How long requests take that a hub serves without Python: which are counted, and in which bucket."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rocketwire import native
 from rocketwire.wire.connection import RawFrame
 from tests.kernel.net.hub_support import NOW, Session, frame, serve
 from tests.kernel.net.test_hub_sends import Mixed
-from tests.kernel.pull.pulls_support import Asking, Twins, numbered, update
+from tests.kernel.pull.pulls_support import PullCase, Twins, numbered, update
 from tests.kernel.send.test_sends import BATCH, V2, batch, send
 
 MS = 1_000_000
@@ -36,7 +36,7 @@ def bounds() -> tuple[int, ...]:
 
 
 def counts(hub: Any) -> dict[int, int]:
-    """Requests by code; each is in the bucket that the sum says, if all of a code were of one read."""
+    """Requests by code; each is in the bucket of the sum, if all of a code were of one read."""
     found = {}
     for code, (buckets, total) in hub.take_latencies().items():
         found[code] = sum(buckets)
@@ -93,7 +93,7 @@ def test_what_waits_for_others_counts_from_its_arrival(mixed: Mixed) -> None:
     assert total > 20 * MS
 
 
-def test_nothing_is_counted_unless_it_is_asked_for(mixed: Mixed) -> None:
+def test_nothing_is_counted_unless_it_is_wanted(mixed: Mixed) -> None:
     mixed.hub.timed = False
     mixed.receive(send(opaque=1))
     mixed.hub.timed = True
@@ -106,7 +106,7 @@ def test_pulls_and_offset_updates_count(tmp_path: Any) -> None:
     hub = native.kernel.Hub(None, twins.pulls, RawFrame, lambda: NOW)
     hub.timed = True
     session = Session(hub)
-    session.far.send(Asking().frame() + Asking(code=361).frame() + update() * 3)
+    session.far.send(PullCase().frame() + PullCase(code=361).frame() + update() * 3)
     serve(hub)
     assert counts(hub) == {11: 1, 361: 1, 15: 3}
     session.close()

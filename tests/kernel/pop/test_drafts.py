@@ -51,8 +51,8 @@ def test_a_check_point_is_as_its_twin_makes_it(
     renewer: str | None,
     revive_queue: int,
 ) -> None:
-    told = queue, broker, start, differences, pop_time, invisible_time, renewer, revive_queue
-    assert KERNEL.pop_draft(*told) == twin.pop_draft(*told)
+    reported = queue, broker, start, differences, pop_time, invisible_time, renewer, revive_queue
+    assert KERNEL.pop_draft(*reported) == twin.pop_draft(*reported)
 
 
 @given(queues, names, offsets, times, numbers, st.integers(0, 2**31 - 1), times, times)
@@ -71,15 +71,15 @@ def test_an_acknowledgement_is_as_its_twin_makes_it(
     due: int,
     now: int,
 ) -> None:
-    told = queue, broker, start, pop_time, acked, revive_queue, due, now
-    assert KERNEL.acks_draft(*told) == twin.acks_draft(*told)
+    reported = queue, broker, start, pop_time, acked, revive_queue, due, now
+    assert KERNEL.acks_draft(*reported) == twin.acks_draft(*reported)
 
 
 def ack(offsets: Sequence[int], topic: str = "T") -> object:
-    drafts, told = pop_drafts(REVIVE, HOST), point_names(topic, "G", "b")
+    drafts, reported = pop_drafts(REVIVE, HOST), point_names(topic, "G", "b")
     assert drafts is not None
-    assert told is not None
-    return drafts.ack(told, 3, 7, NOW, offsets, 6, NOW + 1000, NOW)
+    assert reported is not None
+    return drafts.ack(reported, 3, 7, NOW, offsets, 6, NOW + 1000, NOW)
 
 
 @pytest.mark.parametrize("offsets", [[7], [7, 9], list(range(7, 7 + 128)), (7, 2**63 - 1)])

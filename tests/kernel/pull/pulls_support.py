@@ -42,15 +42,15 @@ LIMITS = FetchLimits(
 
 
 def filter_of(expression: str | None) -> MessageFilter:
-    """What an expression asks for: tags, or by SQL when it has a blank in it and no bar."""
+    """The kind of an expression: tags, or by SQL when it has a blank in it and no bar."""
     if expression is None or " " not in expression or "|" in expression:
         return subscription_filter(expression)
     chosen = compile_sql(expression)
     return MessageFilter(by_properties=chosen.wanted, most_text=MOST_TEXT, properties=chosen.properties)
 
 
-class Asking(NamedTuple):
-    """A pull: what the kernel is sent, and what the store is asked for."""
+class PullCase(NamedTuple):
+    """A pull: what the kernel gets, and what the store is queried for."""
 
     queue_id: int = 0
     offset: int = 0
@@ -86,7 +86,7 @@ class Asking(NamedTuple):
 
 
 class Twins:
-    """The kernel's `Pulls` over a store, and the same asked of Python."""
+    """The kernel's `Pulls` over a store, and the same by Python."""
 
     def __init__(self, store: MessageStore, limits: FetchLimits = LIMITS) -> None:
         clock = Clock()
@@ -104,7 +104,7 @@ class Twins:
             throttle=Throttle(live[ThrottleKeys], topics, Metrics()),
         )
         store._limits = limits
-        self.asked: list[tuple[Any, ...]] = []
+        self.requests: list[tuple[Any, ...]] = []
         self.committed: list[tuple[str, str, int, int]] = []
         self.held: list[tuple[Any, ...]] = []
         self.commit: Callable[..., object] = lambda *offset: self.committed.append(offset)
@@ -130,11 +130,11 @@ class Twins:
         self.held.append(pull)
 
     def _plan_offset(self, group: str, topic: str) -> bool:
-        self.asked.append((group, topic))
+        self.requests.append((group, topic))
         return group != "mine"
 
     def _plan(self, *fields: Any) -> Any:
-        self.asked.append(fields)
+        self.requests.append(fields)
         group, topic, queue_id, _, _, subscription, _, most, most_bytes = fields
         queue = self.store.queues.by_key.get((topic, queue_id))
         if subscription == "python":
@@ -169,10 +169,10 @@ class Twins:
         assert isinstance(answers, bytes)
         return answers, taken
 
-    def python(self, pull: Asking) -> tuple[FetchStatus, bytes, int, int]:
+    def python(self, pull: PullCase) -> tuple[FetchStatus, bytes, int, int]:
         """Status, frame, messages and bytes of the twin's answer."""
         filter_ = filter_of(pull.expression)
-        asked = PullSpec("T", pull.queue_id, pull.offset, pull.offset == 0, pull.most, pull.most_bytes, filter_)
+        requested = PullSpec("T", pull.queue_id, pull.offset, pull.offset == 0, pull.most, pull.most_bytes, filter_)
         fetched = self.store.get(
             "T",
             pull.queue_id,
@@ -184,7 +184,9 @@ class Twins:
             filter_.most_text,
         )
         body = b"".join(fetched.chunks)
-        head = encode_frame_head(self.answers.reply(asked, fetched).header(pull.opaque), len(body), pull.serialize_type)
+        head = encode_frame_head(
+            self.answers.reply(requested, fetched).header(pull.opaque), len(body), pull.serialize_type
+        )
         return fetched.status, head + body, fetched.count, fetched.size
 
 
@@ -193,7 +195,7 @@ def replace_limits(**changes: Any) -> FetchLimits:
 
 
 def numbered(tmp_path: Path, count: int = 50, **changes: Any) -> MessageStore:
-    """Messages with the properties a (0 to 4 in turn) and b (of the number)."""
+    """Messages with the properties a (0 to 4 repeatedly) and b (of the number)."""
     store = open_store(small(tmp_path, commit_log_file_size=1 << 20, consume_queue_file_size=20_000))
     texts = [b"a\x01%d\x02b\x01%d" % (number % 5, number) for number in range(count)]
     store.append([draft(number, properties=text, **changes) for number, text in enumerate(texts)])

@@ -22,7 +22,7 @@ MESSAGES = 40
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[MessageStore]:
-    """Forty messages in two queues in turn, pairs of them adjacent; queue files of 12 entries."""
+    """Forty messages in two alternating queues, pairs of them adjacent; queue files of 12 entries."""
     made = open_store(small(tmp_path, commit_log_file_size=1 << 14, consume_queue_file_size=240))
     made.append([draft(number, queue_id=number // 2 % 2) for number in range(MESSAGES)])
     yield made

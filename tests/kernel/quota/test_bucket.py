@@ -19,8 +19,8 @@ rates = st.integers(0, 5) | st.integers(0, RATE_MOST)
 def test_both_are_equal_whatever_comes(rate: int, start: int, steps: list[tuple[bool, int, int]]) -> None:
     assert native.kernel is not None
     ours, twin = native.kernel.Bucket(rate, start), PythonBucket(rate, start)
-    for asks, now, cost in steps:
-        if asks:
+    for requests, now, cost in steps:
+        if requests:
             assert ours.ready(now) == twin.ready(now)
         else:
             ours.take(cost)

@@ -1,4 +1,4 @@
-"""Quotas of sends: what is charged, who is refused and how, and who is not asked."""
+"""Quotas of sends: what is charged, which are refused and how, and which are not checked."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_plans_are_by_group_where_that_is_wanted(rig: Rig) -> None:
         rig.plans.clear()
         for name in names:
             assert rig.serve(send(producer_group=name))[1] == 1
-        return [asked[-1] for asked in rig.plans]
+        return [requested[-1] for requested in rig.plans]
 
     assert groups("a", "b", "a") == [""]
     rig.sends.by_group = True
@@ -173,7 +173,7 @@ def test_plans_are_by_group_where_that_is_wanted(rig: Rig) -> None:
     for group, topic in (("a", "bT"), ("ab", "T"), ("a", "bT")):
         ext = send_ext(topic, queue_id=3, producer_group=group)
         assert rig.serve(encode_frame(Header(code=V2, opaque=1, version=407, ext=ext), b""))[1] == 1
-    assert [(asked[0], asked[-1]) for asked in rig.plans] == [("bT", "a"), ("T", "ab")]
+    assert [(requested[0], requested[-1]) for requested in rig.plans] == [("bT", "a"), ("T", "ab")]
 
 
 GOOD = (100, 1, 5, 5)

@@ -22,7 +22,7 @@ from rocketwire.wire.message_id_hosts import replace_hosts
 OLD: Final = b"C000020100002A9F"
 NEW: Final = b"7F00000100001F90"
 PATIENCE: Final = 60.0
-"""Seconds until a test gives up what the thread should do at once."""
+"""Seconds that a test waits for what the thread should do at once."""
 
 
 def frame(body: bytes = b"", header: bytes = b"h", kind: int = 0) -> bytes:
@@ -133,7 +133,7 @@ def send_and_wait(end: socket.socket, data: bytes) -> None:
 
 
 def events(relay: Any, count: int = 1) -> list[tuple[int, str, Any]]:
-    """The next ones, as many as there should be."""
+    """The next ones, up to the expected number."""
     found: list[tuple[int, str, Any]] = []
     while len(found) < count:
         assert select.select([relay], [], [], PATIENCE)[0], f"no more than {found}"

@@ -54,7 +54,7 @@ def pair(relay: Any) -> Pair:
 
 def test_frames_pass_both_ways_and_are_counted(relay: Any, pair: Pair) -> None:
     pair.client.sendall(ANSWER)
-    assert exactly(pair.upstream, len(ANSWER)) == ANSWER  # what a client says stays as it is
+    assert exactly(pair.upstream, len(ANSWER)) == ANSWER  # the bytes of a client stay as they are
     pair.upstream.sendall(ANSWER + frame())
     assert exactly(pair.client, len(ANSWER) + 9) == REWRITTEN + frame()
     assert relay.counts() == (1, len(ANSWER), 2, len(ANSWER) + 9, 1, 0)
@@ -74,7 +74,7 @@ def test_what_was_read_before_comes_first(relay: Any) -> None:
     assert exactly(pair.client, 2 * len(ANSWER)) == 2 * REWRITTEN
 
 
-def test_a_header_is_held_until_it_is_there_and_a_body_is_not(pair: Pair) -> None:
+def test_a_header_is_held_until_it_is_whole_and_a_body_is_not(pair: Pair) -> None:
     for size in range(1, len(ANSWER) - 4):
         pair.upstream.sendall(ANSWER[size - 1 : size])
         time.sleep(0.0005)
@@ -125,7 +125,7 @@ def test_when_the_client_closes_the_upstream_has_all_that_it_sent(relay: Any, pa
     assert relay.counts()[4] == 0
 
 
-def test_a_side_that_has_said_its_last_still_listens(relay: Any, pair: Pair) -> None:
+def test_a_side_that_has_sent_its_last_still_receives(relay: Any, pair: Pair) -> None:
     pair.client.sendall(frame(b"last"))
     pair.client.shutdown(socket.SHUT_WR)
     assert to_the_end(pair.upstream) == frame(b"last")
@@ -155,7 +155,7 @@ def test_a_reset_by_either_side_ends_the_pair(relay: Any) -> None:
     other.close()
 
 
-def test_a_client_that_is_gone_while_answers_wait_for_it(relay: Any) -> None:
+def test_a_client_that_leaves_while_answers_wait_for_it(relay: Any) -> None:
     pair = Pair(relay, tcp=True)
     fill(pair.upstream, frame(bytes(1 << 20)))
     reset(pair.client)
@@ -209,7 +209,7 @@ def test_both_sides_send_much_at_once(pair: Pair) -> None:
     assert got == [requests]
 
 
-def test_a_pair_that_is_dropped_is_closed_and_told_once(relay: Any, pair: Pair) -> None:
+def test_a_pair_that_is_dropped_is_closed_and_reported_once(relay: Any, pair: Pair) -> None:
     relay.drop(pair.number)
     relay.drop(pair.number)
     assert to_the_end(pair.client) == to_the_end(pair.upstream) == b""
@@ -251,7 +251,7 @@ def test_two_thousand_pairs(relay: Any) -> None:
 
 
 def busy(relay: Any, count: int) -> list[Pair]:
-    """Pairs of which one side sends for ever."""
+    """Pairs of which one side sends without end."""
     pairs = [Pair(relay) for _ in range(count)]
 
     def send(end: socket.socket) -> None:
@@ -283,7 +283,7 @@ def test_closing_while_it_is_busy_closes_all(relay: Any) -> None:
         relay.add(-1, -1, b"", b"", b"", b"", 100)
 
 
-def test_a_relay_that_nobody_refers_to_closes_all() -> None:
+def test_a_relay_without_references_closes_all() -> None:
     gc.collect()  # what other tests left
     before = open_descriptors()
     relay = kernel.Relay(HIGH_WATER)
@@ -355,7 +355,7 @@ def test_wrong_arguments() -> None:
 
 
 def test_slow_readers_do_not_fill_the_memory(relay: Any) -> None:
-    """Each may have a megabyte, all together what the bound says, and little more for each of them."""
+    """Each may have a megabyte, all together the bound, and little more for each of them."""
     bound = 4 << 20
     relay.bound(bound)
     pairs = [Pair(relay) for _ in range(40)]

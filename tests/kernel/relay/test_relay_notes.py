@@ -33,7 +33,7 @@ def answer(opaque: int, kind: int = SerializeType.JSON) -> bytes:
 
 
 def fetched(relay: Any, count: int) -> list[tuple[int, bytes]]:
-    """The next copies, as many as there should be."""
+    """The next copies, up to the expected number."""
     found: list[tuple[int, bytes]] = []
     while len(found) < count:
         assert select.select([relay], [], [], PATIENCE)[0], f"no more than {found}"
@@ -81,7 +81,7 @@ def test_requests_are_timed_by_their_codes(timing: Any, kind: int) -> None:
     assert counts.index(1) == sum(bound < total for bound in bounds)
 
 
-def test_nothing_is_noted_unless_it_is_asked_for() -> None:
+def test_nothing_is_noted_unless_it_is_wanted() -> None:
     relay: Any = kernel.Relay(1 << 20)
     pair = Pair(relay)
     passed(pair.client, pair.upstream, made(310, 1))
@@ -120,16 +120,16 @@ def test_answers_find_their_requests(steps: list[tuple[bool, int]]) -> None:
     """Numbers that fall into one place of the table do not get in each other's way."""
     relay: Any = kernel.Relay(1 << 20, CODES)
     pair = Pair(relay)
-    asked: set[int] = set()
+    requested: set[int] = set()
     answered = 0
     for is_answer, opaque in steps:
         if is_answer:
             passed(pair.upstream, pair.client, answer(opaque, SerializeType.ROCKETMQ))
-            answered += opaque in asked
-            asked.discard(opaque)
+            answered += opaque in requested
+            requested.discard(opaque)
         else:
             passed(pair.client, pair.upstream, made(11, opaque, kind=SerializeType.ROCKETMQ))
-            asked.add(opaque)
+            requested.add(opaque)
     counted = relay.times().get(11, (0, (), 0))
     assert sum(counted[1]) == answered
     pair.close()
@@ -169,7 +169,7 @@ def test_a_part_of_sends_is_copied() -> None:
     relay.close()
 
 
-def test_copies_that_nobody_fetches_are_dropped(copying: Any) -> None:
+def test_copies_that_are_not_fetched_are_dropped(copying: Any) -> None:
     pair = Pair(copying)
     for each in range(1100):
         passed(pair.client, pair.upstream, made(310, each))

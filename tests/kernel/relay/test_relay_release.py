@@ -35,8 +35,8 @@ class Handed:
     """What an event hands back."""
 
     def __init__(self, relay: Any, number: int) -> None:
-        [(told, kind, handed)] = events(relay)
-        assert (told, kind) == (number, "released")
+        [(reported, kind, handed)] = events(relay)
+        assert (reported, kind) == (number, "released")
         client, upstream, *self.unsent, self.from_client, self.from_upstream = handed
         self.sockets = socket.socket(fileno=client), socket.socket(fileno=upstream)
 
@@ -45,7 +45,7 @@ class Handed:
             each.close()
 
 
-def nothing_told(relay: Any) -> bool:
+def nothing_reported(relay: Any) -> bool:
     return not select.select([relay], [], [], 0.05)[0]
 
 
@@ -60,7 +60,7 @@ def test_a_quiet_pair_is_handed_back_at_once(relay: Any, pair: Pair) -> None:
     upstream.sendall(b"to upstream")
     assert (pair.client.recv(100), pair.upstream.recv(100)) == (b"to client", b"to upstream")
     relay.drop(pair.number)
-    assert nothing_told(relay)
+    assert nothing_reported(relay)
     handed.close()
 
 
@@ -80,7 +80,7 @@ def test_the_clients_frame_ends_first_and_what_follows_is_not_read(relay: Any, p
     pair.client.sendall(long[:9])
     assert exactly(pair.upstream, 9) == long[:9]
     relay.release(pair.number)
-    assert nothing_told(relay)
+    assert nothing_reported(relay)
     pair.upstream.sendall(ANSWER)  # answers still come
     assert exactly(pair.client, len(ANSWER)) == REWRITTEN
     reader = threading.Thread(target=exactly, args=[pair.upstream, len(long) - 9])
@@ -99,9 +99,9 @@ def test_the_upstreams_frame_ends_too(relay: Any, pair: Pair) -> None:
     pair.upstream.sendall(ANSWER[:-2])
     assert exactly(pair.client, len(ANSWER) - 2) == REWRITTEN[:-2]
     relay.release(pair.number)
-    assert nothing_told(relay)
+    assert nothing_reported(relay)
     pair.client.sendall(frame(b"next"))  # which is no longer read
-    assert nothing_told(relay)
+    assert nothing_reported(relay)
     pair.upstream.sendall(ANSWER[-2:] + ANSWER)
     handed = Handed(relay, pair.number)
     assert exactly(pair.client, 2) == ANSWER[-2:]
@@ -119,7 +119,7 @@ def test_what_a_client_does_not_read_is_handed_back(relay: Any, pair: Pair) -> N
     sender.start()
     relay.release(pair.number)
     got = b""
-    while nothing_told(relay):  # the frame in progress ends only when the client reads
+    while nothing_reported(relay):  # the frame in progress ends only when the client reads
         got += pair.client.recv(1 << 14)
     handed = Handed(relay, pair.number)
     assert handed.unsent[0] != b""
@@ -162,7 +162,7 @@ def test_it_may_be_dropped_while_it_is_to_be_released(relay: Any, pair: Pair) ->
     assert events(relay) == [(pair.number, "dropped", None)]
 
 
-def test_descriptors_of_a_pair_that_nobody_takes_are_closed(relay: Any, pair: Pair) -> None:
+def test_descriptors_of_a_pair_that_is_not_taken_are_closed(relay: Any, pair: Pair) -> None:
     relay.release(pair.number)
     assert select.select([relay], [], [], 60)[0]
     relay.close()

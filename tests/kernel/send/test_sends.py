@@ -1,4 +1,4 @@
-"""The kernel's sends by themselves: what they ask Python for, and what they do when Python gives no room or raises."""
+"""The kernel's sends alone: what they fetch from Python, and what they do when Python gives no room or raises."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Queue(QueueTail):
         self.limit = room * 20
         self.queue_id, self.magic, self.topic_field = 3, MAGIC_V1, b"\1T"
         self.end = 7
-        self.asked: list[int] = []
+        self.requests: list[int] = []
         self.extending: Callable[[], None] = lambda: None
 
     def extend(self, entries: int = 1) -> None:
-        self.asked.append(entries)
+        self.requests.append(entries)
         self.extending()
 
     def entries(self) -> list[tuple[int, ...]]:
@@ -69,7 +69,7 @@ class Rig:
         self.queue = Queue()
         self.plans: list[tuple[object, ...]] = []
         self.answer: Any = lambda: (self.queue, 0, None, False)
-        self.asked: list[int] = []
+        self.requests: list[int] = []
         self.making: Callable[[], None] = lambda: None
         self.waiting: list[tuple[object, bytes, int]] = []
         self.slow: list[int] = []
@@ -81,7 +81,7 @@ class Rig:
         return {
             "plan": self._plan,
             "make_room": self._make_room,
-            "waiting": lambda *told: self.waiting.append(told),
+            "waiting": lambda *reported: self.waiting.append(reported),
             "slow": self.slow.append,
             "keys": None,
             "store_host": HOST,
@@ -91,12 +91,12 @@ class Rig:
             "max_body": 10_000,
         }
 
-    def _plan(self, *asked: object) -> Any:
-        self.plans.append(asked)
+    def _plan(self, *requested: object) -> Any:
+        self.plans.append(requested)
         return self.answer()
 
     def _make_room(self, size: int) -> None:
-        self.asked.append(size)
+        self.requests.append(size)
         self.making()
 
     def serve(self, *frames: bytes) -> tuple[bytes, int]:
@@ -169,13 +169,13 @@ def test_each_answer_is_in_the_serialisation_of_its_request(rig: Rig, opaque: in
     assert of_batch == expected[1]
 
 
-def test_a_queue_is_told_again_after_it_was_taken(rig: Rig) -> None:
+def test_a_queue_is_reported_again_after_it_was_taken(rig: Rig) -> None:
     for _ in range(2):
         rig.serve(send(), send())
         assert rig.sends.take()[:2] == ([rig.queue], 2)
 
 
-def test_a_plan_is_asked_for_once(rig: Rig) -> None:
+def test_a_plan_is_fetched_once(rig: Rig) -> None:
     rig.serve(send(), send(sys_flag=1), send(producer_group="other"), send(reconsume_times=1, properties="a\x01b"))
     rig.serve(send())
     assert rig.plans == [("T", 3, 0, None, ""), ("T", 3, 1, None, "")]
@@ -193,7 +193,7 @@ def test_the_plan_of_a_batch_depends_on_its_properties(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("kind", [0, 1])
-def test_a_batch_may_have_no_properties_of_its_own(rig: Rig, kind: int) -> None:
+def test_a_batch_may_have_no_properties(rig: Rig, kind: int) -> None:
     rig.answer = lambda: (rig.queue, 0, b"tail", True)
     ext = {name: value for name, value in send_ext("T", queue_id=3, batch=True).items() if name != "i"}
     header = Header(code=BATCH, opaque=1, flag=0, version=407, ext=ext)
@@ -202,7 +202,7 @@ def test_a_batch_may_have_no_properties_of_its_own(rig: Rig, kind: int) -> None:
     assert [each.properties for each in rig.records()] == [b"tail"]
 
 
-def test_a_batch_with_a_unique_key_of_its_own_needs_no_plan_of_its_own(rig: Rig) -> None:
+def test_a_batch_with_another_unique_key_needs_no_other_plan(rig: Rig) -> None:
     rig.answer = lambda: (rig.queue, 0, b"a\x01b\x02UNIQ_KEY\x01\x03\x02CLUSTER\x01C", True)
     texts = [f"a\x01b\x02UNIQ_KEY\x01{key}\x02" for key in ("one", "another", "\u6807")]
     assert rig.serve(*[batch(1, properties=text) for text in texts])[1] == 3
@@ -242,13 +242,13 @@ def test_keys_and_tag_of_a_batch_count_before_those_of_its_messages(common: str,
     assert [tags_code for _, _, tags_code in rig.queue.entries()] == [ord(tag)]
 
 
-def test_what_python_keeps_is_not_asked_about_again(rig: Rig) -> None:
+def test_a_plan_for_python_is_not_fetched_again(rig: Rig) -> None:
     rig.answer = lambda: None
     assert rig.serve(send())[1] == rig.serve(send())[1] == 0
     assert len(rig.plans) == 1
 
 
-def test_what_python_takes_once_is_asked_about_again(rig: Rig) -> None:
+def test_without_a_plan_to_keep_python_is_called_again(rig: Rig) -> None:
     rig.answer = lambda: False
     assert rig.serve(send())[1] == rig.serve(send())[1] == 0
     assert len(rig.plans) == 2
@@ -268,12 +268,12 @@ def test_more_plans_than_are_kept(rig: Rig) -> None:
     for number in range(20_000):
         rig.serve(send(b"", sys_flag=number, properties=""))
         rig.log.position, rig.queue.position = rig.log.base, 0
-    asked = len(rig.plans)
-    assert asked == 20_000
+    requested = len(rig.plans)
+    assert requested == 20_000
     rig.serve(send(sys_flag=19_999))
-    assert len(rig.plans) == asked
+    assert len(rig.plans) == requested
     rig.serve(send(sys_flag=0))
-    assert len(rig.plans) == asked + 1
+    assert len(rig.plans) == requested + 1
 
 
 def test_a_key_that_is_too_long_is_for_python(rig: Rig) -> None:
@@ -387,7 +387,7 @@ def test_no_room_for_a_message_that_is_to_wait(rig: Rig) -> None:
     waiting = timer_plan(rig)
     waiting.limit = 0
     assert rig.serve(send(properties="TIMER_DELAY_SEC\x013"))[1] == 0
-    assert waiting.asked == [1]
+    assert waiting.requests == [1]
 
 
 @pytest.mark.parametrize("answer", [17, (), ("queue", 0, None, False), (None, 0, None, False), (1, 2)])
@@ -405,7 +405,7 @@ def test_a_batch_needs_the_plan_of_a_batch(rig: Rig) -> None:
         rig.serve(send())
 
 
-def test_what_a_plan_raises_is_raised_and_what_was_stored_is_there(rig: Rig) -> None:
+def test_what_a_plan_raises_is_raised_and_stored_messages_stay(rig: Rig) -> None:
     def stop() -> object:
         raise Stopped
 
@@ -418,7 +418,7 @@ def test_what_a_plan_raises_is_raised_and_what_was_stored_is_there(rig: Rig) -> 
 
 
 @pytest.mark.parametrize("taken", [0, 1, 5])
-def test_room_is_asked_for_and_what_was_written_is_seen_before(taken: int) -> None:
+def test_what_was_written_is_visible_before_room_is_requested(taken: int) -> None:
     rig = Rig()
     frames = [send(bytes(500), at) for at in range(taken + 1)]
     rig.serve(*frames[:1])
@@ -427,7 +427,7 @@ def test_room_is_asked_for_and_what_was_written_is_seen_before(taken: int) -> No
     seen: list[int] = []
     rig.making = lambda: seen.append(len(rig.records()))
     assert rig.serve(*frames)[1] == taken
-    assert (seen, rig.asked, rig.queue.end) == ([taken], [size], 7 + taken)
+    assert (seen, rig.requests, rig.queue.end) == ([taken], [size], 7 + taken)
 
     def give() -> None:
         rig.log.limit = rig.log.base + 60_000
@@ -448,7 +448,7 @@ def test_a_log_or_queue_without_memory_is_for_python() -> None:
     rig = Rig()
     rig.queue.buffer = bytearray()
     assert rig.serve(send())[1] == 0
-    assert (rig.queue.asked, rig.asked) == ([], [])
+    assert (rig.queue.requests, rig.requests) == ([], [])
     rig = Rig()
     rig.log.base += 1
     assert rig.serve(send())[1] == 0
@@ -489,11 +489,11 @@ def test_a_queue_gets_room(rig: Rig) -> None:
 
     rig.queue.extending = extend
     assert rig.serve(*[send()] * 5)[1] == 5
-    assert rig.queue.asked == [1, 1]
+    assert rig.queue.requests == [1, 1]
     rig.answer = lambda: (rig.queue, 0, b"tail", True)
     assert rig.serve(batch(3))[1] == 1
     assert rig.serve(batch(3))[1] == 0
-    assert rig.queue.asked[2:] == [3, 3]
+    assert rig.queue.requests[2:] == [3, 3]
     assert len(rig.records()) == rig.queue.end - 7 == 8
 
 
@@ -510,7 +510,7 @@ def test_of_a_batch_all_or_nothing_is_stored(rig: Rig) -> None:
     rig.log.limit = rig.log.position + 200
     assert rig.serve(batch(3))[1] == 0
     assert rig.log.position == rig.log.base
-    assert len(rig.asked) == 1
+    assert len(rig.requests) == 1
 
 
 def test_a_batch_of_too_many_is_for_python() -> None:
@@ -518,7 +518,7 @@ def test_a_batch_of_too_many_is_for_python() -> None:
     rig.answer = lambda: (rig.queue, 0, b"", True)
     rig.sends.max_body = 1 << 20
     assert rig.serve(send(batch_body([b""] * 4097), code=BATCH, batch=True))[1] == 0
-    assert rig.asked == []
+    assert rig.requests == []
 
 
 @pytest.mark.parametrize(
@@ -544,9 +544,9 @@ def test_what_is_not_plain_is_for_python(rig: Rig, frame: bytes) -> None:
 
 def test_properties_that_are_too_long_whatever_they_are_take_no_memory(rig: Rig) -> None:
     assert rig.serve(send(properties="a\x01" + "標" * 10_000))[1] == 1
-    asked = len(rig.plans)
+    requested = len(rig.plans)
     assert rig.serve(send(properties="a\x01" + "x" * 6 * 32_767, sys_flag=1))[1] == 0
-    assert len(rig.plans) == asked
+    assert len(rig.plans) == requested
 
 
 def test_nothing_is_taken_while_it_is_switched_off(rig: Rig) -> None:
@@ -579,14 +579,14 @@ def test_when_the_clock_went_back_nothing_is_stored_in_the_rest_of_the_round(rig
     assert rig.serve(send())[1] == 1
 
 
-def test_a_slow_group_is_told_at_once(rig: Rig) -> None:
+def test_a_slow_group_is_reported_at_once(rig: Rig) -> None:
     rig.sends.slow_ns = -1
     assert rig.serve(send(), send())[1] == 2
     assert len(rig.slow) == 1
     assert rig.slow[0] > 0
 
 
-def test_who_is_told_may_raise() -> None:
+def test_the_report_of_a_slow_group_may_raise() -> None:
     def stop(_took: int) -> None:
         raise Stopped
 
@@ -611,14 +611,14 @@ def test_answers_to_those_that_wait_for_the_disk_are_kept(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_the_plan_says_whether_a_batch_waits(rig: Rig, waits: bool) -> None:
+def test_the_plan_decides_whether_a_batch_waits(rig: Rig, waits: bool) -> None:
     rig.sends.deferred = True
     rig.answer = lambda: (rig.queue, 0, b"", waits)
     assert bool(rig.serve(batch(2))[0]) is not waits
     assert len(rig.waiting) == waits
 
 
-def test_who_waits_may_raise() -> None:
+def test_waiting_may_raise() -> None:
     def stop(*_told: object) -> None:
         raise Stopped
 

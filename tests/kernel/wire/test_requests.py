@@ -1,4 +1,4 @@
-"""The headers of sends, pulls and offset updates are what the general decoder reads, or the request is left to it."""
+"""The headers of sends, pulls and offset updates are what the general decoder reads, or the request is for it."""
 
 import json
 import re
@@ -86,11 +86,11 @@ damage = st.sampled_from(b'"\\{}:,u0-\x00\x1f \n\xc3\xed\xa0\xff') | st.integers
 
 
 def check(data: bytes, serialize_type: int, code: int, body: bytes = b"body") -> bool:
-    """What is read is what Python reads; tell whether it is read."""
+    """What is read is what Python reads; returns whether it is read."""
     kind = bytes([serialize_type])
     if code in SENDS:
-        return of_sends.sends(kind + data + of_sends.BODY + (batch_body([body]) if code == 320 else body)).asked
-    return of_pulls.pulls(kind + data).asked
+        return of_sends.sends(kind + data + of_sends.BODY + (batch_body([body]) if code == 320 else body)).requested
+    return of_pulls.pulls(kind + data).requested
 
 
 check_offset = partial(check, serialize_type=JSON, code=15)
@@ -107,13 +107,13 @@ def ext_of(request: tuple[int, WireHeader]) -> dict[str, str]:
 
 @given(requests, serialize_types, st.sampled_from([0, 2]))
 def test_a_request_as_encoded_is_taken(request: tuple[int, WireHeader], serialize_type: int, flag: int) -> None:
-    one_way_pull = flag == 2 and request[0] in {11, 361}  # which nobody sends
+    one_way_pull = flag == 2 and request[0] in {11, 361}  # which no client sends
     taken = check(encoded(request[0], ext_of(request), serialize_type, flag), serialize_type, request[0])
     assert taken is not one_way_pull
 
 
 @given(requests, serialize_types, st.sampled_from([1, 3, 4, -1]))
-def test_answers_and_unknown_flags_are_left_to_python(
+def test_answers_and_unknown_flags_are_for_python(
     request: tuple[int, WireHeader], serialize_type: int, flag: int
 ) -> None:
     assert not check(encoded(request[0], ext_of(request), serialize_type, flag), serialize_type, request[0])
@@ -126,20 +126,18 @@ def test_a_reader_takes_only_its_own_codes(request: tuple[int, WireHeader], othe
 
 
 @given(requests, serialize_types, st.dictionaries(word, word, max_size=6))
-def test_unknown_fields_are_passed_over(
-    request: tuple[int, WireHeader], serialize_type: int, more: dict[str, str]
-) -> None:
+def test_unknown_fields_are_skipped(request: tuple[int, WireHeader], serialize_type: int, more: dict[str, str]) -> None:
     ext = {"ReqT": "0", "ns": "n", "nsd": "false", "lo": "true"} | {f"x{name}": value for name, value in more.items()}
     assert check(encoded(request[0], ext | ext_of(request), serialize_type), serialize_type, request[0])
 
 
 @given(requests, serialize_types, st.sampled_from(["AccessKey", "Signature", "SecurityToken"]))
-def test_what_is_signed_is_left_to_python(request: tuple[int, WireHeader], serialize_type: int, name: str) -> None:
+def test_signed_requests_are_for_python(request: tuple[int, WireHeader], serialize_type: int, name: str) -> None:
     assert not check(encoded(request[0], {name: "x", **ext_of(request)}, serialize_type), serialize_type, request[0])
 
 
 @given(requests, serialize_types, st.data())
-def test_values_of_any_spelling_are_read_as_python_reads_them_or_left_to_it(
+def test_values_of_any_spelling_are_read_as_by_python_or_for_python(
     request: tuple[int, WireHeader], serialize_type: int, data: st.DataObject
 ) -> None:
     ext = ext_of(request)
@@ -153,7 +151,7 @@ def test_values_of_any_spelling_are_read_as_python_reads_them_or_left_to_it(
 
 
 @given(requests, serialize_types, st.data())
-def test_a_request_without_a_field_it_needs_is_left_to_python(
+def test_a_request_without_a_field_it_needs_is_for_python(
     request: tuple[int, WireHeader], serialize_type: int, data: st.DataObject
 ) -> None:
     code, fields = request
@@ -165,7 +163,7 @@ def test_a_request_without_a_field_it_needs_is_left_to_python(
 
 
 @given(requests, st.data())
-def test_a_field_that_is_there_twice_is_left_to_python(request: tuple[int, WireHeader], data: st.DataObject) -> None:
+def test_a_repeated_field_is_for_python(request: tuple[int, WireHeader], data: st.DataObject) -> None:
     ext = ext_of(request)
     name = data.draw(st.sampled_from(sorted(ext)))
     twice = json.dumps({name: ext[name]}, ensure_ascii=False)[1:-1].replace(": ", ":", 1)
@@ -174,7 +172,7 @@ def test_a_field_that_is_there_twice_is_left_to_python(request: tuple[int, WireH
 
 
 @given(requests, serialize_types, st.data())
-def test_a_damaged_request_is_read_as_python_reads_it_or_left_to_it(
+def test_a_damaged_request_is_read_as_by_python_or_for_python(
     request: tuple[int, WireHeader], serialize_type: int, data: st.DataObject
 ) -> None:
     raw = bytearray(encoded(request[0], ext_of(request), serialize_type))
@@ -185,20 +183,20 @@ def test_a_damaged_request_is_read_as_python_reads_it_or_left_to_it(
 
 
 @given(requests, serialize_types)
-def test_a_header_that_is_cut_anywhere_is_left_to_python(request: tuple[int, WireHeader], serialize_type: int) -> None:
+def test_a_header_that_is_cut_anywhere_is_for_python(request: tuple[int, WireHeader], serialize_type: int) -> None:
     raw = encoded(request[0], ext_of(request), serialize_type)
     for end in range(0, len(raw), 7):
         assert not check(raw[:end], serialize_type, request[0])
 
 
 @given(st.binary(max_size=200), st.sampled_from([310, 11]))
-def test_any_bytes_are_read_as_python_reads_them_or_left_to_it(data: bytes, code: int) -> None:
+def test_any_bytes_are_read_as_by_python_or_for_python(data: bytes, code: int) -> None:
     check(data, JSON, code)
     check(data, BINARY, code)
 
 
 @given(requests, serialize_types, st.integers(0, MOST_FIELDS + 2))
-def test_a_header_of_more_fields_than_a_request_has_is_left_to_python(
+def test_a_header_of_more_fields_than_a_request_has_is_for_python(
     request: tuple[int, WireHeader], serialize_type: int, more: int
 ) -> None:
     ext = ext_of(request) | {f"x{number}": "y" for number in range(more)}
@@ -215,14 +213,14 @@ def test_the_order_of_keys_does_not_matter(order: list[int], line_end: bool, rem
 
 
 @given(serialize_types, st.sampled_from([*OFFSET, "x"]))
-def test_an_empty_value_is_left_to_python_in_a_binary_header(serialize_type: int, name: str) -> None:
+def test_an_empty_value_is_for_python_in_a_binary_header(serialize_type: int, name: str) -> None:
     # There it is as if it were missing.
     read = check(encoded(15, {**OFFSET, name: ""}, serialize_type), serialize_type, 15)
     assert read is (serialize_type == JSON and name not in {"queueId", "commitOffset"})
 
 
 @pytest.mark.parametrize(("code", "ext", "name"), [(310, SEND, name) for name in "abcx"] + [(15, OFFSET, "x")])
-def test_a_name_or_unknown_value_with_escapes_is_left_to_python(code: int, ext: dict[str, str], name: str) -> None:
+def test_a_name_or_unknown_value_with_escapes_is_for_python(code: int, ext: dict[str, str], name: str) -> None:
     assert check(encoded(code, {**ext, name: "plain"}), JSON, code)
     assert not check(encoded(code, {**ext, name: "a\tb"}), JSON, code)
 
@@ -269,7 +267,7 @@ BASE = b'{"code":15,"opaque":1,"extFields":%b}' % json.dumps(OFFSET, separators=
         *((b'"commitOffset":"5"}}', b'"commitOffset":"5' + odd) for odd in (b"\\", b'\\"', b'\\\xc3\xa9"}}')),
     ],
 )
-def test_json_that_no_official_client_writes_is_left_to_python(old: bytes, new: bytes) -> None:
+def test_json_that_no_official_client_writes_is_for_python(old: bytes, new: bytes) -> None:
     assert check_offset(BASE)
     assert not check_offset(BASE.replace(old, new))
 
@@ -289,7 +287,7 @@ def test_json_that_no_official_client_writes_is_left_to_python(old: bytes, new: 
         (23, b"\xff"),  # the name
     ],
 )
-def test_binary_headers_whose_lengths_or_texts_are_wrong_are_left_to_python(at: int, value: bytes) -> None:
+def test_binary_headers_whose_lengths_or_texts_are_wrong_are_for_python(at: int, value: bytes) -> None:
     data = bytearray(encoded(15, OFFSET, BINARY))
     assert check(bytes(data), BINARY, 15)
     data[at : at + len(value)] = value
@@ -297,7 +295,7 @@ def test_binary_headers_whose_lengths_or_texts_are_wrong_are_left_to_python(at: 
 
 
 @pytest.mark.parametrize("kind", [JSON, BINARY])
-def test_a_header_that_is_too_large_is_left_to_python_which_refuses_it(kind: int) -> None:
+def test_a_header_that_is_too_large_is_for_python_which_refuses_it(kind: int) -> None:
     def header(fields: int, value: str = "x") -> bytes:
         return encoded(15, OFFSET | {f"f{number}": value for number in range(fields)}, kind)
 
@@ -346,19 +344,19 @@ def test_escapes_in_properties_are_undone_as_python_undoes_them(parts: list[str]
 
 @given(st.lists(_escapes | _odd_escapes | _ends, max_size=6))
 @example(["x" * 40, "\\ud83d"])
-def test_odd_escapes_are_left_to_python(parts: list[str]) -> None:
+def test_odd_escapes_are_for_python(parts: list[str]) -> None:
     stores("".join(parts).encode())
 
 
 @given(st.binary(max_size=40))
 @example(b"\x1f")
 @example(b"0123456789abcdef\xc3")
-def test_any_bytes_in_properties_are_read_as_python_reads_them_or_left_to_it(raw: bytes) -> None:
+def test_any_bytes_in_properties_are_read_as_by_python_or_for_python(raw: bytes) -> None:
     stores(raw)
 
 
 @pytest.mark.parametrize("raw", [b'a"b', b"\\ud83d", b"\\x", b"\x1f", b"\xff"])
-def test_properties_that_are_no_json_text_are_left_to_python(raw: bytes) -> None:
+def test_properties_that_are_no_json_text_are_for_python(raw: bytes) -> None:
     assert stores(b"\\u0041\\ud83d\\ude00")
     assert not stores(raw)
 

@@ -1,4 +1,4 @@
-"""What the administration functions ask, and how they read the answers of brokers of 4.x and 5.x."""
+"""The requests of the administration functions, and how they read the answers of brokers of 4.x and 5.x."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rocketwire.wire.bodies.online import ConsumerConnection, ResetOffsetBody
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicList
 from rocketwire.wire.bodies.topic import TopicConfig, TopicConfigSerializeWrapper
 from rocketwire.wire.facts.codes import RequestCode
-from tests.cli.endpoint import FakeServer, Told, fake_server
+from tests.cli.endpoint import FakeAnswer, FakeServer, fake_server
 
 
 @pytest.fixture
@@ -71,7 +71,9 @@ def test_kinds_of_topics(topic: str, kind: str) -> None:
 def test_a_topic_of_a_broker_of_5x(server: FakeServer, broker: BlockingConnection) -> None:
     config = TopicConfig(topic_name="T", attributes={"message.type": "FIFO"})
     server.answers[RequestCode.GET_TOPIC_CONFIG] = lambda ext: (
-        Told(body=encode_body(config)) if ext["topic"] == "T" else Told(17, remark="No topic in this broker")
+        FakeAnswer(body=encode_body(config))
+        if ext["topic"] == "T"
+        else FakeAnswer(17, remark="No topic in this broker")
     )
     assert topics.topic_config(broker, "T") == config
     assert topics.topic_config(broker, "U") is None
@@ -81,18 +83,18 @@ def test_a_topic_of_a_broker_of_5x(server: FakeServer, broker: BlockingConnectio
 def test_a_topic_of_a_broker_of_4x(server: FakeServer, broker: BlockingConnection) -> None:
     config = TopicConfig(topic_name="T")
     table = TopicConfigSerializeWrapper(topic_config_table={"T": config})
-    server.answers[RequestCode.GET_ALL_TOPIC_CONFIG] = lambda _: Told(body=encode_body(table))
+    server.answers[RequestCode.GET_ALL_TOPIC_CONFIG] = lambda _: FakeAnswer(body=encode_body(table))
     assert topics.topic_config(broker, "T") == config
     assert topics.topic_config(broker, "U") is None
     assert not topics.knows_attributes(broker)
 
 
 def test_a_message_type_is_a_change_of_an_attribute(server: FakeServer, broker: BlockingConnection) -> None:
-    server.answers[RequestCode.UPDATE_AND_CREATE_TOPIC] = lambda _: Told()
+    server.answers[RequestCode.UPDATE_AND_CREATE_TOPIC] = lambda _: FakeAnswer()
     config = TopicConfig(topic_name="T", attributes={"message.type": "FIFO", "other": "x"})
     topics.put_topic(broker, config)
     topics.put_topic(broker, config, message_type="DELAY")
-    assert [ext.get("attributes") for _, ext in server.asked] == [None, "+message.type=DELAY"]
+    assert [ext.get("attributes") for _, ext in server.requests] == [None, "+message.type=DELAY"]
 
 
 def test_attributes_of_a_group_are_not_written_back(
@@ -106,7 +108,7 @@ def test_attributes_of_a_group_are_not_written_back(
         return send(request)
 
     monkeypatch.setattr(broker, "send", kept)
-    server.answers[RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP] = lambda _: Told()
+    server.answers[RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP] = lambda _: FakeAnswer()
     groups.put_group(broker, SubscriptionGroupConfig(group_name="g", attributes={"k": "v"}))
     assert b"attributes" not in bodies[0]
     assert b'"groupName":"g"' in bodies[0]
@@ -115,35 +117,35 @@ def test_attributes_of_a_group_are_not_written_back(
 def test_a_group_without_members(server: FakeServer, broker: BlockingConnection) -> None:
     empty = encode_body(ConsumerConnection())
     server.answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = lambda ext: (
-        Told(body=empty) if ext["consumerGroup"] == "empty" else Told(206, remark="not online")
+        FakeAnswer(body=empty) if ext["consumerGroup"] == "empty" else FakeAnswer(206, remark="not online")
     )
     assert list(groups.all_consumer_connections(broker, ["empty", "gone"])) == [None, None]
 
 
-def test_deleting_offsets_is_asked_in_the_words_of_both_versions(
+def test_deleting_offsets_is_requested_in_the_form_of_both_versions(
     server: FakeServer, broker: BlockingConnection
 ) -> None:
-    server.answers[RequestCode.DELETE_SUBSCRIPTIONGROUP] = lambda _: Told()
+    server.answers[RequestCode.DELETE_SUBSCRIPTIONGROUP] = lambda _: FakeAnswer()
     groups.delete_group(broker, "g", offsets=True)
-    ((_, ext),) = server.asked
+    ((_, ext),) = server.requests
     assert ext == {"groupName": "g", "removeOffset": "true", "cleanOffset": "true"}
 
 
-def test_a_reset_is_asked_in_the_words_of_both_versions(server: FakeServer, broker: BlockingConnection) -> None:
+def test_a_reset_is_requested_in_the_form_of_both_versions(server: FakeServer, broker: BlockingConnection) -> None:
     table = {MessageQueue(topic="T", broker_name="b", queue_id=1): 7}
-    server.answers[RequestCode.INVOKE_BROKER_TO_RESET_OFFSET] = lambda _: Told(
+    server.answers[RequestCode.INVOKE_BROKER_TO_RESET_OFFSET] = lambda _: FakeAnswer(
         body=encode_body(ResetOffsetBody(offset_table=table)), remark="not set any response code"
     )
     assert offsets.reset_to_time(broker, "g", "T", 5) == {1: 7}
     assert offsets.reset_queue(broker, "g", "T", 1, 7) == {1: 7}
     common = {"group": "g", "topic": "T", "isForce": "true"}
-    assert [ext for _, ext in server.asked] == [
+    assert [ext for _, ext in server.requests] == [
         {**common, "timestamp": "5"},
         {**common, "timestamp": "-1", "queueId": "1", "offset": "7"},
     ]
-    server.answers[RequestCode.INVOKE_BROKER_TO_RESET_OFFSET] = lambda _: Told(206, remark="Consumer not online")
+    server.answers[RequestCode.INVOKE_BROKER_TO_RESET_OFFSET] = lambda _: FakeAnswer(206, remark="Consumer not online")
     assert offsets.reset_to_time(broker, "g", "T", 5) is None
-    server.answers[RequestCode.INVOKE_BROKER_TO_RESET_OFFSET] = lambda _: Told(1, remark="not exist")
+    server.answers[RequestCode.INVOKE_BROKER_TO_RESET_OFFSET] = lambda _: FakeAnswer(1, remark="not exist")
     with pytest.raises(Refused, match="not exist"):
         offsets.reset_to_time(broker, "g", "T", 5)
 
@@ -151,36 +153,36 @@ def test_a_reset_is_asked_in_the_words_of_both_versions(server: FakeServer, brok
 def test_offsets_of_queues(server: FakeServer, broker: BlockingConnection) -> None:
     server.answers |= {
         RequestCode.QUERY_CONSUMER_OFFSET: lambda ext: (
-            Told(22, remark="Not found") if ext["queueId"] == "0" else Told(ext={"offset": "4"})
+            FakeAnswer(22, remark="Not found") if ext["queueId"] == "0" else FakeAnswer(ext={"offset": "4"})
         ),
-        RequestCode.GET_MIN_OFFSET: lambda ext: Told(ext={"offset": ext["queueId"]}),
-        RequestCode.GET_MAX_OFFSET: lambda ext: Told(ext={"offset": f"{ext['queueId']}0"}),
-        RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda ext: Told(ext={"offset": ext["timestamp"]}),
-        RequestCode.UPDATE_CONSUMER_OFFSET: lambda _: Told(),
+        RequestCode.GET_MIN_OFFSET: lambda ext: FakeAnswer(ext={"offset": ext["queueId"]}),
+        RequestCode.GET_MAX_OFFSET: lambda ext: FakeAnswer(ext={"offset": f"{ext['queueId']}0"}),
+        RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda ext: FakeAnswer(ext={"offset": ext["timestamp"]}),
+        RequestCode.UPDATE_CONSUMER_OFFSET: lambda _: FakeAnswer(),
     }
     assert offsets.committed_offset(broker, "g", "T", [0, 2]) == {0: None, 2: 4}
     assert offsets.end_offsets(broker, "T", [0, 2]) == {0: (0, 0), 2: (2, 20)}
     assert offsets.offsets_at(broker, "T", [1], 9) == {1: 9}
     offsets.commit_offset(broker, "g", "T", {0: 3})
-    code, ext = server.asked[-1]
+    code, ext = server.requests[-1]
     assert (code, ext["queueId"], ext["commitOffset"]) == (RequestCode.UPDATE_CONSUMER_OFFSET, "0", "3")
 
 
-def test_values_that_are_not_there(server: FakeServer) -> None:
-    server.answers[RequestCode.GET_KV_CONFIG] = lambda _: Told(22, remark="No config item")
-    server.answers[RequestCode.GET_KVLIST_BY_NAMESPACE] = lambda _: Told(22, remark="No config item")
+def test_missing_values(server: FakeServer) -> None:
+    server.answers[RequestCode.GET_KV_CONFIG] = lambda _: FakeAnswer(22, remark="No config item")
+    server.answers[RequestCode.GET_KVLIST_BY_NAMESPACE] = lambda _: FakeAnswer(22, remark="No config item")
     with BlockingCluster(server.address) as cluster:
         assert name_servers.key_value(cluster, "n", "k") is None
         assert name_servers.key_values(cluster, "n") == {}
 
 
-def test_all_name_servers_can_be_asked(server: FakeServer) -> None:
+def test_all_name_servers_can_be_queried(server: FakeServer) -> None:
     topics_of_c = encode_body(TopicList(topic_list=("b", "a")))
     with fake_server() as other, BlockingCluster(f"{server.address};{other.address};{server.address}") as cluster:
         for each in (server, other):
-            each.answers[RequestCode.GET_TOPICS_BY_CLUSTER] = lambda _: Told(body=topics_of_c)
+            each.answers[RequestCode.GET_TOPICS_BY_CLUSTER] = lambda _: FakeAnswer(body=topics_of_c)
         assert sorted(map(str, cluster.name_servers)) == sorted([server.address, other.address])
         for address in cluster.name_servers:
             assert name_servers.topics_of_cluster(cluster.name_server(address), "C") == ["a", "b"]
             assert cluster.name_server(address) is cluster.name_server(address)
-        assert [len(each.asked) for each in (server, other)] == [1, 1]
+        assert [len(each.requests) for each in (server, other)] == [1, 1]

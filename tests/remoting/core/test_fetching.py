@@ -17,9 +17,9 @@ from rocketwire.wire.facts.codes import PullSysFlag
 FIRST, SECOND = (Queue(topic="T", broker="a", queue_id=number) for number in range(2))
 
 
-def test_a_queue_that_is_dropped_while_another_ones_pull_is_sent_is_not_asked_about() -> None:
-    """As a rebalance does: whoever says whether there is room knows the queue no longer."""
-    asked = []
+def test_a_queue_that_is_dropped_while_another_ones_pull_is_sent_is_not_pulled() -> None:
+    """As a rebalance does: the check for room knows the queue no longer."""
+    requested = []
 
     def located(queue: Queue) -> Operation[RemoteServer]:
         yield from ()
@@ -27,7 +27,7 @@ def test_a_queue_that_is_dropped_while_another_ones_pull_is_sent_is_not_asked_ab
         raise NotReached("broker a", f"queue {queue.queue_id}")
 
     def has_room(queue: Queue) -> bool:
-        asked.append(queue)
+        requested.append(queue)
         return True
 
     around = SimpleNamespace(new_signal=lambda: SimpleNamespace(set=lambda: None), monotonic=lambda: 0.0)
@@ -41,11 +41,11 @@ def test_a_queue_that_is_dropped_while_another_ones_pull_is_sent_is_not_asked_ab
             next(fetch)
     except StopIteration as ended:
         found = ended.value
-    assert asked == [FIRST]
+    assert requested == [FIRST]
     assert [each.queue for each in found] == [FIRST]
 
 
-def test_it_asks_for_all_and_neither_waits_nor_commits() -> None:
+def test_it_requests_all_and_neither_waits_nor_commits() -> None:
     header = pull_header("T", 3, 70, most=32, group="G")
     assert (header.topic, header.queue_id, header.queue_offset) == ("T", 3, 70)
     assert (header.max_msg_nums, header.consumer_group) == (32, "G")

@@ -42,7 +42,7 @@ def test_a_retry_has_the_topic_that_it_was_sent_to() -> None:
     assert (found.topic, found.queue.topic) == ("T", "%RETRY%G")
 
 
-def test_damaged_records_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_records_are_skipped(caplog: pytest.LogCaptureFixture) -> None:
     damaged = bytearray(record(b"damaged"))
     damaged[8] ^= 1  # its CRC
     data = record(b"1") + bytes(damaged) + record(b"2") + b"\0\0\0\0 no record"

@@ -43,7 +43,7 @@ def test_it_is_the_part_that_javas_client_takes(members: set[str], count: int) -
         )
 
 
-def test_who_is_no_member_has_nothing() -> None:
+def test_a_client_that_is_no_member_has_nothing() -> None:
     assert allocate_queues("me", ["other"], queues(4)) == []
 
 

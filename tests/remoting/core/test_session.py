@@ -28,18 +28,18 @@ def test_two_sessions_understand_each_other_however_the_bytes_are_cut(
     client, server = ClientSession(serialize=serialize, language="PYTHON"), ClientSession()
     sent = [client.request(request(number, body)) for number, body in enumerate(bodies)]
     stream = b"".join(each for _, each in sent)
-    asked: list[RequestReceived] = []
+    requested: list[RequestReceived] = []
     while stream:
         size = data.draw(st.integers(1, len(stream)))
         found, broken = server.receive(stream[:size])
         assert broken is None
-        asked += [each for each in found if isinstance(each, RequestReceived)]
+        requested += [each for each in found if isinstance(each, RequestReceived)]
         stream = stream[size:]
-    assert [(each.opaque, each.code, each.ext, bytes(each.body)) for each in asked] == [
+    assert [(each.opaque, each.code, each.ext, bytes(each.body)) for each in requested] == [
         (opaque, CODE, {"offset": str(number)}, bodies[number]) for number, (opaque, _) in enumerate(sent)
     ]
-    assert all(each.serialize_type == serialize for each in asked)
-    replies = b"".join(server.reply(each, code=7, remark="r", body=bytes(each.body)) for each in reversed(asked))
+    assert all(each.serialize_type == serialize for each in requested)
+    replies = b"".join(server.reply(each, code=7, remark="r", body=bytes(each.body)) for each in reversed(requested))
     answers, broken = client.receive(replies)
     assert broken is None
     assert [

@@ -37,7 +37,7 @@ def test_what_is_no_subscription(topic: str, named: dict[str, str]) -> None:
         subscription(topic, version=1, **named)
 
 
-def test_tags_of_equal_hash_codes_are_told_apart() -> None:
+def test_tags_of_equal_hash_codes_are_distinguished() -> None:
     by = subscription("T", tags="Aa", version=1)
     found = [
         decode_message(Record(topic="T", queue_id=0, body=b"x", properties=b"TAGS\x01" + tag), "b")

@@ -35,7 +35,7 @@ class Shop:
         self._own.commit()
 
     def connect(self, **options: Any) -> sqlite3.Connection:
-        """A new connection; what it locks the others wait for, unless `timeout` says otherwise."""
+        """A new connection; the others wait for its locks, up to `timeout`."""
         connection: sqlite3.Connection = sqlite3.connect(self.path, **{"timeout": 60, **options})
         connection.execute("PRAGMA synchronous = OFF")
         self.opened.append(connection)

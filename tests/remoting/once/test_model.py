@@ -71,7 +71,7 @@ class Group(RuleBasedStateMachine):
     @precondition(lambda self: self.open is not None)
     @rule(acknowledges=st.booleans())
     def succeed(self, *, acknowledges: bool) -> None:
-        """The member commits; it may be killed before it acknowledges, so that nobody knows."""
+        """The member commits; it may be killed before it acknowledges."""
         number, message, stack = self.take()
         stack.close()
         if acknowledges:
@@ -115,7 +115,7 @@ class Group(RuleBasedStateMachine):
         assert not sold or sold == self.shop.recorded
 
     def teardown(self) -> None:
-        """In the end the broker delivers what nobody acknowledged, and all is sold once."""
+        """In the end the broker delivers what was not acknowledged, and all is sold once."""
         if self.open is not None:
             self.fail()
         for message in MESSAGES:

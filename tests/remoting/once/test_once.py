@@ -26,7 +26,7 @@ from rocketwire.wire.facts.properties import ORIGIN_MESSAGE_ID, UNIQ_KEY
 from tests.remoting.once.support import Sent, Shop, during, fail, sell, selling
 
 
-def test_a_message_that_comes_again_is_skipped(shop: Shop, source: Any) -> None:
+def test_a_redelivered_message_is_skipped(shop: Shop, source: Any) -> None:
     handle = selling(shop.once(source))
     assert handle(Sent("A")) == "sold A"
     assert handle(Sent("B")) == "sold B"
@@ -179,14 +179,14 @@ def test_threads_may_share_one_object(shop: Shop, source: Any) -> None:
 
 
 class Careless(sqlite3.Connection):
-    """It commits each statement, so that nothing is left to be rolled back."""
+    """It commits each statement, so that nothing remains to be rolled back."""
 
     def rollback(self) -> None:
         self.commit()
 
 
 class Holding(sqlite3.Connection):
-    """It ends no transaction when it is asked to, as Python 3.12's with `autocommit=True`."""
+    """It ends no transaction on request, as Python 3.12's with `autocommit=True`."""
 
     def commit(self) -> None:
         """Nothing."""
@@ -210,7 +210,7 @@ def test_connections_that_commit_each_statement_are_refused(shop: Shop) -> None:
     assert shop.recorded == []
 
 
-def test_sqlite_without_transactions_of_its_own_gets_them(shop: Shop) -> None:
+def test_sqlite_in_autocommit_mode_gets_transactions(shop: Shop) -> None:
     for source in (lambda: shop.connect(isolation_level=None), shop.engine(isolation_level="AUTOCOMMIT")):
         selling(shop.once(source))(Sent("A"))
         with pytest.raises(ZeroDivisionError):
@@ -237,7 +237,7 @@ def test_sqlalchemy_is_not_loaded_without_need() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0
 
 
-def test_closing_and_going_on(shop: Shop) -> None:
+def test_closing_and_continuing(shop: Shop) -> None:
     with ExactlyOnce(shop.connect, group="orders") as once:
         selling(once)(Sent("A"))
     selling(once)(Sent("B"))

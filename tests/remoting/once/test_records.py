@@ -72,7 +72,7 @@ def test_every_key_fits_the_columns(key: str) -> None:
 @pytest.mark.parametrize(
     "keys", [("a", "A"), ("a", "a "), ("x" * 300 + "1", "x" * 300 + "2"), ("a\0b", "a\0c"), ("é", "e")]
 )
-def test_keys_that_databases_confuse_are_told_apart(shop: Shop, keys: tuple[str, str]) -> None:
+def test_keys_that_databases_confuse_are_distinguished(shop: Shop, keys: tuple[str, str]) -> None:
     handle = selling(shop.once(key=lambda message: message.message_id))
     for key in keys:
         assert handle(Sent(key)) is not None
@@ -122,10 +122,10 @@ def test_old_records_go_while_messages_come(shop: Shop, source: Any, monkeypatch
         counts.append(sum(key.startswith("old") for key in shop.recorded))
     assert counts == [10, 10, 4, 4, 4, 4, 0, 0]
     assert len([key for key in shop.recorded if key.startswith("new")]) == 8
-    assert handle(Sent("old 9")) == "sold old 9", "a record that is gone does not protect"
+    assert handle(Sent("old 9")) == "sold old 9", "a removed record does not protect"
 
 
-def test_records_may_be_kept_for_ever(shop: Shop) -> None:
+def test_records_may_be_kept_without_end(shop: Shop) -> None:
     now = 0
     handle = selling(shop.once(keep_seconds=None, clock=lambda: now))
     handle(Sent("A"))

@@ -13,11 +13,11 @@ from typing import Any
 
 @dataclass
 class Fake:
-    """What it answers, by path; and the paths that it was asked for, with the header Authorization."""
+    """What it answers, by path; and the requested paths, with the header Authorization."""
 
     url: str = ""
     answers: dict[str, Any] = field(default_factory=dict)
-    asked: list[tuple[str, str | None]] = field(default_factory=list)
+    requests: list[tuple[str, str | None]] = field(default_factory=list)
 
     def add(self, number: int, schema: object, *, subject: str = "", version: int = 1, **more: object) -> None:
         """Register a schema."""
@@ -34,7 +34,7 @@ def registry() -> Iterator[Fake]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            fake.asked.append((self.path, self.headers["Authorization"]))
+            fake.requests.append((self.path, self.headers["Authorization"]))
             answer = fake.answers.get(self.path, {"error_code": 40403, "message": "Schema not found"})
             body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             known = isinstance(answer, bytes) or "error_code" not in answer

@@ -108,7 +108,7 @@ def test_bodies_are_read_with_the_schema_they_were_written_with(fake: Fake) -> N
     for _ in range(2):
         assert decoder(b"\0\0\0\0\1" + written(first, {"x": 3})) == {"x": 3, "y": 9}
         assert decoder(b"\0\0\0\0\2" + written(second, {"x": 3, "y": 4})) == {"x": 3, "y": 4}
-    assert len(fake.asked) == 2
+    assert len(fake.requests) == 2
 
 
 @pytest.mark.parametrize(

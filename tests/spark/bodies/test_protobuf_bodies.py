@@ -98,7 +98,7 @@ def test_a_message_of_any_shape() -> None:
 
 
 @pytest.mark.parametrize("path", [b"\0", b"\2\6", b"\4\2\0"])
-def test_the_id_and_the_path_of_a_registry_are_passed_over(path: bytes) -> None:
+def test_the_id_and_the_path_of_a_registry_are_skipped(path: bytes) -> None:
     message: Any = order()()
     message.id = 9
     body = b"\0\0\0\0\7" + path + message.SerializeToString()

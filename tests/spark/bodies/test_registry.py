@@ -1,4 +1,4 @@
-"""A registry is asked once for each schema; what it refuses is told apart from ids that it does not know."""
+"""Each schema is queried once from a registry; refusals differ from unknown ids."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def fake() -> Iterator[Fake]:
         yield found
 
 
-def test_a_schema_is_asked_for_once(fake: Fake) -> None:
+def test_a_schema_is_queried_once(fake: Fake) -> None:
     fake.add(7, {"type": "string"}, subject="s")
-    asked = SchemaRegistry(f"{fake.url}/")
+    requested = SchemaRegistry(f"{fake.url}/")
     for _ in range(3):
-        assert asked.by_id(7) == RegisteredSchema(text='{"type": "string"}', kind="AVRO", references=())
-    assert pickle.loads(pickle.dumps(asked)).by_id(7).kind == "AVRO"
-    assert fake.asked == [("/schemas/ids/7", None)]
+        assert requested.by_id(7) == RegisteredSchema(text='{"type": "string"}', kind="AVRO", references=())
+    assert pickle.loads(pickle.dumps(requested)).by_id(7).kind == "AVRO"
+    assert fake.requests == [("/schemas/ids/7", None)]
 
 
 def test_the_latest_of_a_subject(fake: Fake) -> None:
@@ -48,11 +48,11 @@ def test_references_come_innermost_first(fake: Fake) -> None:
 )
 def test_accounts(fake: Fake, account: dict[str, Any], header: str) -> None:
     fake.add(1, "x")
-    asked = SchemaRegistry(fake.url, **account)
-    asked.by_id(1)
-    assert fake.asked[0][1] == header
-    assert "secret" not in repr(asked)
-    assert "t0k3n" not in repr(asked)
+    requested = SchemaRegistry(fake.url, **account)
+    requested.by_id(1)
+    assert fake.requests[0][1] == header
+    assert "secret" not in repr(requested)
+    assert "t0k3n" not in repr(requested)
 
 
 @pytest.mark.parametrize(

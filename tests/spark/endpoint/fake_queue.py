@@ -1,4 +1,4 @@
-"""A broker of topic T whose queue 0 has the records that a test says."""
+"""A broker of topic T whose queue 0 has the records of a test."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.message import MessageRecord, encode_record
-from tests.cli.endpoint import Answers, Told
+from tests.cli.endpoint import Answers, FakeAnswer
 
 PULL = RequestCode.PULL_MESSAGE
 
 
 def record(number: int, body: bytes | None = None) -> bytes:
-    """A stored message of topic T; its body says the number."""
+    """A stored message of topic T, with its number in the body."""
     body = b"body %d" % number if body is None else body
     return encode_record(MessageRecord(topic="T", queue_id=0, body=body, queue_offset=number))
 
@@ -34,27 +34,27 @@ class FakeQueue:
 
     def answers(self) -> Answers:
         return {
-            RequestCode.GET_MIN_OFFSET: lambda _: Told(0, {"offset": "0"}),
-            RequestCode.GET_MAX_OFFSET: lambda ext: Told(
+            RequestCode.GET_MIN_OFFSET: lambda _: FakeAnswer(0, {"offset": "0"}),
+            RequestCode.GET_MAX_OFFSET: lambda ext: FakeAnswer(
                 0, {"offset": str(len(self.records) if ext["queueId"] == "0" else 0)}
             ),
             PULL: self.pull,
         }
 
-    def pull(self, ext: dict[str, str]) -> Told:
+    def pull(self, ext: dict[str, str]) -> FakeAnswer:
         offset, most = int(ext["queueOffset"]), min(int(ext["maxMsgNums"]), self.at_once)
         end = min(offset + most, len(self.records))
-        return self.told(0, end, b"".join(self.records[offset:end]))
+        return self.reported(0, end, b"".join(self.records[offset:end]))
 
-    def lossy_pull(self, ext: dict[str, str]) -> Told:
-        """Of 100 messages the offsets 10 to 19 and those from 90 on are gone."""
+    def lossy_pull(self, ext: dict[str, str]) -> FakeAnswer:
+        """Of 100 messages the offsets 10 to 19 and those from 90 on are removed."""
         offset = int(ext["queueOffset"])
         if 10 <= offset < 20:
-            return self.told(ResponseCode.PULL_OFFSET_MOVED, 20)
+            return self.reported(ResponseCode.PULL_OFFSET_MOVED, 20)
         if offset >= 90:
-            return self.told(ResponseCode.PULL_NOT_FOUND, offset)
+            return self.reported(ResponseCode.PULL_NOT_FOUND, offset)
         return self.pull({**ext, "maxMsgNums": str(min(int(ext["maxMsgNums"]), (10 if offset < 10 else 90) - offset))})
 
-    def told(self, code: int, reached: int, body: bytes = b"") -> Told:
+    def reported(self, code: int, reached: int, body: bytes = b"") -> FakeAnswer:
         fields = {"suggestWhichBrokerId": 0, "nextBeginOffset": reached, "minOffset": 0, "maxOffset": len(self.records)}
-        return Told(code, {name: str(value) for name, value in fields.items()}, body)
+        return FakeAnswer(code, {name: str(value) for name, value in fields.items()}, body)

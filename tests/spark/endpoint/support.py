@@ -34,7 +34,7 @@ def rows(**columns: list[Any]) -> pa.RecordBatch:
 
 
 def written(namesrv: str, *batches: pa.RecordBatch, **options: str) -> int:
-    """Write some rows and say how many were acknowledged."""
+    """Write some rows and return how many were acknowledged."""
     return write(write_options({"namesrv": namesrv, **options}), iter(batches)).messages
 
 

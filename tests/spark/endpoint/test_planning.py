@@ -12,11 +12,11 @@ ranges = st.tuples(st.integers(0, 50), st.integers(0, 50)).map(lambda pair: (pai
 
 @given(st.dictionaries(queues, ranges, max_size=8), st.integers(1, 100), st.integers(1, 3000), st.integers(1, 20))
 def test_each_message_is_of_one_part_of_its_broker(
-    asked: dict[BrokerQueue, tuple[int, int]], size: int, max_bytes: int, min_partitions: int
+    requested: dict[BrokerQueue, tuple[int, int]], size: int, max_bytes: int, min_partitions: int
 ) -> None:
-    parts = plan(asked, size=size, max_bytes=max_bytes, min_partitions=min_partitions)
+    parts = plan(requested, size=size, max_bytes=max_bytes, min_partitions=min_partitions)
     found = [(span.queue, offset) for part in parts for span in part.spans for offset in range(span.first, span.end)]
-    assert found == [(queue, offset) for queue in sorted(asked) for offset in range(*asked[queue])]
+    assert found == [(queue, offset) for queue in sorted(requested) for offset in range(*requested[queue])]
     assert all(span.queue.broker == part.broker for part in parts for span in part.spans)
     counts = [sum(span.end - span.first for span in part.spans) for part in parts]
     assert all(0 < count * size <= max(max_bytes, size) for count in counts)
@@ -25,7 +25,7 @@ def test_each_message_is_of_one_part_of_its_broker(
 
 
 def test_small_queues_of_a_broker_go_together() -> None:
-    asked = {BrokerQueue("b", "T", number): (0, 10) for number in range(4)}
-    (part,) = plan(asked, size=1000, max_bytes=1 << 20, min_partitions=1)
+    requested = {BrokerQueue("b", "T", number): (0, 10) for number in range(4)}
+    (part,) = plan(requested, size=1000, max_bytes=1 << 20, min_partitions=1)
     assert len(part.spans) == 4
-    assert [len(part.spans) for part in plan(asked, size=1000, max_bytes=15_000, min_partitions=1)] == [2, 2, 2]
+    assert [len(part.spans) for part in plan(requested, size=1000, max_bytes=15_000, min_partitions=1)] == [2, 2, 2]

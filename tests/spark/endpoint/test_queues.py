@@ -14,26 +14,28 @@ from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import TopicList
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.message import MessageRecord, encode_record
-from tests.cli.endpoint import Answers, Told, fake_server
+from tests.cli.endpoint import Answers, FakeAnswer, fake_server
 
 GROUP = "TOOLS_CONSUMER"
 
 
 def broker(times: list[int | None]) -> Answers:
-    """Queue 0 of T, with messages of these times (None: damaged or gone); queue 1 has none."""
+    """Queue 0 of T, with messages of these times (None: damaged or removed); queue 1 has none."""
 
-    def pull(ext: dict[str, str]) -> Told:
+    def pull(ext: dict[str, str]) -> FakeAnswer:
         offset, most = int(ext["queueOffset"]), int(ext["maxMsgNums"])
         if times[offset] is None:
-            return Told(21)
+            return FakeAnswer(21)
         records = [
             encode_record(MessageRecord(topic="T", queue_id=0, body=b"x" * 9, store_timestamp=t or 0)) for t in times
         ]
-        return Told(body=b"".join(records[offset : offset + most]))
+        return FakeAnswer(body=b"".join(records[offset : offset + most]))
 
     return {
-        RequestCode.GET_MIN_OFFSET: lambda _: Told(0, {"offset": "-1"}),
-        RequestCode.GET_MAX_OFFSET: lambda ext: Told(0, {"offset": "0" if ext["queueId"] == "1" else str(len(times))}),
+        RequestCode.GET_MIN_OFFSET: lambda _: FakeAnswer(0, {"offset": "-1"}),
+        RequestCode.GET_MAX_OFFSET: lambda ext: FakeAnswer(
+            0, {"offset": "0" if ext["queueId"] == "1" else str(len(times))}
+        ),
         RequestCode.PULL_MESSAGE: pull,
     }
 
@@ -67,9 +69,9 @@ def test_how_large_messages_are_about() -> None:
         assert mean_size(cluster, {}, group=GROUP) == 1024
 
 
-def test_a_topic_that_is_deleted_while_topics_are_asked_for() -> None:
+def test_a_topic_that_is_deleted_while_topics_are_queried() -> None:
     answers: Answers = {
-        RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: Told(
+        RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: FakeAnswer(
             body=encode_body(TopicList(topic_list=("T", "Gone", "%RETRY%G")))
         )
     }

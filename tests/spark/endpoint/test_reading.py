@@ -1,4 +1,4 @@
-"""Messages of a running endpoint as rows; and of one that answers as it is told."""
+"""Messages of a running endpoint as rows; and of one with given answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rocketwire.spark.request.option_parsing import read_options
 from rocketwire.spark.request.options import is_hidden
 from rocketwire.spark.schema import COLUMNS, CORRUPT_RECORD, spark_schema
 from rocketwire.spark.source import RocketMQDataSource
-from tests.cli.endpoint import FakeServer, Told, fake_server
+from tests.cli.endpoint import FakeAnswer, FakeServer, fake_server
 from tests.spark.endpoint.fake_queue import PULL, FakeQueue, damaged_records, record
 from tests.spark.endpoint.support import bodies, messages, rows, written
 from tests.spark.reads import Read
@@ -82,7 +82,7 @@ def test_every_column_has_the_value_that_other_readers_show(filled: str) -> None
 
 def test_what_is_read_without_a_topic(filled: str) -> None:
     found = set(table(filled, columns="topic").column(0).to_pylist())
-    assert found >= {"Read", "Other"}  # other tests have topics of their own
+    assert found >= {"Read", "Other"}  # other tests use other topics
     assert not any(map(is_hidden, found))
     assert "%RETRY%G" in table(filled, columns="topic", includeSystemTopics=True).column(0).to_pylist()
     assert table(filled, columns="body", topicPattern="O.*").column(0).to_pylist() == [b"other"]
@@ -107,7 +107,7 @@ def test_offsets_of_queues(filled: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "text"),
+    ("requested", "text"),
     [
         (
             '{"before": {"Read": {"0": 5}}}',
@@ -116,14 +116,14 @@ def test_offsets_of_queues(filled: str) -> None:
         ('{"Read": {"4": 5}}', "queue 4 of topic Read, which is not there"),
     ],
 )
-def test_offsets_of_what_is_not_there(filled: str, asked: str, text: str) -> None:
+def test_offsets_of_missing_queues(filled: str, requested: str, text: str) -> None:
     for option in ("startingOffsets", "endingOffsets"):
         with pytest.raises(OptionInvalid, match=f"option {option} names {text}"):
-            table(filled, topic="Read", **{option: asked})
+            table(filled, topic="Read", **{option: requested})
     assert table(filled, topic="Read", queues="1", startingOffsets='{"Other": {"9": 1}}').num_rows == 250
 
 
-def test_offsets_that_are_not_there(filled: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_offsets(filled: str, caplog: pytest.LogCaptureFixture) -> None:
     options = {"topic": "Read", "startingOffsets": '{"Read": {"0": 251}}'}
     with pytest.raises(DataLost, match="startingOffsets asks for 251"):
         table(filled, **options)
@@ -157,7 +157,7 @@ def test_a_filter_by_id_is_kept_to(filled: str) -> None:
     assert found == [{"message_id": wanted.message_id, "body": wanted.message.body}]
 
 
-def test_parts_are_of_the_size_that_was_asked_for(filled: str) -> None:
+def test_parts_are_of_the_requested_size(filled: str) -> None:
     parts = reader(filled, topic="Read", minPartitions=6).partitions()
     assert [sum(span.end - span.first for span in part.spans) for part in parts] == [166, 167, 167] * 2
     parts = reader(filled, topic="Read", maxBytesPerPartition="20k").partitions()
@@ -174,14 +174,14 @@ def test_what_comes_after_the_plan_is_not_read(filled: str) -> None:
     assert bodies(filled, "Later") == [b"1", b"2", b"3"]
 
 
-def test_topics_and_queues_that_are_not_there(filled: str) -> None:
+def test_missing_topics_and_queues(filled: str) -> None:
     with pytest.raises(TopicUnknown, match=r"topic No: the name server .* knows no such topic"):
         table(filled, topic="No")
     with pytest.raises(TopicUnknown, match="Read: there is no queue 9 that can be read"):
         table(filled, topic="Read", queues="0,9")
 
 
-def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rocketwire.spark.endpoint.session._PAUSE", 0.001)
     with fake_server() as server:
         address = server.address
@@ -215,7 +215,7 @@ def test_messages_come_in_order_however_many_a_broker_gives_at_once(at_once: int
     assert slept == []
 
 
-def test_messages_that_are_gone(caplog: pytest.LogCaptureFixture) -> None:
+def test_removed_messages(caplog: pytest.LogCaptureFixture) -> None:
     queue = FakeQueue([record(number) for number in range(100)])
     with fake_server({**queue.answers(), PULL: queue.lossy_pull}) as server:
         with pytest.raises(DataLost, match="broker b, topic T, queue 0: the messages from offset 10 to 19 are gone"):
@@ -233,11 +233,11 @@ def test_a_broker_that_wants_less_is_given_time() -> None:
         found = reader(server.address, topic="T", columns="queue_offset,body")
         (part,) = found.partitions()
         slept: list[float] = []
-        server.answers[PULL] = lambda ext: Told(215) if 1 <= next(number) % 10 < 8 else queue.pull(ext)
+        server.answers[PULL] = lambda ext: FakeAnswer(215) if 1 <= next(number) % 10 < 8 else queue.pull(ext)
         batches = list(read(part, found.request, found.endpoint, sleep=slept.append))
         assert [row for batch in batches for row in batch.to_pylist()] == expected(range(200))
         assert slept[:7] == [0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
-        server.answers[PULL] = lambda _: Told(2, remark="later")
+        server.answers[PULL] = lambda _: FakeAnswer(2, remark="later")
         with pytest.raises(EndpointRefused, match=r"answered code 2: later\. Ask for less at once"):
             list(read(part, found.request, found.endpoint, sleep=lambda _: None))
 
@@ -246,7 +246,7 @@ def test_a_connection_that_ends_costs_and_doubles_nothing() -> None:
     queue = FakeQueue([record(number) for number in range(2000)])
     number = count()
 
-    def pull(ext: dict[str, str]) -> Told:
+    def pull(ext: dict[str, str]) -> FakeAnswer:
         if next(number) in (7, 40):
             server.hang_up()
         return queue.pull(ext)
@@ -262,7 +262,7 @@ def test_a_pull_that_is_refused() -> None:
     with fake_server(queue.answers()) as server:
         found = reader(server.address, topic="T")
         (part,) = found.partitions()
-        server.answers[PULL] = lambda _: Told(26, remark="no group")
+        server.answers[PULL] = lambda _: FakeAnswer(26, remark="no group")
         with pytest.raises(EndpointRefused, match=r"answered code 26: no group\. Create the group") as caught:
             list(found.read(part))
     assert "accessKey" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""What all uses of an endpoint share: accounts, several brokers, and what is said when something is wrong."""
+"""What all uses of an endpoint share: accounts, several brokers, and the errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rocketwire.spark.errors import EndpointRefused, OptionInvalid, SendFailed
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketwire.wire.facts.codes import RequestCode
-from tests.cli.endpoint import Answers, Told, fake_server
+from tests.cli.endpoint import Answers, FakeAnswer, fake_server
 from tests.spark.endpoint.accounts import ACCOUNT, guarded_endpoint
 from tests.spark.endpoint.fake_queue import FakeQueue, record
 from tests.spark.endpoint.support import rows, written
@@ -51,9 +51,9 @@ def test_a_cluster_of_several_brokers() -> None:
         }
         queues = tuple(QueueData(broker_name=name, read_queue_nums=1, write_queue_nums=1, perm=6) for name in brokers)
         route = TopicRouteData(broker_datas=tuple(brokers.values()), queue_datas=queues)
-        first.answers[RequestCode.GET_ROUTEINFO_BY_TOPIC] = lambda _: Told(body=encode_body(route))
+        first.answers[RequestCode.GET_ROUTEINFO_BY_TOPIC] = lambda _: FakeAnswer(body=encode_body(route))
         cluster = ClusterInfo(broker_addr_table=brokers)
-        first.answers[RequestCode.GET_BROKER_CLUSTER_INFO] = lambda _: Told(body=encode_body(cluster))
+        first.answers[RequestCode.GET_BROKER_CLUSTER_INFO] = lambda _: FakeAnswer(body=encode_body(cluster))
         found = Read(None, namesrv=first.address, topic="T", columns="broker,queue_offset,body")
         assert len(found.partitions) == 2
         assert sorted(map(tuple, (row.values() for row in found.rows()))) == [

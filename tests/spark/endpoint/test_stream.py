@@ -1,4 +1,4 @@
-"""Streams of a running endpoint, driven as Spark drives them; and of one that answers as it is told."""
+"""Streams of a running endpoint, driven as Spark drives them; and of one with given answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketwire.spark.endpoint.stream import EndpointStreamReader
 from rocketwire.spark.errors import DataLost, OptionInvalid
 from rocketwire.spark.source import RocketMQDataSource
 from rocketwire.wire.facts.codes import RequestCode
-from tests.cli.endpoint import Answers, FakeServer, Told, fake_server
+from tests.cli.endpoint import Answers, FakeAnswer, FakeServer, fake_server
 from tests.spark.endpoint.support import rows, written
 
 Offset = dict[str, Any]
@@ -115,7 +115,7 @@ def test_limits_are_kept_and_shared_by_the_queues(namesrv: str) -> None:
     assert [len(batch) for batch in least.batches] == [1, 1]
 
 
-def test_available_now_ends_at_what_was_there_when_it_began(namesrv: str) -> None:
+def test_available_now_ends_at_what_was_stored_when_it_began(namesrv: str) -> None:
     written(namesrv, rows(body=numbered(0, 100)), topic="Now")
     query = Query(stream(namesrv, topicPattern="Now.*", maxOffsetsPerTrigger=30))
     query.reader.prepareForTriggerAvailableNow()
@@ -150,9 +150,9 @@ def test_options_that_no_stream_has(namesrv: str) -> None:
 def answers(least: int, most: int) -> Answers:
     """Queue 0 of T has these offsets, and queue 1 none."""
     return {
-        RequestCode.GET_MIN_OFFSET: lambda ext: Told(0, {"offset": "0" if ext["queueId"] == "1" else str(least)}),
-        RequestCode.GET_MAX_OFFSET: lambda ext: Told(0, {"offset": "0" if ext["queueId"] == "1" else str(most)}),
-        RequestCode.PULL_MESSAGE: lambda _: Told(21),
+        RequestCode.GET_MIN_OFFSET: lambda ext: FakeAnswer(0, {"offset": "0" if ext["queueId"] == "1" else str(least)}),
+        RequestCode.GET_MAX_OFFSET: lambda ext: FakeAnswer(0, {"offset": "0" if ext["queueId"] == "1" else str(most)}),
+        RequestCode.PULL_MESSAGE: lambda _: FakeAnswer(21),
     }
 
 
@@ -165,7 +165,7 @@ def spans(server: FakeServer, start: Offset, end: Offset, **options: Any) -> lis
     return [(span.first, span.end) for part in parts for span in part.spans]
 
 
-def test_messages_that_are_gone_before_they_were_read() -> None:
+def test_messages_that_are_removed_before_they_were_read() -> None:
     with fake_server(answers(10, 20)) as server:
         with pytest.raises(DataLost, match="queue 0: the messages from offset 5 to 9 are gone"):
             spans(server, at(5), at(20))
@@ -174,13 +174,13 @@ def test_messages_that_are_gone_before_they_were_read() -> None:
         assert spans(server, {}, at(15)) == [(10, 15)]
 
 
-def test_what_is_gone_in_one_queue_leaves_the_others_as_they_are() -> None:
-    # Of queue 0 all that was to be read is gone, of queue 1 two messages are there.
-    told: Answers = answers(10, 20) | {
-        RequestCode.GET_MAX_OFFSET: lambda ext: Told(0, {"offset": "2" if ext["queueId"] == "1" else "20"})
+def test_messages_removed_from_one_queue_do_not_change_the_others() -> None:
+    # Of queue 0 all that was to be read is removed, queue 1 has two messages.
+    reported: Answers = answers(10, 20) | {
+        RequestCode.GET_MAX_OFFSET: lambda ext: FakeAnswer(0, {"offset": "2" if ext["queueId"] == "1" else "20"})
     }
     start, end = {"b": {"T": {"0": 5, "1": 0}}}, {"b": {"T": {"0": 8, "1": 2}}}
-    with fake_server(told) as server:
+    with fake_server(reported) as server:
         assert spans(server, start, end, failOnDataLoss=False) == [(0, 2)]
 
 
@@ -220,7 +220,7 @@ def test_a_topic_that_was_made_again(caplog: pytest.LogCaptureFixture) -> None:
     assert "Begin with a new checkpointLocation" not in caplog.text
 
 
-def test_what_is_not_there_any_more_stays_in_the_offsets() -> None:
+def test_removed_queues_stay_in_the_offsets() -> None:
     away = {"a": {"T": {"0": 3}}, "b": {"T": {"0": 5, "1": 0}}}
     with fake_server(answers(0, 7)) as server:
         reader = stream(server.address, topic="T")

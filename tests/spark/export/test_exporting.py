@@ -106,13 +106,13 @@ def test_a_store_in_use_and_one_that_crashed_are_exported_too(store: Path, tmp_p
     assert ids(rows(tmp_path / "to")) == [f"U{number:07d}" for number in (*orders, *range(90, 121))]
 
 
-def test_messages_whose_entries_are_yet_to_be_made_are_left_to_a_later_run(
+def test_messages_without_entries_yet_are_exported_by_a_later_run(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = open_store(small(store))
     for number in range(90, 100):
         held.append([draft(number, topic="Orders")])
-    # As with a broker that makes entries behind the log: none of those of the last messages is there yet.
+    # As with a broker that makes entries behind the log: the last messages have none yet.
     seen = exporting._dispatched
     with monkeypatch.context() as patch:
         patch.setattr(exporting, "_dispatched", lambda one: seen(one) - 500)
@@ -145,7 +145,7 @@ def test_a_day_that_no_calendar_has_is_a_folder_too(tmp_path: Path) -> None:
     assert exported(tmp_path / "store", tmp_path / "to", columns="queue_id").messages == 0
 
 
-def test_times_and_columns_are_those_asked_for(store: Path, tmp_path: Path) -> None:
+def test_times_and_columns_are_the_requested_ones(store: Path, tmp_path: Path) -> None:
     exported(store, tmp_path / "to", columns="queue_id,body", startingTimestamp=str(START))
     found = rows(tmp_path / "to")
     assert len(found) == 60
@@ -165,7 +165,7 @@ def test_another_store_in_the_place_of_the_first_is_refused(store: Path, tmp_pat
         exported(store, tmp_path / "to")
 
 
-def test_what_was_removed_before_it_was_exported_is_told(store: Path, tmp_path: Path) -> None:
+def test_what_was_removed_before_it_was_exported_is_reported(store: Path, tmp_path: Path) -> None:
     exported(store, tmp_path / "to")
     held = open_store(small(store))
     for number in range(90, 180):
@@ -179,7 +179,7 @@ def test_what_was_removed_before_it_was_exported_is_told(store: Path, tmp_path: 
     assert exported(store, tmp_path / "to").problems == []
 
 
-def test_damage_is_told_and_the_rest_is_exported(store: Path, tmp_path: Path) -> None:
+def test_damage_is_reported_and_the_rest_is_exported(store: Path, tmp_path: Path) -> None:
     log = min((store / "commitlog").iterdir())
     content = bytearray(log.read_bytes())
     content[content.index(b"body-6")] ^= 1
@@ -217,7 +217,7 @@ def test_a_task_that_spark_does_again_counts_once(store: Path, tmp_path: Path, m
     committed = threading.Event()
     commit = ledger.ExportLedger.commit
 
-    def told(self: ledger.ExportLedger, finished: Any) -> None:
+    def reported(self: ledger.ExportLedger, finished: Any) -> None:
         commit(self, finished)
         committed.set()
 
@@ -228,7 +228,7 @@ def test_a_task_that_spark_does_again_counts_once(store: Path, tmp_path: Path, m
         for one in (first, *others):
             task(one)
 
-    monkeypatch.setattr(ledger.ExportLedger, "commit", told)
+    monkeypatch.setattr(ledger.ExportLedger, "commit", reported)
     monkeypatch.setattr(Context, "foreach", twice)
     bars: list[Bar] = []
     done = exported(store, tmp_path / "to", bars=bars)

@@ -52,13 +52,13 @@ def test_ranges_of_a_file(remote: ArrowRemote, tmp_path: Path) -> None:
         remote.open("s3://bucket/store/none")
 
 
-def test_amazon_is_asked_for_a_region_that_nobody_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_region_is_queried_from_amazon(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
         monkeypatch.delenv(name, raising=False)
-    asked: list[str] = []
+    requested: list[str] = []
 
     def resolve(bucket: str) -> str:
-        asked.append(bucket)
+        requested.append(bucket)
         if bucket == "none":
             raise OSError("Bucket 'none' not found")
         return "eu-west-1"
@@ -66,12 +66,12 @@ def test_amazon_is_asked_for_a_region_that_nobody_said(monkeypatch: pytest.Monke
     monkeypatch.setattr(fs, "resolve_s3_region", resolve)
     assert region_of("s3://bucket", {"anonymous": "true"}) == "eu-west-1"
     assert region_of("s3a://none", {}) is None
-    assert asked == ["bucket", "none"]
+    assert requested == ["bucket", "none"]
     assert region_of("s3://bucket", {"region": "x"}) is None
     assert region_of("s3://bucket", {"endpoint_override": "x"}) is None
     monkeypatch.setenv("AWS_REGION", "us-east-2")
     assert region_of("s3://bucket", {}) is None
-    assert len(asked) == 2
+    assert len(requested) == 2
 
 
 def test_buckets_and_hosts_are_found_in_urls(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def test_files_that_go_or_shrink_meanwhile(far: RemoteFiles, memory: fsspec.Abst
         LogFileReader(file)
 
 
-def test_nobody_knows_who_uses_a_store_far_away(memory: fsspec.AbstractFileSystem) -> None:
+def test_the_user_of_a_remote_store_is_unknown(memory: fsspec.AbstractFileSystem) -> None:
     memory.pipe_file("/golden/b/checkpoint", b"")
     assert discover(f"{BASE}/b", files=RemoteFiles(BASE)).state is StoreState.AT_REST
     memory.pipe_file("/golden/b/abort", b"")
@@ -92,7 +92,7 @@ def test_nobody_knows_who_uses_a_store_far_away(memory: fsspec.AbstractFileSyste
     assert discover(f"{BASE}/b", files=RemoteFiles(BASE)).state is StoreState.UNKNOWN
 
 
-def test_what_is_no_store_is_told(memory: fsspec.AbstractFileSystem) -> None:
+def test_what_is_no_store_is_an_error(memory: fsspec.AbstractFileSystem) -> None:
     memory.pipe_file("/golden/c/some", b"")
     with pytest.raises(StoreForeign, match="memory://golden/c cannot be used as a RocketMQ store"):
         discover(f"{BASE}/c", files=RemoteFiles(BASE))
@@ -232,7 +232,7 @@ def spans(read: Read) -> list[tuple[int, int, int]]:
         ({"startingTimestamp": START + 50_000, "maxBytesPerPartition": 4096}, 4),
     ],
 )
-def test_planning_asks_many_queues_at_once(
+def test_planning_reads_many_queues_at_once(
     made: Made, traffic: Traffic, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], more: float
 ) -> None:
     options = {"columns": "topic,queue_id,queue_offset,body", "topicPattern": "T.*"} | options
@@ -248,30 +248,30 @@ def test_planning_asks_many_queues_at_once(
     assert requests <= more * traffic.all
 
 
-def test_the_table_of_queues_asks_many_at_once(made: Made, traffic: Traffic) -> None:
+def test_the_table_of_queues_reads_many_at_once(made: Made, traffic: Traffic) -> None:
     there = table(Path("memory://slow/store"), columns="*")
     assert AT_ONCE // 2 <= traffic.most <= AT_ONCE
     assert [{**row, "broker": ""} for row in there] == [{**row, "broker": ""} for row in table(made.root, columns="*")]
 
 
 def test_on_this_machine_no_thread_is_begun() -> None:
-    def ask(some: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def query(some: Sequence[int]) -> Iterator[tuple[int, int]]:
         return ((one, threading.get_ident()) for one in some)
 
     own = threading.get_ident()
-    assert in_slices(LOCAL, ask, range(1000)) == [(one, own) for one in range(1000)]
-    assert in_slices(RemoteFiles("memory://slow"), ask, [7]) == [(7, own)]
-    assert in_slices(RemoteFiles("memory://slow"), ask, []) == []
-    found = in_slices(RemoteFiles("memory://slow"), ask, range(1000))
+    assert in_slices(LOCAL, query, range(1000)) == [(one, own) for one in range(1000)]
+    assert in_slices(RemoteFiles("memory://slow"), query, [7]) == [(7, own)]
+    assert in_slices(RemoteFiles("memory://slow"), query, []) == []
+    found = in_slices(RemoteFiles("memory://slow"), query, range(1000))
     assert [one for one, _ in found] == [*range(1000)]
     assert own not in {thread for _, thread in found}
 
 
 def test_the_first_error_is_raised() -> None:
-    def ask(some: Sequence[int]) -> list[int]:
+    def query(some: Sequence[int]) -> list[int]:
         if some[0] >= 300:
             raise OSError(f"no {some[0]}")
         return [*some]
 
     with pytest.raises(OSError, match=r"^no 300$"):
-        in_slices(RemoteFiles("memory://slow"), ask, range(6400))
+        in_slices(RemoteFiles("memory://slow"), query, range(6400))

@@ -41,7 +41,7 @@ def test_a_store_on_a_web_server_is_read_in_ranges(golden: Golden) -> None:
         assert len(web.requests) < 150
 
 
-def test_names_are_quoted_and_sizes_asked_for(tmp_path: Path) -> None:
+def test_names_are_quoted_and_sizes_queried(tmp_path: Path) -> None:
     (tmp_path / "%RETRY%a b").mkdir()
     (tmp_path / "%RETRY%a b" / "ü#?").write_bytes(b"0123456789")
     with serving(tmp_path) as web:
@@ -72,7 +72,7 @@ def test_a_server_that_sends_whole_files_only_is_refused(tmp_path: Path) -> None
             list(find(directory, MessageConditions(), unexpected))
 
 
-def test_what_fails_in_ways_of_its_own_is_an_oserror(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_other_types_become_oserror(monkeypatch: pytest.MonkeyPatch) -> None:
     class Own(Exception):
         pass
 

@@ -1,4 +1,4 @@
-"""Remote files: what is read is what is there, in few requests."""
+"""Remote files: the content is read in few requests."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Remote:
     ),
     prefetch=st.sampled_from([0, 1, BLOCK, MIB, 8 * MIB]),
 )
-def test_any_reads_give_what_is_there(reads: list[tuple[int | None, int]], prefetch: int) -> None:
+def test_any_reads_give_the_content(reads: list[tuple[int | None, int]], prefetch: int) -> None:
     remote = Remote(CONTENT)
     file = RangeReader("f", remote, prefetch)
     at = 0

@@ -39,7 +39,7 @@ def test_directories_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert paths(f"{tmp_path}/[z]") == [f"{tmp_path}/[z]"]
     assert paths(f"file:{tmp_path}/with%20space") == [f"{tmp_path}/with space"]
     assert paths(f"file://{tmp_path}/b1/../b1,file://localhost{tmp_path}/b2") == [f"{tmp_path}/b1", f"{tmp_path}/b2"]
-    assert paths(f"{tmp_path}/none") == [f"{tmp_path}/none"]  # `discover` says that it is not there
+    assert paths(f"{tmp_path}/none") == [f"{tmp_path}/none"]  # `discover` finds that it is missing
     monkeypatch.chdir(tmp_path)
     assert paths("b1, b*/store") == [f"{tmp_path}/b1", f"{tmp_path}/b1/store", f"{tmp_path}/b2/store"]
     assert paths("/") == ["/"]
@@ -60,7 +60,7 @@ def test_names_that_cannot_be(tmp_path: Path) -> None:
             resolve([nul], {})
     with pytest.raises(PathUnreadable, match="fits no directory"):
         resolve([f"{tmp_path}/" + "x" * 5000 + "*"], {})
-    assert paths(f"{tmp_path}/" + "x" * 5000) == [f"{tmp_path}/" + "x" * 5000]  # `discover` says that it cannot be
+    assert paths(f"{tmp_path}/" + "x" * 5000) == [f"{tmp_path}/" + "x" * 5000]  # `discover` finds that it cannot be
 
 
 def test_urls(memory: fsspec.AbstractFileSystem) -> None:

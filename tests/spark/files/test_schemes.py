@@ -1,4 +1,4 @@
-"""Which scheme is read by what; and what is told when it cannot be."""
+"""Which scheme is read by what; and the error when it cannot be."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_each_scheme_has_its_implementation() -> None:
         ("hdfs://127.0.0.1:1", {}, PathUnreadable, "Hadoop's client is missing|cannot be read"),
     ],
 )
-def test_what_cannot_be_had_is_told(base: str, options: dict[str, str], kind: type[Exception], text: str) -> None:
+def test_what_cannot_be_read_is_an_error(base: str, options: dict[str, str], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text) as caught:
         connect(base, options)
     assert "hidden" not in str(caught.value)
@@ -49,7 +49,7 @@ def test_a_missing_package_is_named(scheme: str, package: str, monkeypatch: pyte
         connect(f"{scheme}://place", {})
 
 
-def test_a_region_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_region_is_queried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow, "region_of", lambda base, options: "eu-west-1" if base == "s3://mine" else None)
     assert known_region("s3://mine", {"a": "b"}) == {"a": "b", "region": "eu-west-1"}
     assert known_region("s3://other", {"a": "b"}) == {"a": "b"}
@@ -73,6 +73,6 @@ def test_a_region_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_failures_say_what_helps(url: str, error: OSError, text: str) -> None:
+def test_failures_have_a_remedy(url: str, error: OSError, text: str) -> None:
     with pytest.raises(PathUnreadable, match=text):
         raise unreadable(url, error)

@@ -1,4 +1,4 @@
-"""A small web server for files: pages of links for directories, and ranges, if it is told to know them."""
+"""A small web server for files: pages of links for directories, and ranges, if it has to know them."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_snapshots_are_sent_in_their_order_and_once(table: Any) -> None:
     assert sent(table, done)[0] == [["4"]]
 
 
-def test_a_snapshot_of_many_files_goes_on_where_it_was_stopped(table: Any, tmp_path: Path) -> None:
+def test_a_snapshot_of_many_files_continues_where_it_was_stopped(table: Any, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     files = []
@@ -85,7 +85,7 @@ def test_a_snapshot_of_many_files_goes_on_where_it_was_stopped(table: Any, tmp_p
         assert left == [["2", "3"], ["4"]][number:]
 
 
-def test_changed_rows_are_an_error_unless_they_are_passed_over(table: Any) -> None:
+def test_changed_rows_are_an_error_unless_they_are_skipped(table: Any) -> None:
     table.append(rows("1", "2"))
     _, done = sent(table, begun(table))
     table.delete("body = '1'")
@@ -104,7 +104,7 @@ def test_a_renamed_column_is_read_from_older_files(table: Any) -> None:
     assert sent(table, begun(table))[0] == [["1"]]
 
 
-def test_history_that_is_gone_is_an_error(table: Any) -> None:
+def test_removed_history_is_an_error(table: Any) -> None:
     table.append(rows("1"))
     with pytest.raises(ImportImpossible, match="no history back to snapshot 7"):
         sent(table, iceberg.ImportProgress(table="x", snapshot=7))
@@ -139,6 +139,6 @@ def test_options() -> None:
     assert iceberg._parsed(given) == (3, ["delete"])
 
 
-def test_a_catalog_that_is_not_there() -> None:
+def test_a_missing_catalog() -> None:
     with pytest.raises(ImportImpossible, match=r"a\.b of the Iceberg catalog nowhere cannot be opened"):
         iceberg._opened("nowhere", "a.b")

@@ -35,6 +35,6 @@ def test_holes_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hol
             following = next((number for number in range(mark, COUNT) if number not in holes), None)
             assert entries.message(mark, COUNT) == (None if following is None else 1000 + following * 10)
             found = entries.bisect(0, COUNT, (1000 + mark * 10).__gt__)
-            # What is looked for is there or behind it, and nothing that is before it is behind that.
+            # The wanted entry is at this offset or behind it, and no entry before it is behind that.
             assert all(number < found for number in range(mark) if number not in holes)
             assert all(number >= found for number in range(mark, COUNT) if number not in holes)

@@ -76,7 +76,7 @@ def test_every_message_once_whatever_the_size_of_partitions(
         assert narrow or row["body"] == one["body"]
 
 
-def test_partitions_are_of_about_the_size_asked_for(made: Made) -> None:
+def test_partitions_are_of_about_the_requested_size(made: Made) -> None:
     for restriction in NOTHING_AND_QUEUES:
         partitions = Read(made.root, maxBytesPerPartition=8192, **restriction).partitions
         sizes = [partition.end - partition.start for partition in partitions if isinstance(partition, LogSpan)]
@@ -150,32 +150,32 @@ def root(made: Made, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 OFFSETS = json.dumps({"T0": {"0": 10, "1": -1}, "T1": {"0": -2}})
 
 
-def test_offsets_asked_for(made: Made, root: Path) -> None:
-    def asked(**options: Any) -> list[tuple[str, int, int]]:
+def test_requested_offsets(made: Made, root: Path) -> None:
+    def requested(**options: Any) -> list[tuple[str, int, int]]:
         rows = read(root, columns=COLUMNS, **options)
         assert places(rows)
         return sorted((row["topic"], row["queue_id"], row["queue_offset"]) for row in rows)
 
     every = {(one["topic"], one["queue_id"], one["queue_offset"]) for one in made.messages}
-    assert asked(startingOffsets=OFFSETS) == sorted(
+    assert requested(startingOffsets=OFFSETS) == sorted(
         one for one in every if one[:2] != ("T0", 1) and (one[:2] != ("T0", 0) or one[2] >= 10)
     )
-    assert asked(endingOffsets=OFFSETS) == sorted(
+    assert requested(endingOffsets=OFFSETS) == sorted(
         one for one in every if one[:2] != ("T1", 0) and (one[:2] != ("T0", 0) or one[2] < 10)
     )
-    both = asked(startingOffsets='{"T0": {"0": 3}}', endingOffsets='{"T0": {"0": 5}}', topic="T0", queues="0")
+    both = requested(startingOffsets='{"T0": {"0": 3}}', endingOffsets='{"T0": {"0": 5}}', topic="T0", queues="0")
     assert both == [("T0", 0, 3), ("T0", 0, 4)]
     named = json.dumps({str(root): {"T0": {"0": 70}, "T1": {"0": 74}}})
-    assert asked(startingOffsets=named, queues="0") == sorted(
+    assert requested(startingOffsets=named, queues="0") == sorted(
         one for one in every if one[1] == 0 and one[2] >= (70 if one[0] == "T0" else 74)
     )
     assert read(root, startingOffsets="latest") == []
     assert read(root, endingOffsets="earliest") == []
-    assert asked(startingOffsets="earliest", endingOffsets="latest") == sorted(every)
+    assert requested(startingOffsets="earliest", endingOffsets="latest") == sorted(every)
 
 
 @pytest.mark.parametrize("topic", ["", "T1"])
-def test_times_asked_for(made: Made, root: Path, topic: str) -> None:
+def test_requested_times(made: Made, root: Path, topic: str) -> None:
     named = {"topic": topic} if topic else {}
     since, until = made.messages[120]["time"], made.messages[180]["time"]
     expected = [one["physical_offset"] for one in made.messages[120:180] if one["topic"] == (topic or one["topic"])]
@@ -214,7 +214,7 @@ TIMES = "store_timestamp"
         ([EqualTo(("message_id",), "gone")], lambda one: False),
     ],
 )
-def test_filters_let_pass_what_they_ask_for(made: Made, root: Path, filters: list[Filter], passes: Any) -> None:
+def test_filters_let_pass_what_they_select(made: Made, root: Path, filters: list[Filter], passes: Any) -> None:
     rows = Read(root, columns=COLUMNS + ",message_id", filters=filters).rows()
     assert places(rows) == [one["physical_offset"] for one in made.messages if passes(one)]
 
@@ -223,8 +223,8 @@ def test_an_offset_message_id_leads_to_its_place(made: Made) -> None:
     columns = "physical_offset,offset_message_id,message_id,body"
     rows = read(made.root, columns=columns)
     one, other = rows[50], rows[200]
-    asked: list[Filter] = [In(("offset_message_id",), (one["offset_message_id"], other["offset_message_id"], "x"))]
-    assert Read(made.root, columns=columns, filters=asked).rows() == [one, other]
+    requested: list[Filter] = [In(("offset_message_id",), (one["offset_message_id"], other["offset_message_id"], "x"))]
+    assert Read(made.root, columns=columns, filters=requested).rows() == [one, other]
     # As a message id it is not theirs: they have a unique key.
     by_id: list[Filter] = [EqualTo(("message_id",), one["offset_message_id"])]
     assert Read(made.root, columns=columns, filters=by_id).rows() == []

@@ -20,7 +20,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def of_expected(line: dict[str, Any]) -> dict[str, Any]:
-    """What a line of expected.jsonl says of a row's columns."""
+    """The columns of a row, from a line of expected.jsonl."""
     times = ("born_timestamp", "store_timestamp")
     row = row_of(line)
     return row | {name: EPOCH + timedelta(milliseconds=row[name]) for name in times}
@@ -60,7 +60,7 @@ def test_without_consume_queues_and_with_they_are_the_same(golden: Golden, tmp_p
 
 
 def test_spark_sees_no_pushdown_where_it_refuses_one(golden: Golden) -> None:
-    """As plan_data_source_read looks at it: with push-down off, a reader that has its own `pushFilters` is an error."""
+    """As plan_data_source_read checks it: with push-down off, a reader that has its own `pushFilters` is an error."""
     reader: Any = Read(golden.untouched, pushFilters="true").reader
     assert reader.pushFilters.__func__ is DataSourceReader.pushFilters
     filters = [EqualTo(("topic",), "GoldenNormal")]

@@ -150,7 +150,7 @@ def test_its_columns_are_those_named(made: Made) -> None:
         ({"topic": "%LMQ%x"}, OptionInvalid, "light topic"),
     ],
 )
-def test_what_cannot_be_asked_is_told(
+def test_unsupported_options_are_errors(
     made: Made, options: dict[str, Any], error: type[SparkSourceError], what: str
 ) -> None:
     with pytest.raises(error, match=what):

@@ -1,4 +1,4 @@
-"""Damage anywhere in a store: what is whole is read, once, and what is not is told as the option `mode` says."""
+"""Damage anywhere in a store: what is whole is read, once, and what is not is handled by the option `mode`."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_modes(made: Made, tmp_path: Path, way: Any, at: int, content: bytes, ca
     one = middle(made, root, at=at, content=content)
     good, bad = split(read(root, columns=COLUMNS, **way))
     assert len(good) == 99
-    if not (at < 88 and way):  # a walk does not know the topic of what is no record, and one was asked for
+    if not (at < 88 and way):  # a walk does not know the topic of what is no record, and one was requested
         [row] = bad
         assert row["physical_offset"] == one["physical_offset"]
         assert row["file"] == f"{root}/commitlog/{one['physical_offset'] // 4096 * 4096:020d}"

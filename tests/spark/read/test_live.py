@@ -1,4 +1,4 @@
-"""Stores that change between the plan and the reading: a snapshot is read, and what is gone is told."""
+"""Stores that change between the plan and the reading: a snapshot is read, and missing messages are reported."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ def test_expired_files_are_lost(live: tuple[Made, MessageStore, Clock], way: Any
         planned.rows()
     left = [place for place in expected(made) if place >= 4096]
     assert places(tolerant.rows()) == left
-    # Who plans now asks for what is there.
+    # A new plan reads the present messages.
     assert places(read(made.root, **way)) == left
 
 
-def test_offsets_that_are_gone(live: tuple[Made, MessageStore, Clock]) -> None:
+def test_removed_offsets(live: tuple[Made, MessageStore, Clock]) -> None:
     made, store, _ = live
     remove_log_file(store)
     first = next(one for one in made.messages if one["physical_offset"] >= 4096 and one["topic"] == "T0")
     queue, offset = first["queue_id"], first["queue_offset"]
-    asked = {"topic": "T0", "queues": queue, "startingOffsets": f'{{"T0": {{"{queue}": {offset - 1}}}}}'}
+    requested = {"topic": "T0", "queues": queue, "startingOffsets": f'{{"T0": {{"{queue}": {offset - 1}}}}}'}
     with pytest.raises(DataLost, match=f"has the offsets from {offset} to 15: startingOffsets asks for {offset - 1}"):
-        read(made.root, **asked)
-    found = read(made.root, columns="queue_offset", failOnDataLoss="false", **asked)
+        read(made.root, **requested)
+    found = read(made.root, columns="queue_offset", failOnDataLoss="false", **requested)
     assert [row["queue_offset"] for row in found] == list(range(offset, 15))
     with pytest.raises(DataLost, match="endingOffsets asks for those up to 16"):
         read(made.root, topic="T0", queues=queue, endingOffsets=f'{{"T0": {{"{queue}": 16}}}}')
@@ -103,7 +103,7 @@ def test_a_log_that_is_cut_after_the_plan(
     whole = [place for place, end in zip(expected(made), ends(made), strict=True) if end <= cut]
     rows = tolerant.rows()
     found = places([row for row in rows if row["_corrupt_record"] is None])
-    # Properties have no checksum: nobody knows that zeros stood not always there.
+    # Properties have no checksum: it is unknown whether zeros were always there.
     assert found[: len(whole)] == whole
     assert len(found) <= len(whole) + zeros
     bodies = {one["physical_offset"]: one["body"] for one in made.messages}
@@ -118,7 +118,7 @@ def test_a_log_that_is_cut_after_the_plan(
 def test_a_torn_tail_is_no_message(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, way: Any, crashed: bool
 ) -> None:
-    """A record is being copied into the log, or was when the broker died: the first bytes of it are there."""
+    """A record is being copied into the log, or was when the broker died: only its first bytes are written."""
     made, clock = Made(tmp_path_factory.mktemp("torn") / "store"), Clock()
     store = open_store(small(made.root), clock)
     fill(made, store, clock, data.draw(st.integers(4, 40)))

@@ -1,4 +1,4 @@
-"""Rows of records are what construct and `store cat` say, and damaged bodies what the option `mode` says."""
+"""Rows of records agree with construct and `store cat`, and damaged bodies are handled by the option `mode`."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_times_beyond_what_arrow_has_are_the_nearest_it_has(fields: list[dict[st
 
 
 @given(st.lists(records(), min_size=1, max_size=4), st.lists(st.tuples(st.integers(0, 999), st.integers(1, 255))))
-def test_a_record_is_whole_where_the_walk_of_the_store_says_so(
+def test_a_record_is_whole_where_the_walk_of_the_store_finds_it(
     fields: list[dict[str, Any]], changes: list[tuple[int, int]]
 ) -> None:
     log = bytearray(stored(fields))

@@ -39,7 +39,7 @@ def _kind(path: str) -> str:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """Bodies are of some 60 KiB, and topics come one after the other, as one that is seldom asked for would."""
+    """Bodies are of some 60 KiB, and topics come one after the other, as one that is seldom read would."""
     from tests.store.support import Clock, draft, open_store, small
 
     made, clock = Made(tmp_path_factory.mktemp("made") / "store"), Clock()

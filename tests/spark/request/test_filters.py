@@ -104,7 +104,7 @@ def reader(**options: str) -> StoreBatchReader:
 
 
 def test_spark_takes_it_for_a_reader_without_push_downs() -> None:
-    # The question that Spark's worker asks in sql/worker/plan_data_source_read.py.
+    # The check of Spark's worker in sql/worker/plan_data_source_read.py.
     assert getattr(reader().pushFilters, "__func__", None) is DataSourceReader.pushFilters
 
 
@@ -115,7 +115,7 @@ def test_filters_narrow_the_request_and_stay_sparks_to_evaluate() -> None:
     assert narrowed.request.narrowed.topics == frozenset({"Orders"})
 
 
-def test_filters_narrow_nothing_unless_that_is_asked_for() -> None:
+def test_filters_narrow_nothing_unless_that_is_wanted() -> None:
     """Spark would use the narrowed plan for other uses of the data frame too."""
     same = reader()
     filters = [EqualTo(("topic",), "Orders")]

@@ -85,7 +85,7 @@ def test_a_list_of_paths() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ({"topc": "x"}, "no option topc. Did you mean topic?"),
         ({"startOffsets": "x"}, "no option startOffsets. Did you mean startingOffsets?"),
@@ -113,11 +113,11 @@ def test_a_list_of_paths() -> None:
         ({"table": "topics"}, "option table cannot be 'topics'"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_remedy(options: dict[str, str], told: str) -> None:
+def test_what_is_wrong_is_an_error_with_its_remedy(options: dict[str, str], reported: str) -> None:
     with pytest.raises(OptionInvalid) as caught:
         (requested_table if "table" in options else read_options)({"path": "/s"} | options)
     assert str(caught.value).startswith("[ROCKETMQ_OPTION_INVALID] ")
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
 def test_topics() -> None:
@@ -137,14 +137,14 @@ def test_topics() -> None:
 def test_a_schema_of_the_users_names_the_columns() -> None:
     schema = StructType([StructField("tags", StringType()), StructField("queue_id", IntegerType())])
     assert options_for({"path": "/s"}, schema).columns == ("tags", "queue_id")
-    for column, told in (
+    for column, reported in (
         (StructField("tag", StringType()), "no column tag, which schema() names. Did you mean tags?"),
         (StructField("queue_id", StringType()), "queue_id cannot be string, as schema() has it. It is int"),
         (StructField("queue_id", IntegerType(), nullable=False), "queue_id cannot be NOT NULL"),
     ):
         with pytest.raises(OptionInvalid) as caught:
             options_for({"path": "/s"}, StructType([column]))
-        assert told in str(caught.value)
+        assert reported in str(caught.value)
     with pytest.raises(OptionInvalid, match="names the column tags twice"):
         options_for({"path": "/s"}, StructType([*schema.fields, schema["tags"]]))
 
@@ -157,7 +157,7 @@ def test_which_part_reads() -> None:
     assert not is_of_endpoint({"path": "x"})
 
 
-def test_names_are_told_apart_without_case() -> None:
+def test_names_differ_without_case() -> None:
     assert len({name.lower() for name in NAMES}) == len(NAMES)
 
 

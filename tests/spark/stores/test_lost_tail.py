@@ -1,4 +1,4 @@
-"""The newest file of the log is missing: who asks for what was in it is told, and nobody else."""
+"""The newest file of the log is missing: reads of its messages fail, and no others."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_log_that_is_cut_between_two_records(made: Made, root: Path, zeros: bo
     assert places(read(root, failOnDataLoss="false", columns=COLUMNS)) == left(made, end)
 
 
-def test_only_who_asks_for_what_is_lost_is_told(made: Made, root: Path) -> None:
+def test_only_reads_of_lost_messages_fail(made: Made, root: Path) -> None:
     end = remove_newest(root)
     last = left(made, end)[-1]
     newest = next(one for one in made.messages if one["physical_offset"] == last)
@@ -106,7 +106,7 @@ def test_only_who_asks_for_what_is_lost_is_told(made: Made, root: Path) -> None:
             Read(root, columns=COLUMNS, **options)
 
 
-def test_hidden_topics_are_not_asked_for(tmp_path: Path) -> None:
+def test_hidden_topics_are_not_wanted(tmp_path: Path) -> None:
     made, clock = Made(tmp_path / "store"), Clock()
     store = open_store(small(made.root), clock)
     fill(made, store, clock, 20)
@@ -128,7 +128,7 @@ def test_ids_of_lost_messages(made: Made, root: Path) -> None:
             Read(root, filters=[EqualTo((name,), value)], columns=COLUMNS)
         assert not read_by(root, name, value, failOnDataLoss="false")
     assert places(read_by(root, "message_id", one["message_id"])) == [one["physical_offset"]]
-    # An id that says a place where never anything was is no loss.
+    # An id with a place that was never written is no loss.
     assert not read_by(root, "offset_message_id", "7F00000100002A9F00000000FFFFFFFF")
 
 
@@ -139,7 +139,7 @@ def read_by(root: Path, name: str, value: str, **options: Any) -> list[dict[str,
 # --- without consume queues ---
 
 
-def test_without_queues_the_checkpoint_tells(made: Made, root: Path) -> None:
+def test_without_queues_the_checkpoint_shows_it(made: Made, root: Path) -> None:
     shutil.rmtree(root / "consumequeue")
     assert places(read(root, columns=COLUMNS)) == left(made, 1 << 60)
     end = remove_newest(root)
@@ -157,7 +157,7 @@ def test_without_queues_the_checkpoint_tells(made: Made, root: Path) -> None:
 
 
 def test_the_first_lost_record_has_no_entry(made: Made, root: Path) -> None:
-    """Its queue is gone. The others lead behind the end: that counts when the checkpoint knows of later messages."""
+    """Its queue is removed. The others lead behind the end: that counts when the checkpoint knows of later messages."""
     end = remove_newest(root)
     first = made.messages[len(left(made, end))]
     shutil.rmtree(root / "consumequeue" / first["topic"] / str(first["queue_id"]))
@@ -226,7 +226,7 @@ def test_a_repaired_store_lacks_nothing(made: Made, root: Path, tmp_path: Path) 
     assert places(read(tmp_path / "repaired", columns=COLUMNS)) == left(made, end)
 
 
-def test_queues_are_asked_only_if_the_log_ends_where_a_file_does(
+def test_queues_are_read_only_if_the_log_ends_where_a_file_does(
     made: Made, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*_: object) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What is no store, or has not what is asked for: one clear error with its remedy, while the read is planned."""
+"""What is no store, or has not what is requested: one clear error with its remedy, while the read is planned."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return make(tmp_path_factory.mktemp("made") / "store", 60)
 
 
-def told(path: Path | str, **options: Any) -> SparkSourceError:
-    """The error of a plan; a worker is never asked."""
+def reported(path: Path | str, **options: Any) -> SparkSourceError:
+    """The error of a plan; no worker is called."""
     with pytest.raises(SparkSourceError) as caught:
         Read(path, **options)
     assert caught.value.remedy
@@ -31,27 +31,27 @@ def told(path: Path | str, **options: Any) -> SparkSourceError:
     return caught.value
 
 
-def test_a_path_that_is_not_there(tmp_path: Path) -> None:
-    error = told(tmp_path / "nothing")
+def test_a_missing_path(tmp_path: Path) -> None:
+    error = reported(tmp_path / "nothing")
     assert isinstance(error, PathUnreadable)
     assert f"{tmp_path}/nothing" in error.what
-    assert f"{tmp_path}/n*" in told(f"{tmp_path}/n*").what
+    assert f"{tmp_path}/n*" in reported(f"{tmp_path}/n*").what
 
 
 def test_a_file_or_an_empty_directory_is_no_store(tmp_path: Path, made: Made) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "empty").mkdir()
     for name in ("file", "empty"):
-        error = told(tmp_path / name)
+        error = reported(tmp_path / name)
         assert isinstance(error, NotAStore)
         assert f"{tmp_path}/{name}" in error.what
         assert "storePathRootDir" in error.remedy
     # Of several one is enough.
-    assert isinstance(told(f"{made.root},{tmp_path}/empty"), NotAStore)
+    assert isinstance(reported(f"{made.root},{tmp_path}/empty"), NotAStore)
 
 
 def test_the_commit_log_itself_is_no_store(made: Made) -> None:
-    assert isinstance(told(made.root / "commitlog"), NotAStore)
+    assert isinstance(reported(made.root / "commitlog"), NotAStore)
 
 
 def test_what_may_not_be_read(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def test_what_may_not_be_read(made: Made, monkeypatch: pytest.MonkeyPatch) -> No
         opened(file, path)
 
     monkeypatch.setattr(InputFile, "__init__", refused)
-    error = told(made.root)
+    error = reported(made.root)
     assert isinstance(error, PathUnreadable)
     assert "Permission denied" in error.what
     assert "may read" in error.remedy
@@ -87,7 +87,7 @@ def test_a_directory_that_may_not_be_listed(made: Made, monkeypatch: pytest.Monk
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(file_system, "entries", refused)
-    assert isinstance(told(made.root), PathUnreadable)
+    assert isinstance(reported(made.root), PathUnreadable)
 
 
 def test_records_of_an_unknown_version(made: Made, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_records_of_an_unknown_version(made: Made, tmp_path: Path) -> None:
     shutil.copytree(made.root, root)
     for file in (root / "commitlog").iterdir():
         file.write_bytes(file.read_bytes().replace(b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xaf"))
-    error = told(root)
+    error = reported(root)
     assert isinstance(error, NotAStore)
     assert "unknown version (magic number DAA320AF)" in error.what
     assert "a newer rocketwire" in error.remedy
@@ -104,14 +104,14 @@ def test_records_of_an_unknown_version(made: Made, tmp_path: Path) -> None:
 def test_a_store_of_dledger(tmp_path: Path) -> None:
     for name in ("consumequeue", "dledger-n0"):
         (tmp_path / name).mkdir()
-    assert "DLedger" in told(tmp_path).what
+    assert "DLedger" in reported(tmp_path).what
 
 
 def test_a_store_whose_log_is_elsewhere(made: Made, tmp_path: Path) -> None:
     root = tmp_path / "store"
     shutil.copytree(made.root, root)
     (root / "commitlog").rename(tmp_path / "elsewhere")
-    error = told(root)
+    error = reported(root)
     assert isinstance(error, NotAStore)
     assert error.remedy == f"Link the folder that storePathCommitLog names to {root}/commitlog"
     (root / "commitlog").symlink_to(tmp_path / "elsewhere")
@@ -138,21 +138,21 @@ def test_queues_in_rocksdb_or_of_batches_are_walked_around(made: Made, tmp_path:
     assert len(read(root, columns="queue_id")) == 60
 
 
-def test_topics_that_nobody_knows(made: Made, golden: Golden) -> None:
-    error = told(golden.untouched, topic="GoldenNornal")
+def test_unknown_topics(made: Made, golden: Golden) -> None:
+    error = reported(golden.untouched, topic="GoldenNornal")
     assert isinstance(error, TopicUnknown)
     assert str(error) == "[ROCKETMQ_TOPIC_UNKNOWN] there is no topic GoldenNornal. Did you mean GoldenNormal?"
-    assert "rocketwire store list" in told(made.root, topic="qqqqq").remedy
-    assert told(made.root, startingOffsets='{"T7": {"0": 1}}').what == "there is no topic T7"
+    assert "rocketwire store list" in reported(made.root, topic="qqqqq").remedy
+    assert reported(made.root, startingOffsets='{"T7": {"0": 1}}').what == "there is no topic T7"
     # One of RocketMQ's own that has no message yet is none that is missing.
     assert read(made.root, topic="SCHEDULE_TOPIC_XXXX") == []
     # Nor what a pattern or a filter names.
     assert read(made.root, topicPattern="X.*") == []
 
 
-def test_queues_that_nobody_knows(made: Made, golden: Golden) -> None:
-    assert told(made.root, topic="T0", queues="7").what == "no topic that is read has a queue 7"
-    error = told(made.root, endingOffsets='{"T0": {"5": 1}}')
+def test_unknown_queues(made: Made, golden: Golden) -> None:
+    assert reported(made.root, topic="T0", queues="7").what == "no topic that is read has a queue 7"
+    error = reported(made.root, endingOffsets='{"T0": {"5": 1}}')
     assert isinstance(error, TopicUnknown)
     assert (error.what, error.remedy) == ("T0 has no queue 5, of which offsets are given", "It has 0, 1")
     # GoldenOrder has queues by topics.json in which nothing may be.
@@ -161,26 +161,26 @@ def test_queues_that_nobody_knows(made: Made, golden: Golden) -> None:
     assert isinstance(read(golden.untouched, topic="GoldenOrder", queues=last), list)
 
 
-def test_offsets_that_are_not_there(made: Made) -> None:
-    error = told(made.root, startingOffsets='{"T0": {"0": 99}}')
+def test_missing_offsets(made: Made) -> None:
+    error = reported(made.root, startingOffsets='{"T0": {"0": 99}}')
     assert isinstance(error, DataLost)
     assert "T0, queue 0 of" in error.what
     assert read(made.root, topic="T0", queues="0", startingOffsets='{"T0": {"0": 99}}', failOnDataLoss="false") == []
 
 
 def test_brokers(made: Made, tmp_path: Path) -> None:
-    error = told(made.root, brokers='{"/nowhere": "a"}')
+    error = reported(made.root, brokers='{"/nowhere": "a"}')
     assert isinstance(error, OptionInvalid)
     assert error.what == "option brokers names /nowhere, which is none of the stores"
     other = make(tmp_path / "other", 4)
-    error = told(f"{made.root},{other.root}", brokers=json.dumps({str(made.root): str(other.root)}))
+    error = reported(f"{made.root},{other.root}", brokers=json.dumps({str(made.root): str(other.root)}))
     assert "two stores have the broker" in error.what
-    error = told(made.root, startingOffsets='{"a": {"T0": {"0": 1}}}')
+    error = reported(made.root, startingOffsets='{"a": {"T0": {"0": 1}}}')
     assert "offsets are given of a, which no store is" in error.what
 
 
-def test_a_store_that_says_no_topics(made: Made, tmp_path: Path) -> None:
-    """Nothing but the log is there: what is named may be in it."""
+def test_a_store_without_topics(made: Made, tmp_path: Path) -> None:
+    """There is only the log: what is named may be in it."""
     root = tmp_path / "store"
     shutil.copytree(made.root / "commitlog", root / "commitlog")
     assert len(read(root, topic="T0")) == 30

@@ -1,4 +1,4 @@
-"""The table of queues: the same as `rocketwire store list` finds, options, and what stands in the way."""
+"""The table of queues: the same as `rocketwire store list` finds, options, and errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_without_a_queue_it_is_empty(store: Path, tmp_path: Path) -> None:
     assert table(tmp_path / "new") == table(store, topicPattern="None.*") == table(store, queues="7") == []
 
 
-def test_it_says_what_store_ls_says(store: Path) -> None:
+def test_it_has_the_figures_of_store_list(store: Path) -> None:
     rows = table(store, columns="*", includeSystemTopics="true")
     names = ("topic", "queue_id", "min_offset", "max_offset", "messages", "bytes")
     expected = list(queue_summaries(discover(str(store))))
@@ -65,13 +65,13 @@ def test_it_says_what_store_ls_says(store: Path) -> None:
     assert [row["queue_file_count"] for row in rows] == [1, 2, 2, 1]
 
 
-def test_lags_are_told_of_groups_that_committed(store: Path) -> None:
+def test_groups_that_committed_have_lags(store: Path) -> None:
     lags = {(row["topic"], row["queue_id"]): dict(row["lags"]) for row in table(store)}
     # An offset behind the queue's end is no lag.
     assert lags == {("Orders", 0): {"g": 5}, ("Orders", 1): {"g": 0, "h": 30}, ("Other", 0): {}}
 
 
-def test_the_default_columns_cost_no_look_at_entries_or_log(store: Path) -> None:
+def test_the_default_columns_read_neither_entries_nor_log(store: Path) -> None:
     for file in (store / "commitlog").iterdir():
         file.chmod(0)
     assert (
@@ -131,7 +131,7 @@ def test_an_empty_queue_has_no_times(tmp_path: Path) -> None:
         ({"topic": "Order"}, TopicUnknown, "Did you mean Orders"),
     ],
 )
-def test_what_cannot_be_asked_is_told(
+def test_unsupported_options_are_errors(
     store: Path, options: dict[str, str], error: type[SparkSourceError], what: str
 ) -> None:
     with pytest.raises(error, match=what):
@@ -149,7 +149,7 @@ def test_a_schema_of_the_users_must_fit(store: Path) -> None:
         QueuesReader(given, StructType([StructField("messages", LongType())] * 2))
 
 
-def test_a_folder_that_is_no_store_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_store_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotAStore):
         table(tmp_path)
 

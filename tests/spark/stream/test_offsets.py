@@ -46,13 +46,13 @@ def test_equal_offsets_are_equal_json(offsets: dict[BrokerQueue, int]) -> None:
         {"b": {"T": {"0": True}}},
     ],
 )
-def test_what_is_no_offsets_is_told(kept: object) -> None:
+def test_what_is_no_offsets_is_an_error(kept: object) -> None:
     with pytest.raises(OptionInvalid, match=r"ROCKETMQ_OPTION_INVALID.*checkpoint"):
         parse_offsets(kept)
 
 
 @pytest.mark.parametrize("mark", [3, {}, {"physical_offset": 1, "store_timestamp": 2, "body_crc": "3"}])
-def test_what_is_no_message_is_told(mark: object) -> None:
+def test_what_is_no_message_is_an_error(mark: object) -> None:
     with pytest.raises(OptionInvalid, match=r"ROCKETMQ_OPTION_INVALID.*checkpoint"):
         last_read({"b": {"@last": mark}})
 

@@ -1,4 +1,4 @@
-"""Streams over stores, asked as Spark's planner and workers ask: what is read once, and what is told."""
+"""Streams over stores, called as by Spark's planner and workers: what is read once, and the errors."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_batch_that_is_done_again_is_the_same(store: MessageStore, tmp_path: P
     assert Stream(tmp_path).rows(start, stream.offsets) == rows
 
 
-def test_columns_beside_the_store_are_left_alone(store: MessageStore, tmp_path: Path) -> None:
+def test_columns_beside_the_store_are_not_touched(store: MessageStore, tmp_path: Path) -> None:
     put(store, 0, 10)
     assert len(Stream(tmp_path, columns="topic,tags,store_timestamp", columnCache="nowhere").batch()) == 10
 
@@ -160,14 +160,14 @@ def test_limits_are_kept_and_all_comes(
     assert sorted(seen) == expected
 
 
-def test_the_engine_may_ask_for_all_whatever_the_limits(store: MessageStore, tmp_path: Path) -> None:
+def test_the_engine_may_request_all_whatever_the_limits(store: MessageStore, tmp_path: Path) -> None:
     put(store, 0, 60)
     stream = Stream(tmp_path, maxBytesPerTrigger="1k")
     assert stream.limit() == ReadMaxBytes(1024)
     assert len(stream.batch(ALL)) == 60
 
 
-def test_available_now_reads_what_was_there_and_ends(store: MessageStore, tmp_path: Path) -> None:
+def test_available_now_reads_the_present_messages_and_ends(store: MessageStore, tmp_path: Path) -> None:
     expected = put(store, 0, 50)
     stream = Stream(tmp_path, maxOffsetsPerTrigger=7)
     stream.reader.prepareForTriggerAvailableNow()
@@ -214,7 +214,7 @@ def test_a_queue_that_appears_loses_nothing_unnoticed(store: MessageStore, tmp_p
         stream.rows(noted, end)
 
 
-def test_a_store_that_went_away_while_a_query_reads_what_was_there(tmp_path: Path) -> None:
+def test_a_store_that_was_away_for_a_while(tmp_path: Path) -> None:
     roots = [tmp_path / name for name in "ab"]
     for root in roots:
         opened = open_store(small(root), Clock())
@@ -388,7 +388,7 @@ def test_what_a_stream_cannot_have(store: MessageStore, tmp_path: Path) -> None:
         Stream(tmp_path, topic="Nothing")
 
 
-def test_what_is_there_is_reported(store: MessageStore, tmp_path: Path) -> None:
+def test_the_backlog_is_reported(store: MessageStore, tmp_path: Path) -> None:
     put(store, 0, 9)
     stream = Stream(tmp_path, maxOffsetsPerTrigger=1)
     assert stream.reader.reportLatestOffset() is None

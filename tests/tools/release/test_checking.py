@@ -21,7 +21,7 @@ GLIBC: dict[str, Any] = {
 }
 
 
-def test_a_kernel_that_keeps_the_promise_is_told_with_its_newest_symbol() -> None:
+def test_a_kernel_that_keeps_the_promise_is_reported_with_its_newest_symbol() -> None:
     assert judged(GLIBC, "manylinux_2_17_x86_64") == "manylinux_2_17_x86_64: needs GLIBC_2.17"
     musl = GLIBC | {"overall_tag": "linux_x86_64", "sym_tag": "musllinux_1_2_x86_64", "versioned_symbols": {}}
     musl |= {"external_libs": {"libc.so": None}}
@@ -29,7 +29,7 @@ def test_a_kernel_that_keeps_the_promise_is_told_with_its_newest_symbol() -> Non
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "reported"),
     [
         ({"overall_tag": "manylinux_2_34_x86_64"}, "finds manylinux_2_34_x86_64, not manylinux_2_17_x86_64"),
         ({"unsupported_isa": True}, "finds manylinux_2_17_x86_64, not"),
@@ -38,8 +38,8 @@ def test_a_kernel_that_keeps_the_promise_is_told_with_its_newest_symbol() -> Non
         ({"external_libs": {"libz.so.1": None}}, "the kernel needs libz.so.1"),
     ],
 )
-def test_one_that_does_not_is_a_failure(found: dict[str, Any], told: str) -> None:
-    with pytest.raises(ReleaseFailed, match=told):
+def test_one_that_does_not_is_a_failure(found: dict[str, Any], reported: str) -> None:
+    with pytest.raises(ReleaseFailed, match=reported):
         judged(GLIBC | found, "manylinux_2_17_x86_64")
 
 

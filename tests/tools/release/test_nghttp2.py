@@ -33,7 +33,7 @@ def test_the_sum_of_the_crate_is_compared() -> None:
         nghttp2.check_sum("version = 4")
 
 
-def test_without_cargo_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cargo_the_error_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ReleaseFailed, match="cargo, which fetches nghttp2's sources: No such file"):
         nghttp2.fetch(tmp_path / "sources")

@@ -62,7 +62,7 @@ def test_number_entry_commit_and_tag_are_made_together(root: Path, capsys: pytes
     assert list(unfinished(root)) == []
 
 
-def test_the_first_version_is_the_one_that_the_sources_say(root: Path) -> None:
+def test_the_first_version_is_that_of_the_sources(root: Path) -> None:
     assert list(unfinished(root)) == [
         "CHANGELOG.md has no entry for 0.1.0",
         "newsfragments has 1 files that are in no entry",

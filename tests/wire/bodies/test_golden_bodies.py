@@ -65,7 +65,7 @@ def test_examples_are_written_byte_for_byte(cls: type) -> None:
     assert encode_body(decode_body(cls, text)).decode() == text
     for each in newer:
         body: object = decode_body(cls, each)
-        assert cls is online.ConsumerRunningInfo or encode_body(body).decode() == each  # 5.5.0's tells of popping
+        assert cls is online.ConsumerRunningInfo or encode_body(body).decode() == each  # 5.5.0's has of popping
 
 
 def captured() -> list[tuple[int, bytes]]:

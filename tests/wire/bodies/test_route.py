@@ -111,14 +111,14 @@ def test_a_registration_too_large(data: bytes, compressed: bool) -> None:
         decode_registration(data, compressed=compressed, most=1024)
 
 
-def test_what_has_many_entries_and_is_no_registration_is_told() -> None:
+def test_what_has_many_entries_and_is_no_registration_is_an_error() -> None:
     data = b"[" + b"0," * MAX_JSON_ENTRIES + b"0]"
     with pytest.raises(BodyInvalid, match="is not as a broker writes it"):
         decode_registration(data, compressed=False, most=MOST)
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_as_many_topics_as_a_limit_says_are_taken(compressed: bool) -> None:
+def test_topics_up_to_a_limit_are_taken(compressed: bool) -> None:
     topics = {name: TopicConfig(topic_name=name, attributes={}) for name in "abcdefgh"}
     body = RegisterBrokerBody(topic_config_serialize_wrapper=TopicConfigSerializeWrapper(topic_config_table=topics))
     data = encode_registration(body, compressed=compressed)

@@ -5,13 +5,13 @@ from rocketwire.wire.facts.codes import Permission, RequestCode, ResponseCode, p
 from tests.wire import golden
 
 
-def test_request_codes_are_all_there() -> None:
+def test_request_codes_are_complete() -> None:
     assert {row["name"]: int(row["code"]) for row in golden.table("request_codes")} == {
         each.name: each.value for each in RequestCode
     }
 
 
-def test_response_codes_are_all_there_with_the_meanings_of_4_9() -> None:
+def test_response_codes_are_complete_with_the_meanings_of_4_9() -> None:
     expected = {row["name"]: int(row["code"]) for row in golden.table("response_codes")}
     for later in ("POLLING_FULL", "POLLING_TIMEOUT", "BROKER_NOT_EXIST"):
         del expected[later]

@@ -22,7 +22,7 @@ def _code(check: Callable[..., None], *args: Any, **more: Any) -> int:
 @pytest.mark.parametrize(("name", "topic", "group"), golden.grpc_cases("names"))
 def test_names_are_checked_as_at_apaches(name: str, topic: int, group: int) -> None:
     assert _code(checks.check_topic, name) == topic
-    # 5.5.0's groups end at 120 characters; those of 4.x, which meet here, at 255.
+    # 5.5.0's groups end at 120 characters; those of 4.x, which this allows, too, at 255.
     assert _code(checks.check_group, name) == (0 if 120 < len(name) <= 255 else group)
 
 

@@ -66,7 +66,7 @@ def test_a_priority_that_is_no_number() -> None:
 
 
 @pytest.mark.parametrize("kind", [0, SysFlag.COMPRESSION_ZLIB])
-def test_a_zlib_body_is_left_to_the_client(kind: int) -> None:
+def test_a_zlib_body_is_for_the_client(kind: int) -> None:
     body = zlib.compress(b"hello" * 100)
     message = delivered_message(_record(body=body, sys_flag=SysFlag.COMPRESSED | kind), topic="orders")
     assert message.body == body

@@ -23,8 +23,8 @@ _NONE = CallLimits(
 _NOW = 1_767_225_600_000
 _text = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20)
 
-#: Where the text differs from Apache's: keys without those that are empty, a time where Apache's proxy says 1970, and
-#: no delivery time of a transaction.
+#: Where the text differs from Apache's: keys without those that are empty, a time where Apache's proxy has 1970, and no
+#: delivery time of a transaction.
 _OTHER_TEXT = {
     "blank-keys": ("KEYS\x01 k \x02", "KEYS\x01k\x02"),
     "everything": ("TIMER_DELIVER_MS\x011767225700456\x02", ""),
@@ -92,7 +92,7 @@ def test_the_header_of_a_send() -> None:
     assert send.message_group == "g"
 
 
-def test_only_to_a_retry_topic_a_send_says_how_often_it_was_tried() -> None:
+def test_only_to_a_retry_topic_a_send_has_the_number_of_tries() -> None:
     assert _read(_request(topic="%RETRY%g", delivery_attempt=3)).fields(-1).reconsume_times == 3
 
 

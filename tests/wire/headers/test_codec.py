@@ -73,7 +73,7 @@ OF_5 = {
 }
 ABSENT_FROM_THE_TABLE = {"_UNIQUE_KEY_QUERY"}
 ABSENT_FROM_THE_WIRE = {"plainAccessConfigs"}
-"""Fields that a class of Apache's has and that its broker never writes (asked)."""
+"""Fields that a class of Apache's has and that its broker never writes (tried)."""
 NOT_NEEDED: dict[type[WireHeader], set[str]] = {
     admin.CreateTopicRequestHeader: {"defaultTopic", "order"},
     admin.DeleteTopicRequestHeader: {"topic"},
@@ -105,7 +105,7 @@ WORDED = {
     acl.DeleteAccessConfigRequestHeader,
     acl.UpdateGlobalWhiteAddrsConfigRequestHeader,
 }
-"""Requests that a 4.9.7 broker refuses with words of their own when a required field is missing (asked)."""
+"""Requests that a 4.9.7 broker refuses with another text when a required field is missing (tried)."""
 
 
 @given(any_header, st.booleans())
@@ -218,7 +218,7 @@ def test_booleans_are_written_in_lower_case() -> None:
     assert encode_ext(QueryDataVersionResponseHeader(changed=False)) == {"changed": "false"}
 
 
-def test_none_is_left_out_and_a_text_null_is_kept() -> None:
+def test_none_is_omitted_and_a_text_null_is_kept() -> None:
     header = UnregisterClientRequestHeader(client_id="c", producer_group="null")
     assert encode_ext(header) == {"clientID": "c", "producerGroup": "null"}
     assert decode_ext(UnregisterClientRequestHeader, encode_ext(header)) == header
@@ -236,7 +236,7 @@ def test_headers_are_frozen() -> None:
     assert issubclass(HeaderFieldMissing, WireError)
 
 
-def test_what_is_wrong_with_a_short_field_is_told_with_its_long_name() -> None:
+def test_what_is_wrong_with_a_short_field_is_reported_with_its_long_name() -> None:
     header = SendMessageRequestHeader(
         producer_group="g", topic="t", default_topic="d", default_topic_queue_nums=4, queue_id=0, sys_flag=0,
         born_timestamp=1, flag=0,

@@ -69,11 +69,11 @@ class Answer(NamedTuple):
 
 
 class Client:
-    """Both ends: `turn` carries bytes there and back until none are left.
+    """Both ends: `turn` carries bytes there and back until none remain.
 
     Attributes:
-        events: What the server's connection said.
-        said: What h2 said at the client, but for what `answer` has.
+        events: The events of the server's connection.
+        said: The events of h2 at the client, but for what `answer` has.
     """
 
     def __init__(self, make: Make, *, opens_windows: bool = True, **limits: Any) -> None:
@@ -109,7 +109,7 @@ class Client:
         return events
 
     def take(self, most: int = 1 << 16) -> bool:
-        """What the server has to say now; whether there was anything."""
+        """Take what the server has to send now; whether there was anything."""
         data = self.server.output(most)
         assert len(data) <= most
         for event in self.h2.receive_data(data):
@@ -151,7 +151,7 @@ class Client:
         return stream
 
     def send_pending(self) -> bool:
-        """Send 16 KiB of each request in turn, as the windows allow."""
+        """Send 16 KiB of each request, one after the other, as the windows allow."""
         moved = False
         for stream, data in list(self.pending.items()):
             room = min(self.h2.local_flow_control_window(stream), 16 * KIB)

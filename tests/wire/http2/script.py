@@ -2,7 +2,7 @@
 
 Several connections, of whatever implementation, get the same bytes and answers. `Run.check` compares them: the events,
 what is held, and what a client sees. Where one ends the connection the other may not, for h2 and nghttp2 differ in what
-they forgive; until then they agree. So they do until the client says that it leaves.
+they forgive; until then they agree. So they do until the client sends GOAWAY.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OPS: Final = (
     *("frame", "call", "begin", "data", "cancel", "settings", "window", "read", "part", "write"),
     *("unary", "message", "finish", "reset", "goaway"),
 )
-"""What the first byte of a step says."""
+"""The meaning of the first byte of a step."""
 _MOST_OUTPUT: Final = 1 << 20
 _END_STREAM, _END_HEADERS = 1, 4
 _STATUSES: Final = (0, 5, 13)
@@ -106,10 +106,10 @@ class Run:
         self.output = [bytearray() for _ in makes]
         self._read = bytearray(PREFACE)
         self._next = 1
-        self._known: list[int] = []  # streams that an event told of
+        self._known: list[int] = []  # streams with an event
         self._ended: set[int] = set()  # streams that the client ended
-        self._left = False  # whether the client said GOAWAY
-        self._disturbed: set[int] = set()  # ... and reset, or went on with: whatever comes of them is dropped
+        self._left = False  # whether the client sent GOAWAY
+        self._disturbed: set[int] = set()  # ... and reset, or continued with: whatever comes of them is dropped
 
     @property
     def failed(self) -> bool:
@@ -117,7 +117,7 @@ class Run:
         return any(events and events[-1][0] == FAILED for events in self.events)
 
     def carry_out(self, script: bytes) -> None:
-        """All of it, and what is left to send and to say."""
+        """All of it, and what remains to be sent."""
         data = _Bytes(script)
         while data and not self.failed:
             self._step(data)
@@ -227,9 +227,9 @@ def _message(size: int, cut: int) -> bytes:
 
 
 def seen_by_client(data: bytes, without: set[int]) -> dict[int, list[Any]]:
-    """What a client reads of each stream: headers, data joined, and how it ended. Later resets say nothing new.
+    """What a client reads of each stream: headers, data joined, and how it ended. Later resets add nothing.
 
-    Streams that a GOAWAY leaves out are over for the client, whatever comes.
+    Streams beyond a GOAWAY are over for the client, whatever comes.
     """
     last = 1 << 31
     decoder = Decoder()

@@ -1,7 +1,7 @@
 """The twin; `tests/kernel/http2` has the same scenarios for the kernel.
 
-What comes for streams that are over, and how exactly a connection ends, the kernel's library judges otherwise here and
-there: so that is here.
+What comes for streams that are over, and how exactly a connection ends, the kernel's library judges otherwise: so that
+is tested here.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def test_what_comes_for_a_stream_that_the_client_reset() -> None:
     assert client.events == []
 
 
-def test_what_was_under_way_when_the_server_reset_a_stream() -> None:
+def test_frames_in_flight_when_the_server_reset_a_stream() -> None:
     client = Client(PythonHttp2)
     client.give(begun())
     client.server.reset(1, CANCEL)

@@ -84,7 +84,7 @@ def test_credit_is_used_up_and_given_back() -> None:
     assert violation(guard, ping * 50) == ENHANCE_YOUR_CALM
 
 
-def test_who_has_no_credit_gets_no_request_through() -> None:
+def test_without_credit_no_request_gets_through() -> None:
     guard = begun()
     for _ in range(MOST_CREDIT // 4 + 10):
         guard.charge_reset()

@@ -11,7 +11,7 @@ def test_short_messages_need_no_grant() -> None:
     assert intake.admit_waiting() == []
 
 
-def test_long_messages_are_let_in_in_turn() -> None:
+def test_long_messages_are_let_in_one_after_the_other() -> None:
     intake: Intake[IncomingRequest] = Intake(WINDOW, STREAM)
     requests = [IncomingRequest(number) for number in range(4)]
     for request in requests:

@@ -73,11 +73,11 @@ def test_each_result_is_a_cell_of_the_table() -> None:
     words = dict(re.findall(r'<span class="sign" aria-hidden="true">(.)</span><span class="vh">([\w ]+)</span>', body))
     assert words == {"✓": "pass", "≠": "differs", "✗": "fails", "↻": "flaky", "\u2013": "not offered"}
     cells = re.findall(r'<td class="(\w)( ref)?" data-client="(\d)">', body)
-    told = [(each.outcome, each.side) for each in results.results]
+    reported = [(each.outcome, each.side) for each in results.results]
     for letter, outcome in zip("pdfyn", Outcome, strict=True):
         for mark, side in (("", Side.ENDPOINT), (" ref", Side.REFERENCE)):
             found = sum(cell[0] == letter and cell[1] == mark for cell in cells)
-            assert found == told.count((outcome, side))
+            assert found == reported.count((outcome, side))
 
 
 def test_evidence_is_packed_whole_where_it_is_small() -> None:
@@ -112,7 +112,7 @@ def test_hostile_text_is_shown_as_it_is() -> None:
     assert data["endpoint"] == data["scenarios"][0]["id"] == data["clients"][0] == plain(HOSTILE)
 
 
-def test_a_page_that_would_be_too_large_says_what_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_would_be_too_large_shows_what_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     results = large(clients=1, bad=0.5, evidence=4)
     whole = len(page(results).encode())
     monkeypatch.setattr("rocketwire.compat.report.page.document._LARGEST", whole - 1)

@@ -1,4 +1,4 @@
-"""Rows into a running endpoint; and into one that answers as it is told."""
+"""Rows into a running endpoint; and into one with given answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import BrokerData, QueueData, TopicRouteData
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.properties import decode_properties
-from tests.cli.endpoint import FakeServer, Told, fake_server
+from tests.cli.endpoint import FakeAnswer, FakeServer, fake_server
 from tests.spark.endpoint.support import NOW, bodies, messages, rows, written
 
 SCHEMA = StructType([StructField("topic", StringType()), StructField("body", BinaryType())])
@@ -75,7 +75,7 @@ def test_no_batch_is_larger_than_wanted_and_large_bodies_go_alone(namesrv: str) 
     assert bodies(namesrv, "Large") == sorted(many)
 
 
-def test_delayed_messages_are_sent_by_themselves(namesrv: str) -> None:
+def test_delayed_messages_are_sent_singly(namesrv: str) -> None:
     assert written(namesrv, rows(body=[b"now", b"later"], delay_level=[None, 18]), topic="Delayed") == 2
     assert bodies(namesrv, "Delayed") == [b"now"]
     (waits,) = messages(namesrv, "SCHEDULE_TOPIC_XXXX")
@@ -93,7 +93,7 @@ def test_no_rows_need_no_endpoint() -> None:
     assert write(write_options({"namesrv": "127.0.0.1:1"}), iter([])) == WrittenMessages(0)
 
 
-def test_nobody_answers() -> None:
+def test_an_endpoint_that_does_not_answer() -> None:
     slept: list[float] = []
     with fake_server() as server:
         address = server.address
@@ -103,7 +103,7 @@ def test_nobody_answers() -> None:
     assert "Check that" in caught.value.remedy
 
 
-def told(server: FakeServer, *batches: list[bytes], **options: str) -> tuple[int, list[float]]:
+def reported(server: FakeServer, *batches: list[bytes], **options: str) -> tuple[int, list[float]]:
     """Write to a fake endpoint: how many were acknowledged, and how long was waited."""
     slept: list[float] = []
     found = write(
@@ -118,116 +118,116 @@ def told(server: FakeServer, *batches: list[bytes], **options: str) -> tuple[int
 
 def test_what_a_broker_does_not_take_is_sent_again_to_another_queue() -> None:
     number = count()
-    with fake_server({BATCH: lambda _: Told(1, remark="no") if next(number) < 2 else Told()}) as server:
-        assert told(server, [b"a", b"b"]) == (2, [0.25, 0.5])
-    sent = [ext for code, ext in server.asked if code == BATCH]
+    with fake_server({BATCH: lambda _: FakeAnswer(1, remark="no") if next(number) < 2 else FakeAnswer()}) as server:
+        assert reported(server, [b"a", b"b"]) == (2, [0.25, 0.5])
+    sent = [ext for code, ext in server.requests if code == BATCH]
     assert [ext["e"] for ext in sent] == ["0", "1", "0"]
     assert sent[0]["b"] == "T"
     assert sent[0]["m"] == "true"
     assert sent[0]["g"] == str(NOW)
 
 
-def test_it_is_not_sent_for_ever() -> None:
-    with fake_server({SEND: lambda _: Told(1, remark="no\nmore")}) as server:
+def test_it_is_not_sent_without_end() -> None:
+    with fake_server({SEND: lambda _: FakeAnswer(1, remark="no\nmore")}) as server:
         with pytest.raises(SendFailed) as caught:
-            told(server, [b"a"], retries="2")
-        assert len([code for code, _ in server.asked if code == SEND]) == 3
+            reported(server, [b"a"], retries="2")
+        assert len([code for code, _ in server.requests if code == SEND]) == 3
     assert str(caught.value).startswith(
         "[ROCKETMQ_SEND_FAILED] 1 messages were not acknowledged by broker b, topic T, queue 0: "
         f"broker {server.address} answered code 1: no."
     )
 
 
-@pytest.mark.parametrize("away", [Told(17), Told(1, remark="no"), None])
-def test_queues_that_are_known_count_while_no_name_server_tells_of_them(away: Told | None) -> None:
-    asked, sent = count(), count()
+@pytest.mark.parametrize("away", [FakeAnswer(17), FakeAnswer(1, remark="no"), None])
+def test_known_queues_are_used_while_no_name_server_has_them(away: FakeAnswer | None) -> None:
+    requested, sent = count(), count()
 
-    def route(ext: dict[str, str]) -> Told | bytes | None:
-        if next(asked) not in (1, 2):
+    def route(ext: dict[str, str]) -> FakeAnswer | bytes | None:
+        if next(requested) not in (1, 2):
             return known(ext)
         if away is None:
             server.hang_up()
         return away
 
-    with fake_server({SEND: lambda _: Told(1, remark="no") if next(sent) < 2 else Told()}) as server:
+    with fake_server({SEND: lambda _: FakeAnswer(1, remark="no") if next(sent) < 2 else FakeAnswer()}) as server:
         known, server.answers[ROUTE] = server.answers[ROUTE], route
-        assert told(server, [b"a"], retries="9", endpointTimeoutMs="2000")[0] == 1
-    with fake_server({ROUTE: lambda _: Told(17)}) as server, pytest.raises(TopicUnknown):
-        told(server, [b"a"])
+        assert reported(server, [b"a"], retries="9", endpointTimeoutMs="2000")[0] == 1
+    with fake_server({ROUTE: lambda _: FakeAnswer(17)}) as server, pytest.raises(TopicUnknown):
+        reported(server, [b"a"])
 
 
 def test_what_is_illegal_is_not_sent_again() -> None:
-    with fake_server({SEND: lambda _: Told(13, remark="too large")}) as server:
+    with fake_server({SEND: lambda _: FakeAnswer(13, remark="too large")}) as server:
         with pytest.raises(SendFailed, match="answered code 13: too large"):
-            told(server, [b"a"])
-        assert len([code for code, _ in server.asked if code == SEND]) == 1
+            reported(server, [b"a"])
+        assert len([code for code, _ in server.requests if code == SEND]) == 1
 
 
 def test_a_broker_that_wants_less_is_given_time() -> None:
     number = count()
-    with fake_server({SEND: lambda _: Told(215, remark="slow") if next(number) < 9 else Told()}) as server:
-        messages, slept = told(server, [b"a"], retries="0")
+    with fake_server({SEND: lambda _: FakeAnswer(215, remark="slow") if next(number) < 9 else FakeAnswer()}) as server:
+        messages, slept = reported(server, [b"a"], retries="0")
     assert messages == 1
     assert slept[:4] == [0.25, 0.5, 1.0, 2.0]
     assert len(slept) == 9
     with (
-        fake_server({SEND: lambda _: Told(2, remark="slow")}) as server,
+        fake_server({SEND: lambda _: FakeAnswer(2, remark="slow")}) as server,
         pytest.raises(SendFailed, match="code 2: slow"),
     ):
-        told(server, [b"a"])
+        reported(server, [b"a"])
 
 
 def test_stored_but_not_yet_flushed_or_copied_is_stored() -> None:
-    with fake_server({SEND: lambda _: Told(11)}) as server:
-        assert told(server, [b"a"]) == (1, [])
+    with fake_server({SEND: lambda _: FakeAnswer(11)}) as server:
+        assert reported(server, [b"a"]) == (1, [])
 
 
 def test_what_was_on_its_way_when_a_connection_ended_is_sent_again() -> None:
     number = count()
 
-    def answer(_: dict[str, str]) -> Told | None:
+    def answer(_: dict[str, str]) -> FakeAnswer | None:
         if next(number) == 3:
             server.hang_up()
-        return Told()
+        return FakeAnswer()
 
     with fake_server({SEND: answer}) as server:
-        acknowledged, slept = told(server, *[[b"%d" % each] for each in range(6)], endpointTimeoutMs="2000")
-        sent = [decode_properties(ext["i"])["UNIQ_KEY"] for code, ext in server.asked if code == SEND]
+        acknowledged, slept = reported(server, *[[b"%d" % each] for each in range(6)], endpointTimeoutMs="2000")
+        sent = [decode_properties(ext["i"])["UNIQ_KEY"] for code, ext in server.requests if code == SEND]
     assert acknowledged == 6
     assert len(set(sent)) == 6
     assert len(sent) > 6
     assert len(slept) >= 1
 
 
-def test_a_broker_that_is_gone_leaves_its_messages_to_another() -> None:
+def test_messages_of_a_broker_that_is_down_go_to_another() -> None:
     with fake_server() as gone:
-        nobody = gone.address
-    with fake_server({SEND: lambda _: Told()}) as server:
+        closed = gone.address
+    with fake_server({SEND: lambda _: FakeAnswer()}) as server:
         queues = tuple(
             QueueData(broker_name=name, write_queue_nums=1, read_queue_nums=1, perm=6) for name in ("a", "b")
         )
         brokers = tuple(
-            BrokerData(broker_name=name, broker_addrs={0: at}) for name, at in (("a", nobody), ("b", server.address))
+            BrokerData(broker_name=name, broker_addrs={0: at}) for name, at in (("a", closed), ("b", server.address))
         )
-        server.answers[ROUTE] = lambda _: Told(
+        server.answers[ROUTE] = lambda _: FakeAnswer(
             body=encode_body(TopicRouteData(broker_datas=brokers, queue_datas=queues))
         )
-        assert told(server, [b"1"], [b"2"])[0] == 2
-        assert [ext["e"] for code, ext in server.asked if code == SEND] == ["0", "0"]
+        assert reported(server, [b"1"], [b"2"])[0] == 2
+        assert [ext["e"] for code, ext in server.requests if code == SEND] == ["0", "0"]
 
 
 @pytest.mark.parametrize(
     ("route", "text"),
     [
-        (lambda _: Told(17), "knows no such topic. Create it, or let brokers make topics"),
-        (lambda _: Told(body=encode_body(TopicRouteData())), "topic T has no queue that takes messages"),
+        (lambda _: FakeAnswer(17), "knows no such topic. Create it, or let brokers make topics"),
+        (lambda _: FakeAnswer(body=encode_body(TopicRouteData())), "topic T has no queue that takes messages"),
     ],
 )
 def test_a_topic_that_takes_no_messages(route: object, text: str) -> None:
     with fake_server() as server:
         server.answers[ROUTE] = route  # type: ignore[assignment]  # one of the two above
         with pytest.raises(TopicUnknown, match=text):
-            told(server, [b"1"])
+            reported(server, [b"1"])
 
 
 def test_a_queue_that_a_topic_has_not() -> None:
@@ -245,7 +245,7 @@ def test_what_cannot_be_written_is_refused_at_once(make: type) -> None:
         make(StructType(SCHEMA.fields[:1]), {"namesrv": "h:1"}, overwrite=False)
 
 
-def test_writers_go_from_process_to_process_and_tell_the_sum(namesrv: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_writers_go_from_process_to_process_and_report_the_sum(namesrv: str, caplog: pytest.LogCaptureFixture) -> None:
     source = RocketMQDataSource({"namesrv": namesrv})
     batch, stream = source.writer(SCHEMA, overwrite=False), source.streamWriter(SCHEMA, overwrite=False)
     done = [

@@ -176,7 +176,7 @@ def zero_windows_hold_answers(make: Make) -> None:
     assert (client.server.waiting, client.server.streams) == (0, 0)
 
 
-def bytes_one_by_one_say_the_same(make: Make) -> None:
+def single_bytes_have_the_same_result(make: Make) -> None:
     client = Client(make)
     client.call(b"first")
     stream = client.open(request(STREAM))

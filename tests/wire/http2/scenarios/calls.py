@@ -195,7 +195,7 @@ def bad_messages_end_a_stream_of_messages(make: Make) -> None:
     assert (client.server.streams, client.server.held) == (0, 0)
 
 
-def methods_have_longest_messages_of_their_own(make: Make) -> None:
+def methods_have_different_longest_messages(make: Make) -> None:
     client = Client(make, max_message=10, longest={PATH: 1000, STREAM: 20})
     for path, most in ((PATH, 1000), (STREAM, 20), ("/other/Method", 10)):
         within = client.open(request(path))
@@ -268,7 +268,7 @@ def trailers_end_a_request(make: Make) -> None:
     assert (client.kinds[-1], client.goaway) == (FAILED, PROTOCOL_ERROR)
 
 
-def answers_at_once_are_answers_one_by_one(make: Make) -> None:
+def answers_at_once_are_single_answers(make: Make) -> None:
     client = Client(make)
     several, none, *each = [client.call() for _ in range(4)]
     client.turn()

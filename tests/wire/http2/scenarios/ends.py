@@ -22,7 +22,7 @@ from tests.wire.http2.client import (
 )
 
 
-def cancelled_calls_are_told_once(make: Make) -> None:
+def cancelled_calls_are_reported_once(make: Make) -> None:
     client = Client(make)
     whole, part, open_ = client.call(), client.open(), client.open(request(STREAM))
     client.h2.send_data(part, b"\0\0\0\0\5x")
@@ -98,7 +98,7 @@ def shutdown_finishes_what_runs(make: Make) -> None:
     assert client.server.streams == 0
 
 
-def a_client_that_says_goaway_gets_its_answers(make: Make) -> None:
+def a_client_that_sends_goaway_gets_its_answers(make: Make) -> None:
     client = Client(make)
     stream = client.call()
     client.turn()

@@ -30,7 +30,7 @@ from tests.wire.http2.client import (
 )
 
 
-def settings_say_the_limits(make: Make) -> None:
+def settings_have_the_limits(make: Make) -> None:
     client = Client(make, max_streams=77, max_header_list=5000)
     settings = client.h2.remote_settings
     assert (settings.max_concurrent_streams, settings.max_header_list_size) == (77, 5000)

@@ -86,7 +86,7 @@ def settings_change_the_windows_of_streams(make: Make) -> None:
     assert all(client.answer(stream).ended for stream in streams)
 
 
-def output_is_as_long_as_asked(make: Make) -> None:
+def output_has_the_requested_length(make: Make) -> None:
     client = Client(make)
     client.h2.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: 1 << 20, SettingCodes.MAX_FRAME_SIZE: 1 << 18})
     client.h2.increment_flow_control_window(1 << 20)
