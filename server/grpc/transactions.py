@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,25 +45,31 @@ class PendingTransactions:
     def __init__(self, now: Callable[[], float]) -> None:
         """Forget by this clock, in seconds."""
         self._now = now
-        self._halves: OrderedDict[tuple[str, str], _Half] = OrderedDict()
+        self._halves: OrderedDict[bytes, _Half] = OrderedDict()
 
     def add(self, topic: str, transaction_id: str, queue_offset: int, physical_offset: int, broker: str | None) -> None:
         """Remember a half message: its place in the queue of half messages, and in the commit log of its broker."""
         now = self._now()
-        halves = self._halves
-        halves.pop((topic, transaction_id), None)
-        halves[topic, transaction_id] = _Half(queue_offset, physical_offset, broker, now + _KEPT_SECONDS)
+        halves, key = self._halves, _key(topic, transaction_id)
+        halves.pop(key, None)
+        halves[key] = _Half(queue_offset, physical_offset, broker, now + _KEPT_SECONDS)
         while len(halves) > _MOST or next(iter(halves.values())).until < now:
             halves.popitem(last=False)
 
     def find(self, topic: str, transaction_id: str) -> tuple[int, int, str | None] | None:
         """Queue offset, physical offset and broker of a half message, None if it is not known."""
-        half = self._halves.get((topic, transaction_id))
+        half = self._halves.get(_key(topic, transaction_id))
         return None if half is None or half.until < self._now() else half[:3]
 
     def forget(self, topic: str, transaction_id: str) -> None:
         """Forget a half message whose transaction has ended."""
-        self._halves.pop((topic, transaction_id), None)
+        self._halves.pop(_key(topic, transaction_id), None)
+
+
+def _key(topic: str, transaction_id: str) -> bytes:
+    """What a transaction is known by; its id is its message's, which may be as long as properties are."""
+    text = f"{topic} {transaction_id}"  # no topic has a blank
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
 from rocketwire.wire.grpc.codes import CallInvalid, Code
-from rocketwire.wire.java import INT32_MAX, parse_natural_number
+from rocketwire.wire.java import INT32_MAX, INT64_MAX, parse_natural_number
 from rocketwire.wire.names import MAX_BROKER_NAME_LENGTH
 
 TOPIC_ITSELF: Final = "0"
@@ -25,6 +25,7 @@ _PARTS: Final = 8
 _OF_POINT: Final = _PARTS - 1
 _POINTS_KEPT: Final = 1024
 _NO_OFFSET: Final = -1
+_LONGEST: Final = (_PARTS + 1) * len(f"{INT64_MAX} ") + MAX_BROKER_NAME_LENGTH
 
 
 class ReceiptHandle(NamedTuple):
@@ -68,7 +69,7 @@ def parse_receipt_handle(text: str) -> ReceiptHandle:
     Raises:
         CallInvalid: it is none (`INVALID_RECEIPT_HANDLE`; at Apache's `INTERNAL_SERVER_ERROR`).
     """
-    parts = text.split(_SEPARATOR, _PARTS)
+    parts = text.split(_SEPARATOR, _PARTS) if len(text) <= _LONGEST else []  # what is cached must be short
     point = _point(*parts[:_OF_POINT]) if len(parts) >= _PARTS else None
     offset = parse_natural_number(parts[_OF_POINT]) if point is not None else None
     physical_offset = parse_natural_number(parts[_PARTS]) if len(parts) > _PARTS else _NO_OFFSET

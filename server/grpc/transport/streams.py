@@ -96,8 +96,9 @@ class MessageStream:
         """The stream is over."""
         if not self.is_over:
             self.is_over = True
-            if self._listening is not None:
-                self._listening.closed()
+            listening, self._listening = self._listening, None  # a cycle, which only the collector would find
+            if listening is not None:
+                listening.closed()
 
 
 class MessageStreams:

@@ -11,6 +11,7 @@ from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.grpc.calls import Call
 from rocketwire.server.grpc.tables.directories import OwnGroups
 from rocketwire.server.grpc.transport import connection
+from rocketwire.server.grpc.transport.streams import MessageStream
 from rocketwire.wire.grpc import service_pb2 as s
 from tests.server.grpc.consuming.test_receiving import ack, take
 from tests.server.grpc.sdk import SERVICE, Sdk, consumer_settings, message, send_request
@@ -64,4 +65,20 @@ async def test_settings_that_wait_when_the_connection_closes_are_freed(
         await settle()
     gc.collect()
     assert calls() == before  # requests are not tracked: the collector finds no cycle that has one
+    assert broker is not None
+
+
+@pytest.mark.usefixtures("no_collector")
+async def test_a_telemetry_stream_that_is_over_is_freed_without_the_collector(server: Server, broker: Client) -> None:
+    for ends in (True, False):
+        for number in range(5):
+            with Sdk(server.broker_address, f"client{number}") as sdk:
+                stream = await sdk.telemetry(consumer_settings())
+                await sdk.command(stream)
+                if ends:
+                    sdk.http2.end_stream(stream)
+                    await sdk.send_out()
+                    await sdk.over(stream)
+            await settle()
+        assert sum(isinstance(each, MessageStream) for each in gc.get_objects()) <= 1
     assert broker is not None

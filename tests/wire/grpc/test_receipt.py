@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,3 +42,17 @@ def test_the_parts() -> None:
     handle = parse_receipt_handle("70 1000 60000 2 1 broker-a 3 77 4711")
     assert handle == ReceiptHandle(70, 1_000, 60_000, 2, RETRY_TOPIC_V1, "broker-a", 3, 77, 4_711)
     assert handle.visible_at == 61_000
+
+
+def test_nothing_long_is_kept_of_what_is_no_handle() -> None:
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(100):
+            with pytest.raises(CallInvalid):
+                parse_receipt_handle(f"1 2 3 4 0 {number}{'b' * 100_000} 5 6 7")
+        assert tracemalloc.get_traced_memory()[0] - before < 100_000
+    finally:
+        tracemalloc.stop()
+    longest = ReceiptHandle(2**63 - 1, 2**63 - 1, 2**63 - 1, 2**31 - 1, "2", "b" * 255, 2**31 - 1, 2**63 - 1, 2**63 - 1)
+    assert parse_receipt_handle(str(longest)) == longest
