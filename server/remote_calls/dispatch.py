@@ -137,7 +137,7 @@ class RemoteDispatch:
         for guard in guards:
             guard.admit(request.peer, replace(header, ext=ext), request.body, request.call_signature)
         if code == RequestCode.GET_ROUTEINFO_BY_TOPIC:
-            self._start(self._load_topic, caller, header, fields.topic)
+            self._serve_route(caller, header, fields.topic)
             return None
         if isinstance(request.peer, GrpcClient):
             self._serve_member(caller, request, request.peer, ext)
@@ -189,12 +189,19 @@ class RemoteDispatch:
         if not self._pool.start(task, *args):
             raise BrokerConnectionError(Code.INTERNAL_SERVER_ERROR, _STOPS)
 
-    async def _load_topic(self, caller: GrpcCaller, header: Header, topic: str) -> None:
-        try:
-            known = await self._topics.load(topic)
-            reply = Reply() if known else refusal_reply(caller, header, TopicNotFound(topic))
-        except UpstreamConnectionError as error:
-            reply = refusal_reply(caller, header, BrokerConnectionError(Code.INTERNAL_SERVER_ERROR, str(error)))
+    def _serve_route(self, caller: GrpcCaller, header: Header, topic: str) -> None:
+        if self._topics.is_fresh(topic):
+            self._answers.reply(caller, header, Reply())
+        elif not self._topics.when_loaded(topic, partial(self._topic_loaded, caller, header, topic)):
+            raise BrokerConnectionError(Code.INTERNAL_SERVER_ERROR, _STOPS)
+
+    def _topic_loaded(
+        self, caller: GrpcCaller, header: Header, topic: str, *, found: bool | UpstreamConnectionError
+    ) -> None:
+        if isinstance(found, UpstreamConnectionError):
+            reply = refusal_reply(caller, header, BrokerConnectionError(Code.INTERNAL_SERVER_ERROR, str(found)))
+        else:
+            reply = Reply() if found else refusal_reply(caller, header, TopicNotFound(topic))
         self._answers.reply(caller, header, reply)
         caller.flush()
 

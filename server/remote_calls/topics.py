@@ -7,14 +7,15 @@ for a topic that is new, or that no call has used for long.
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
-from typing import Final
+from typing import Final, Protocol
 
 import trio
 
 from rocketwire.remoting.core.session import ClientRequest
+from rocketwire.server.core.long_tasks import STEP_SECONDS
 from rocketwire.server.grpc.tables.directories import TopicShare
 from rocketwire.server.remote_calls.delay_levels import levels_of
 from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
@@ -40,6 +41,13 @@ AVOIDED_SECONDS: Final = 3.0
 _MOST: Final = 100_000
 _ALL_TYPES: Final = {MESSAGE_TYPE: str(MessageType.MIXED)}
 """Of a topic of a 4.9 broker, which knows no types."""
+
+
+class OnTopic(Protocol):
+    """Told of a topic that was asked for."""
+
+    def __call__(self, *, found: bool | UpstreamConnectionError) -> None:
+        """Take whether there is one, or why nobody knows."""
 
 
 class _CachedTopic:
@@ -68,6 +76,8 @@ class RemoteTopics:
         self._avoided: dict[str, float] = {}
         self._levels: tuple[int, ...] = ()
         self._turns = count()
+        self._waiting: dict[str, list[OnTopic]] = {}
+        self._turn = trio.Lock()
 
     # --- queries of calls
 
@@ -148,6 +158,43 @@ class RemoteTopics:
         while len(self._cached) > _MOST:
             self._cached.popitem(last=False)
         return bool(cached.shares)
+
+    def is_fresh(self, topic: str) -> bool:
+        """Whether a topic was asked for just now, and there is one."""
+        cached = self._cached.get(topic)
+        return cached is not None and bool(cached.shares) and trio.current_time() - cached.at < FRESH_SECONDS
+
+    def when_loaded(self, topic: str, done: OnTopic) -> bool:
+        """Ask for a topic, and call `done` then; False: no connections are made any more.
+
+        Thousands of calls may wait: these are no tasks, of which all would run in one pass of the event loop.
+        """
+        waiting = self._waiting.setdefault(topic, [])
+        if not waiting and not self._pool.start(self._load_for_all, topic):
+            del self._waiting[topic]
+            return False
+        waiting.append(done)
+        return True
+
+    async def _load_for_all(self, topic: str) -> None:
+        waiting = self._waiting.pop(topic)  # who comes from now on wants an answer to a later question
+        found: bool | UpstreamConnectionError
+        try:
+            found = await self.load(topic)
+        except UpstreamConnectionError as error:
+            found = error
+        left = deque(waiting)
+        while left:
+            async with self._turn:  # of one topic in a pass of the event loop: each call may list thousands of queues
+                until = trio.current_time() + STEP_SECONDS
+                while left and trio.current_time() < until:
+                    self._tell(topic, left.popleft(), found)
+
+    def _tell(self, topic: str, done: OnTopic, found: bool | UpstreamConnectionError) -> None:  # noqa: FBT001 - as `load` returns it
+        try:
+            done(found=found)
+        except Exception:  # a bug in what is done for one must not keep the others waiting
+            log.exception("topic %(topic)s", {"topic": topic})
 
     async def _fetch_once(self, topic: str, cached: _CachedTopic) -> None:
         """Load a topic; the answer is that of all calls that began to wait before."""

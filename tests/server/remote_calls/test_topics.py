@@ -9,6 +9,7 @@ import trio
 
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.upstream.connecting import UpstreamConnectionError
+from tests.server.harness import mock_clock
 
 
 class SlowCluster:
@@ -52,3 +53,38 @@ async def test_thousands_of_calls_that_wait_for_a_topic_share_the_answer_in_step
     assert found == [False if error is None else "no answer"] * 1000
     assert cluster.queries <= 2  # a second one for the calls that came after the first was sent
     assert most <= 2
+
+
+class Lines:
+    """Runs tasks."""
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
+
+    def start(self, task: Any, *args: Any) -> bool:
+        """Run one."""
+        self._nursery.start_soon(task, *args)
+        return True
+
+
+@pytest.mark.parametrize("topics_asked", [1, 4])
+async def test_those_who_wait_for_topics_go_on_a_few_in_each_pass_of_the_loop(topics_asked: int) -> None:
+    """Each may make an answer that lists thousands of queues."""
+    told: list[object] = []
+
+    def done(*, found: bool | UpstreamConnectionError) -> None:
+        told.append(found)
+        mock_clock().jump(0.05)
+
+    cluster: Any = SlowCluster(None)
+    async with trio.open_nursery() as nursery:
+        topics = RemoteTopics(cluster, Lines(nursery))  # type: ignore[arg-type] # it only starts tasks
+        for number in range(20):
+            assert topics.when_loaded(f"T{number % topics_asked}", done)
+        while len(told) < 20:
+            before = len(told)
+            await trio.lowlevel.checkpoint()
+            assert len(told) - before <= 2  # a task may have its turn before this one's and after it
+    assert told == [False] * 20
+    assert cluster.queries == topics_asked
+    assert not topics.is_fresh("T0")
