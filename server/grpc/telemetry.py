@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
@@ -49,11 +49,12 @@ from rocketwire.wire.grpc.service_pb2 import (
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.client import UnregisterClientRequestHeader
 from rocketwire.wire.headers.transaction import CheckTransactionStateRequestHeader
-from rocketwire.wire.java import INT32_MAX
+from rocketwire.wire.java import INT32_MAX, parse_natural_number
 from rocketwire.wire.message import decode_record
 
 log = logging.getLogger(__name__)
 
+_GIVEN_BACK_AT_ONCE: Final = 64
 _REMARK: Final = "from gRPC client"
 _VERIFIED: Final[dict[int, ConsumeResult]] = {
     Code.OK: ConsumeResult.CR_SUCCESS,
@@ -126,8 +127,8 @@ def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTer
     if reply.code == ResponseCode.SUCCESS:
         held = services.held.take_out(client, services.clock())
         services.clients.leave(client, for_good=True)
-        if held:
-            yield from serve(*[handle.change_request(call, topic, group, 0) for topic, group, handle in held])
+        while some := list(islice(held, _GIVEN_BACK_AT_ONCE)):
+            yield from serve(*[handle.change_request(call, topic, group, 0) for topic, group, handle in some])
     return NotifyClientTerminationResponse(status=status_of_reply(reply))
 
 
@@ -289,9 +290,10 @@ class TelemetrySession:
         self._stream.connection.flush()
 
     def _answered(self, nonce: str, code: int, body: bytes) -> None:
-        if nonce.isdecimal():
+        number = parse_natural_number(nonce, INT32_MAX)
+        if number is not None:
             response = ResponseCode.SUCCESS if code == Code.OK else ResponseCode.SYSTEM_ERROR
-            more = self._calls.match_answer(int(nonce), ClientAnswer(code=response, remark=None, ext={}, body=body))
+            more = self._calls.match_answer(number, ClientAnswer(code=response, remark=None, ext={}, body=body))
             if more is not None:
                 self._stream.connection.carry_on(more)
 

@@ -8,7 +8,7 @@ one, the first handle is valid for its first minute, and then the message is red
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
@@ -16,6 +16,7 @@ import trio
 
 from rocketwire.remoting.core.session import Response
 from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.long_tasks import STEP_SECONDS
 from rocketwire.server.grpc.clients import GrpcClient
 from rocketwire.server.grpc.consuming.handles import (
     RENEWED_MARK,
@@ -34,6 +35,8 @@ from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pop import ChangeInvisibleTimeRequestHeader, ChangeInvisibleTimeResponseHeader
 
 _PERIOD_SECONDS: Final = 5.0
+_MOST_ASKED: Final = 64
+"""So many renewals wait for the answers of one broker at a time."""
 _MOST_SPENT: Final = 16_384
 """Handles that were changed, and are known as such."""
 _RENEWAL_MS: Final = 15_000
@@ -57,6 +60,16 @@ class _Renewed:
         self.changing = False
 
 
+class _Renewing:
+    """The renewals of one broker's deliveries that wait for its answers."""
+
+    __slots__ = ("answered", "asks")
+
+    def __init__(self) -> None:
+        self.asks = 0
+        self.answered = trio.Event()
+
+
 class RenewedHandles(HeldDeliveries):
     """The deliveries."""
 
@@ -66,6 +79,7 @@ class RenewedHandles(HeldDeliveries):
         self._renewals = renewals
         self._clock = clock
         self._renewed: dict[str, _Renewed] = {}
+        self._renewing: dict[str, _Renewing] = {}
         self._spent: OrderedDict[tuple[str, str, str], None] = OrderedDict()
 
     def read(self, text: str, now: int) -> DeliveryHandle:
@@ -113,32 +127,72 @@ class RenewedHandles(HeldDeliveries):
         if found is not None and found.client is client:
             del self._renewed[text]
 
-    def take_out(self, client: GrpcClient, now: int) -> list[tuple[str, str, DeliveryHandle]]:
-        """All deliveries to a client that leaves, with topic and group, as they are now."""
-        texts = list(self.of(client))
-        self.forget(client)
-        removed = [each for text in texts if (each := self._renewed.pop(text, None)) is not None]
-        return [(each.topic, each.group, each.handle) for each in removed if now < each.handle.receipt.visible_at]
+    def _taken_out(
+        self, client: GrpcClient, held: Mapping[str, tuple[str, str]], now: int
+    ) -> Iterator[tuple[str, str, DeliveryHandle]]:
+        for text in held:
+            found = self._renewed.get(text)
+            if found is not None and found.client is client:
+                del self._renewed[text]
+                if now < found.handle.receipt.visible_at:
+                    yield found.topic, found.group, found.handle
 
     async def run(self) -> None:
         """Renew; never returns."""
-        while True:
-            await trio.sleep(_PERIOD_SECONDS)
-            self._renew_all()
+        async with trio.open_nursery() as nursery:
+            while True:
+                await trio.sleep(_PERIOD_SECONDS)
+                for broker, due in (await self._due()).items():
+                    if broker not in self._renewing:
+                        renewing = self._renewing[broker] = _Renewing()
+                        nursery.start_soon(self._renew, broker, due, renewing)
 
-    def _renew_all(self) -> None:
-        now = self._clock()
+    async def _due(self) -> dict[str, list[tuple[str, _Renewed]]]:
+        """The deliveries that are to be renewed now, by broker, each with its text; others are forgotten."""
+        now, until = self._clock(), trio.current_time() + STEP_SECONDS
+        found: dict[str, list[tuple[str, _Renewed]]] = {}
         for text, each in list(self._renewed.items()):
-            receipt = each.handle.receipt
-            if each.changing or receipt.visible_at - now > _RENEWAL_MS:
-                continue
-            if self._renewals.renewal_ms(each.client.renewer, each.first_ms, now) is None:
-                if now >= receipt.visible_at:
-                    self.remove(each.client, text)
-                continue
-            each.changing = True
-            header = change_header(receipt, each.topic, each.group, STEP_MS)
-            self._change(receipt.broker, header, partial(self._changed, text, each))
+            if self._is_due(text, each, now):
+                found.setdefault(each.handle.receipt.broker, []).append((text, each))
+            if trio.current_time() >= until:
+                await trio.lowlevel.checkpoint()
+                until = trio.current_time() + STEP_SECONDS
+        return found
+
+    def _is_due(self, text: str, each: _Renewed, now: int) -> bool:
+        visible_at = each.handle.receipt.visible_at
+        if self._renewed.get(text) is not each or each.changing or visible_at - now > _RENEWAL_MS:
+            return False
+        if self._renewals.renewal_ms(each.client.renewer, each.first_ms, now) is not None:
+            return True
+        if now >= visible_at:
+            self.remove(each.client, text)
+        return False
+
+    async def _renew(self, broker: str, due: list[tuple[str, _Renewed]], renewing: _Renewing) -> None:
+        """Renew deliveries of one broker, so many at a time: others ask it, too, on the same connection."""
+        until = trio.current_time() + STEP_SECONDS
+        for text, each in due:
+            while renewing.asks >= _MOST_ASKED:
+                renewing.answered = trio.Event()
+                await renewing.answered.wait()
+                until = trio.current_time() + STEP_SECONDS
+            if self._is_due(text, each, self._clock()):
+                each.changing = True
+                renewing.asks += 1
+                header = change_header(each.handle.receipt, each.topic, each.group, STEP_MS)
+                self._change(broker, header, partial(self._answered, text, each, renewing))
+            if trio.current_time() >= until:
+                await trio.lowlevel.checkpoint()
+                until = trio.current_time() + STEP_SECONDS
+        del self._renewing[broker]
+
+    def _answered(
+        self, text: str, each: _Renewed, renewing: _Renewing, found: Response | UpstreamConnectionError
+    ) -> None:
+        renewing.asks -= 1
+        renewing.answered.set()
+        self._changed(text, each, found)
 
     def _changed(self, text: str, each: _Renewed, found: Response | UpstreamConnectionError) -> None:
         each.changing = False

@@ -228,14 +228,19 @@ class HeldDeliveries:
         """Forget all that a client holds."""
         self._count -= len(self._of_clients.pop(client, _NONE))
 
-    def take_out(self, client: GrpcClient, now: int) -> list[tuple[str, str, DeliveryHandle]]:
+    def take_out(self, client: GrpcClient, now: int) -> Iterator[tuple[str, str, DeliveryHandle]]:
         """All that a client holds, as it stands now, with topic and group, without what is over; it is forgotten."""
-        found: list[tuple[str, str, DeliveryHandle]] = []
-        for text, (topic, group) in self._of_clients.get(client, _NONE).items():
+        held = self._of_clients.pop(client, _NONE)
+        self._count -= len(held)
+        return self._taken_out(client, held, now)
+
+    def _taken_out(
+        self, client: GrpcClient, held: Mapping[str, tuple[str, str]], now: int
+    ) -> Iterator[tuple[str, str, DeliveryHandle]]:
+        del client
+        for text, (topic, group) in held.items():
             with contextlib.suppress(CallInvalid):
-                found.append((topic, group, read_handle(text, now)))
-        self.forget(client)
-        return found
+                yield topic, group, read_handle(text, now)
 
 
 _NONE: Final[dict[str, tuple[str, str]]] = {}
