@@ -37,7 +37,7 @@ def subscription_filter(expression: str | None, expression_type: str | None = No
         FilterExpressionInvalid: the expression has nothing but ``||``.
         LimitExceeded: it has too many tags.
     """
-    return (_kept if len(expression or "") <= _MOST_KEPT else _read)(expression, expression_type)
+    return (_kept if len(expression or "") <= _MOST_KEPT else _last_long)(expression, expression_type)
 
 
 def _read(expression: str | None, expression_type: str | None) -> MessageFilter:
@@ -56,6 +56,7 @@ def _read(expression: str | None, expression_type: str | None) -> MessageFilter:
 
 
 _kept: Final = lru_cache(maxsize=1024)(_read)
+_last_long: Final = lru_cache(maxsize=1)(_read)  # a receive asks for the same one several times
 
 
 def data_filter(subscription: SubscriptionData) -> MessageFilter:

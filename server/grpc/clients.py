@@ -8,6 +8,7 @@ these come from what it receives.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
@@ -17,10 +18,11 @@ import trio
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.waiting import ExpiryRounds
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.long_tasks import STEP_SECONDS
 from rocketwire.server.core.request import OnClientAnswer, Reply, Request
 from rocketwire.server.dispatch.guard import CallAccounts
 from rocketwire.server.grpc.tables.client_ids import ClientIdOwner
-from rocketwire.server.grpc.tables.declarations import NO_DECLARATION
+from rocketwire.server.grpc.tables.declarations import NO_DECLARATION, ClientDeclaration
 from rocketwire.server.pop.renewals import Renewals
 
 if TYPE_CHECKING:
@@ -37,6 +39,11 @@ SILENT_SECONDS: Final = 120.0
 _SCAN_SECONDS: Final = 10.0
 
 
+_NOT_COUNTED: Final = 64 * 1024
+_MOST_NOT_COUNTED: Final = 16
+"""So many clients of one connection may say as much of themselves, in bytes, as a connection of the remoting protocol,
+before that counts as in flight."""
+
 _NO_CLIENTS: Final[dict[GrpcClient, None]] = {}
 
 
@@ -51,7 +58,8 @@ class GrpcClient:
         remote_text: The ``host:port`` of the connection on which it last sent settings or a heartbeat.
         born_host: The same as records hold it.
         connections: Its connections, and when each last carried an answer to it, in seconds of the event loop.
-        declaration: Its last settings, group and subscriptions.
+        declaration: Its last settings, group and subscriptions; `declare` changes it.
+        kept: Bytes that count as in flight while it is admitted.
         streams: Its open telemetry streams, the newest last.
         owner: The owner of its id.
         seen: When its last call was answered, in seconds of the event loop.
@@ -62,7 +70,9 @@ class GrpcClient:
     __slots__ = (
         "__weakref__",
         "_in_flight",
-        "_kept",
+        "_of_declaration",
+        "_of_heartbeat",
+        "_spare",
         "account",
         "admitted",
         "born_host",
@@ -71,6 +81,7 @@ class GrpcClient:
         "closed",
         "connections",
         "declaration",
+        "kept",
         "owner",
         "remote_text",
         "renewer",
@@ -78,7 +89,9 @@ class GrpcClient:
         "streams",
     )
 
-    def __init__(self, client_id: str, account: str, connection: CallConnection, in_flight: InFlight) -> None:
+    def __init__(
+        self, client_id: str, account: str, connection: CallConnection, in_flight: InFlight, spare: int = _NOT_COUNTED
+    ) -> None:
         self.client_id = client_id
         self.account = account
         self.claim = _claim(client_id, account, connection)
@@ -91,7 +104,16 @@ class GrpcClient:
         self.admitted = self.closed = False
         self.connections: dict[CallConnection, float] = {}
         self._in_flight = in_flight
-        self._kept = 0
+        self._spare = spare
+        self._of_declaration = max(0, len(client_id) - spare)
+        self._of_heartbeat = self.kept = 0
+
+    def declare(self, said: ClientDeclaration) -> None:
+        """Take what it says of itself."""
+        if said is not self.declaration:
+            self.declaration = said
+            self._of_declaration = max(0, len(self.client_id) + said.cost - self._spare)
+            self._count()
 
     # --- its telemetry streams
 
@@ -144,17 +166,20 @@ class GrpcClient:
         """Nothing: what is sent to its stream goes out at once."""
 
     def keep(self, size: int) -> None:
-        """Count about so many bytes of memory as kept for it until it is closed."""
-        if not self.closed:
-            more, self._kept = size - self._kept, size
-            if self.admitted:
-                self._in_flight.add(more)
+        """Count about so many bytes of memory as kept for its heartbeat until it is closed."""
+        self._of_heartbeat = size
+        self._count()
+
+    def _count(self) -> None:
+        now = max(self._of_heartbeat, self._of_declaration) if self.admitted else 0
+        more, self.kept = now - self.kept, now
+        self._in_flight.add(more)
 
     def call_admitted(self, connection: CallConnection) -> None:
         """Note that a call of it was admitted on a connection."""
         if not self.admitted:
             self.admitted = True
-            self._in_flight.add(self._kept)
+            self._count()
         self.seen = trio.current_time()
         self.owner.note_call(connection.place, self.seen)
         self.remote_text, self.born_host = connection.remote_text, connection.born_host
@@ -171,8 +196,8 @@ class GrpcClient:
 
     def close(self) -> None:
         """Mark it as closed."""
-        self.keep(0)
         self.admitted, self.closed = False, True
+        self._count()
 
 
 def _claim(client_id: str, account: str, connection: CallConnection) -> tuple[str, str, str]:
@@ -205,6 +230,9 @@ class GrpcClients:
         self._claimed: WeakValueDictionary[tuple[str, str, str], GrpcClient] = WeakValueDictionary()
         self._of_connections: dict[CallConnection, dict[GrpcClient, None]] = {}
         self._rounds = ExpiryRounds()
+        self._without_connection: deque[GrpcClient] = deque()
+        self._some_without = trio.Event()
+        self._runs = False
 
     def find(self, client_id: str, account: str = "") -> GrpcClient | None:
         """The connected client of an account with this id, or None."""
@@ -252,12 +280,17 @@ class GrpcClients:
         if client not in of_connection and len(of_connection) >= _MOST_OF_CONNECTION:
             raise LimitExceeded(_LIMIT, _MOST_OF_CONNECTION)
         if client is None:
-            client = GrpcClient(client_id, account, connection, self._in_flight)
+            spare = _NOT_COUNTED if len(of_connection) < _MOST_NOT_COUNTED else 0
+            client = GrpcClient(client_id, account, connection, self._in_flight, spare)
         if self._accounts is not None:
             self._accounts.check_client_id(client_id, account, client)
         if not client.admitted:
             self._claimed[client.claim] = client
         return client
+
+    def kept_of(self, connection: CallConnection) -> int:
+        """Bytes that are kept for the clients of a connection."""
+        return sum([client.kept for client in self._of_connections.get(connection, _NO_CLIENTS)])
 
     def note_admitted(self, client: GrpcClient, connection: CallConnection) -> bool:
         """Note that a client is connected: guards have admitted a call of it on this connection.
@@ -300,13 +333,38 @@ class GrpcClients:
         self._peer_closed(client)
 
     def connection_closed(self, connection: CallConnection) -> None:
-        """Note that a connection is closed: clients that have no other one leave."""
+        """Note that a connection is closed: clients that have no other one leave, soon if they are many."""
         for client in self._of_connections.pop(connection, {}):
             self._renewals.connection_broke(
                 client.renewer, connection.last_sign_of_life, client.connections.pop(connection)
             )
             if not client.connections:
+                self._without_connection.append(client)
+        self._let_some_leave()
+        if self._without_connection:
+            self._some_without.set()
+
+    def _let_some_leave(self) -> None:
+        """Have clients without a connection leave, as far as one step goes; all if no task does the rest."""
+        until = trio.current_time() + STEP_SECONDS
+        while self._without_connection and (trio.current_time() < until or not self._runs):
+            client = self._without_connection.popleft()
+            if not client.closed and not client.connections:  # it has not come back meanwhile
                 self.leave(client)
+
+    async def run_leaving(self) -> None:
+        """Have clients leave whose connections were closed; never returns."""
+        self._runs = True
+        try:
+            while True:
+                await self._some_without.wait()
+                self._some_without = trio.Event()
+                while self._without_connection:
+                    await trio.lowlevel.checkpoint()
+                    self._let_some_leave()
+        finally:
+            self._runs = False
+            self._let_some_leave()
 
     async def run(self, budget: BackgroundBudget) -> None:
         """Forget clients that are silent, as background work; never returns."""

@@ -242,6 +242,7 @@ class GrpcServer:
             cancelling=CancelQueue(),
             peer_closed=self._peer_closed,
             closed=closed,
+            kept_of=clients.kept_of,
             guarded=self._guarded,
             accounts=self._accounts,
             bounds=RequestBounds(),
@@ -303,6 +304,7 @@ class GrpcServer:
                 nursery.start_soon(self._rounds.run)
             if self._clients is not None:
                 nursery.start_soon(self._clients.run, budget)
+                nursery.start_soon(self._clients.run_leaving)
             if self._serving is not None:
                 nursery.start_soon(self._serving.cancelling.run)
 

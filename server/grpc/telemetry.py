@@ -102,7 +102,7 @@ def registration(
         )
     admitted = reply is None or reply.code == ResponseCode.SUCCESS
     if admitted and services.clients.note_admitted(client, call.connection):
-        client.declaration = declaration
+        client.declare(declaration)
     return reply
 
 

@@ -258,7 +258,7 @@ class KernelReceives:
         services, broker, renewed = self._services, self._pops.broker_name, plan.renewed
         taken.commit()
         if services.clients.note_admitted(client, connection):
-            client.declaration = client.declaration.with_subscription(group, topic, plan.wanted, taken.pop_time)
+            client.declare(client.declaration.with_subscription(group, topic, plan.wanted, taken.pop_time))
         delivery = Delivery(services, call, client, topic, group)
         call.undo = lambda: delivery.give_back(list(popped_messages(broker, taken.messages_reply(), renewed=renewed)))
         if renewed:

@@ -88,7 +88,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     (reply,) = yield from serve(call.request(RequestCode.POP_MESSAGE, header, broker=broker))
     fields, code = reply.fields, code_of_reply(reply)
     if code in _ADMITTED and services.clients.note_admitted(client, call.connection):
-        client.declaration = client.declaration.with_subscription(group, topic, wanted, now)
+        client.declare(client.declaration.with_subscription(group, topic, wanted, now))
     if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
         return empty_response(reply, services.clock())
     delivery, most, tags = Delivery(services, call, client, topic, group), most_attempts(config), tags_of(wanted)
@@ -221,12 +221,10 @@ def check_polling(call: Call, client: GrpcClient, wanted: int | None) -> int:
     Raises:
         CallInvalid: its deadline comes too soon.
     """
-    settings = client.declaration.settings
-    timeout = duration_ms(settings.request_timeout) if settings is not None else 0
     return polling_ms(
         wanted,
         read_timeout(call.headers),
-        request_timeout=timeout or _REQUEST_TIMEOUT_MS,
+        request_timeout=client.declaration.request_ms or _REQUEST_TIMEOUT_MS,
         client_version=call.headers.get(CLIENT_VERSION),
     )
 

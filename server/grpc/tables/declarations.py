@@ -16,21 +16,33 @@ from rocketwire.wire.bodies.client import (
 )
 from rocketwire.wire.grpc.definition_pb2 import ClientType, Settings
 from rocketwire.wire.grpc.filters import EVERYTHING, TAG, Filter, read_filter
+from rocketwire.wire.grpc.times import duration_ms
 from rocketwire.wire.java import string_hash
 
+MOST_BYTES: Final = 256 * 1024
+MOST_TAGS: Final = MOST_BYTES // 32
+"""Of all subscriptions, also those that are learnt from what a client receives; as many as settings may have."""
+_OR: Final = "||"
+_PER_BYTE: Final = 10
+_PER_GROUP: Final = 2048
+"""As a heartbeat counts."""
 _ACTIVE: Final = frozenset({ClientType.SIMPLE_CONSUMER, ClientType.PULL_CONSUMER})
 
 
 class ClientDeclaration(NamedTuple):
-    """What a client declares about itself.
+    """What a client declares about itself; of its settings it keeps what the server uses.
 
     Attributes:
-        settings: Its settings; None: none have come.
+        producers: The topics to which it sends.
+        active: Whether it receives when it likes to, as simple consumers do.
+        request_ms: Its timeout; 0: none is known.
         group: The consumer group that it receives for; empty: none is known.
         filters: Its subscriptions by topic, each with a version that grows with each change.
     """
 
-    settings: Settings | None
+    producers: tuple[str, ...]
+    active: bool
+    request_ms: int
     group: str
     filters: Mapping[str, tuple[Filter, int]]
 
@@ -42,20 +54,29 @@ class ClientDeclaration(NamedTuple):
             now: Milliseconds since 1970: the version of subscriptions that changed.
 
         Raises:
-            CallInvalid: a filter expression is not valid.
+            CallInvalid: a filter expression, or the timeout, is not valid.
         """
         entries = settings.subscription.subscriptions  # none of a producer
         filters = {entry.topic.name: read_filter(entry.expression) for entry in entries}
-        versions = {topic: (each, self._version(topic, each, now)) for topic, each in filters.items()}
-        return ClientDeclaration(settings, settings.subscription.group.name, versions)
+        return ClientDeclaration(
+            # Half messages have their topic for their producer group.
+            producers=tuple(dict.fromkeys([topic.name for topic in settings.publishing.topics])),
+            active=settings.client_type in _ACTIVE,
+            request_ms=duration_ms(settings.request_timeout),
+            group=settings.subscription.group.name,
+            filters={topic: (each, self._version(topic, each, now)) for topic, each in filters.items()},
+        )
 
     def with_subscription(self, group: str, topic: str, to: Filter, now: int) -> ClientDeclaration:
         """The declaration with a subscription that follows from what the client receives."""
         if self.group != group:
-            return ClientDeclaration(self.settings, group, {topic: (to, now)})
+            return self._replace(group=group, filters={topic: (to, now)})
         if self.filters.get(topic, (None, 0))[0] == to:
             return self
-        return self._replace(filters={**self.filters, topic: (to, self._version(topic, to, now))})
+        # Of subscriptions beyond the bounds the oldest are forgotten.
+        filters = {name: each for name, each in self.filters.items() if name != topic}
+        filters[topic] = (to, self._version(topic, to, now))
+        return self._replace(filters=_newest(filters))
 
     def _version(self, topic: str, to: Filter, now: int) -> int:
         known = self.filters.get(topic)
@@ -63,24 +84,28 @@ class ClientDeclaration(NamedTuple):
             return now
         return known[1] if known[0] == to else max(now, known[1] + 1)
 
+    @property
+    def cost(self) -> int:
+        """About how many bytes it takes, with what is made of a heartbeat that says it."""
+        texts = sum(map(len, self.producers)) + sum(
+            [len(topic) + len(to.text) for topic, (to, _) in self.filters.items()]
+        )
+        return _PER_BYTE * texts + _PER_GROUP * (len(self.producers) + len(self.filters))
+
     def heartbeat(self, client_id: str) -> HeartbeatData | None:
         """The same as a heartbeat of the remoting protocol; None: nothing is known."""
-        # Half messages have their topic for their producer group.
-        producers = () if self.settings is None else self.settings.publishing.topics
-        names = dict.fromkeys(topic.name for topic in producers)
-        if not self.group and not names:
+        if not self.group and not self.producers:
             return None
         return HeartbeatData(
             client_id=client_id,
-            producer_data_set=tuple(ProducerData(group_name=name) for name in names),
+            producer_data_set=tuple(ProducerData(group_name=name) for name in self.producers),
             consumer_data_set=(self._consumer(),) if self.group else (),
         )
 
     def _consumer(self) -> ConsumerData:
-        active = self.settings is not None and self.settings.client_type in _ACTIVE
         return ConsumerData(
             group_name=self.group,
-            consume_type=ConsumeType.CONSUME_ACTIVELY if active else ConsumeType.CONSUME_PASSIVELY,
+            consume_type=ConsumeType.CONSUME_ACTIVELY if self.active else ConsumeType.CONSUME_PASSIVELY,
             message_model=MessageModel.CLUSTERING,
             consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
             subscription_data_set=tuple(
@@ -89,14 +114,27 @@ class ClientDeclaration(NamedTuple):
         )
 
 
-NO_DECLARATION: Final = ClientDeclaration(None, "", {})
+NO_DECLARATION: Final = ClientDeclaration((), active=False, request_ms=0, group="", filters={})
+
+
+def _newest(filters: dict[str, tuple[Filter, int]]) -> dict[str, tuple[Filter, int]]:
+    """As many of these subscriptions, the last ones, as a client may have beside its settings; one at least."""
+    size = tags = 0
+    found: list[str] = []
+    for topic, (to, _) in reversed(filters.items()):
+        size += len(topic) + len(to.text)
+        tags += to.text.count(_OR) + 1
+        if found and (size > MOST_BYTES or tags > MOST_TAGS):
+            break
+        found.append(topic)
+    return filters if len(found) == len(filters) else {topic: filters[topic] for topic in reversed(found)}
 
 
 def _subscription(topic: str, to: Filter, version: int) -> SubscriptionData:
     kind, text = to
     tags: frozenset[str] = frozenset()
     if kind == TAG and text != EVERYTHING:
-        tags = frozenset(tag for part in text.split("||") if (tag := part.strip()))
+        tags = frozenset(tag for part in text.split(_OR) if (tag := part.strip()))
     return SubscriptionData(
         topic=topic,
         sub_string=text,

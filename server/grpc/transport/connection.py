@@ -328,8 +328,8 @@ class GrpcConnection:
 
     @property
     def held(self) -> int:
-        """Bytes in flight."""
-        return self._output.held + self._counted
+        """Bytes in flight, with what is kept for its clients until they are gone."""
+        return self._output.held + self._counted + self._context.kept_of(self)
 
     @property
     def place(self) -> str:

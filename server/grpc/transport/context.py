@@ -65,6 +65,7 @@ class GrpcContext:
         cancelling: Cancels calls that ended before their answers went out.
         peer_closed: Called for each call that ended before its requests were answered.
         closed: Called with a connection that is closed.
+        kept_of: How many bytes in flight are kept for the clients of a connection.
         guarded: Whether guards check the client's account.
         accounts: Decide whose call it is; None: there are no accounts.
         bounds: Refuse requests that are too large.
@@ -83,6 +84,7 @@ class GrpcContext:
     cancelling: CancelQueue
     peer_closed: Callable[[Call], None]
     closed: Callable[[GrpcConnection], None]
+    kept_of: Callable[[GrpcConnection], int]
     guarded: bool
     accounts: CallAccounts | None
     bounds: RequestBounds

@@ -81,5 +81,8 @@ def test_pulls_with_equal_tags_share_a_filter() -> None:
     assert subscription_filter("A || B") == subscription_filter("A || B")
     assert subscription_filter("A || B") != subscription_filter("A || C")
     long = "||".join(f"tag-{number}" for number in range(200))
-    assert subscription_filter(long) != subscription_filter(long)  # as much is not cached
+    first = subscription_filter(long)
+    assert subscription_filter(long) is first
+    subscription_filter(long + "||B")
+    assert subscription_filter(long) != first  # as much is kept of the last one only
     assert codes(subscription_filter(long), "tag-199", "A") == [True, False]

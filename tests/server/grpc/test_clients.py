@@ -11,8 +11,11 @@ import trio
 
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.grpc.clients import GrpcClient, GrpcClients
+from rocketwire.server.grpc.tables.declarations import NO_DECLARATION
 from rocketwire.server.pop.renewals import STEP_MS, Renewals
+from rocketwire.wire.grpc.filters import TAG, Filter
 from tests.server.busy_loop import BusyLoop
+from tests.server.grpc.sdk import producer_settings
 from tests.server.harness import mock_clock, settle
 
 
@@ -47,7 +50,13 @@ class Room:
         self.now = 0.0
         self.renewals = Renewals(lambda: self.now, lambda: round(self.now * 1000))
         self.now = 100.0  # at the start every client counts as connected
-        self.clients = GrpcClients(cast("Any", self.in_flight), self.gone.append, self.renewals)
+        self.costs = 0.0  # seconds that the leaving of a client takes
+        self.clients = GrpcClients(cast("Any", self.in_flight), self._leaves, self.renewals)
+
+    def _leaves(self, client: GrpcClient) -> None:
+        self.gone.append(client)
+        if self.costs:
+            mock_clock().jump(self.costs)
 
     def claimed(self, line: Any, client_id: str = "a") -> GrpcClient:
         """A client that a call names."""
@@ -156,3 +165,47 @@ async def test_silent_clients_are_forgotten_in_steps_with_one_log_line(
     assert len(room.gone) == 50
     assert loop.rests
     assert [text.partition(",")[0] for text in caplog.messages] == ["50 5.x clients made no call"]
+
+
+async def test_the_words_of_all_but_the_first_clients_of_a_connection_count(room: Room) -> None:
+    line: Any = Connection()
+    said = NO_DECLARATION.with_settings(producer_settings("T"), 1)
+    for number in range(20):
+        room.admitted(line, str(number)).declare(said)
+    assert room.in_flight.bytes == room.clients.kept_of(line) == 4 * (said.cost + 2)
+    room.clients.connection_closed(line)
+    assert room.in_flight.bytes == room.clients.kept_of(line) == 0
+
+
+async def test_long_words_count_for_any_client(room: Room) -> None:
+    line: Any = Connection()
+    client = room.admitted(line)
+    client.declare(NO_DECLARATION.with_subscription("G", "T", Filter(TAG, "x" * 100_000), 1))
+    assert 900_000 < room.in_flight.bytes == room.clients.kept_of(line)
+    client.keep(2_000_000)  # what is cached of its heartbeat holds the same
+    assert room.in_flight.bytes == 2_000_000
+    client.declare(NO_DECLARATION)
+    client.keep(0)
+    assert room.in_flight.bytes == 0
+
+
+async def test_many_clients_of_a_closed_connection_leave_in_steps(room: Room) -> None:
+    line: Any = Connection()
+    clients = [room.admitted(line, str(number)) for number in range(10)]
+    room.costs = 0.001
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(room.clients.run_leaving)
+        await settle()
+        room.clients.connection_closed(line)
+        assert 1 <= len(room.gone) <= 3
+        other: Any = Connection()
+        room.clients.note_admitted(clients[-1], other)  # it is back
+        while len(room.gone) < 9:
+            before = len(room.gone)
+            await trio.lowlevel.checkpoint()
+            assert len(room.gone) - before <= 6  # the task may have had two turns
+        await settle()
+        assert clients[-1] not in room.gone
+        nursery.cancel_scope.cancel()
+    room.clients.connection_closed(other)
+    assert clients[-1] in room.gone

@@ -78,7 +78,7 @@ async def test_a_telemetry_stream_that_is_over_is_freed_without_the_collector(se
                 if ends:
                     sdk.http2.end_stream(stream)
                     await sdk.send_out()
-                    await sdk.over(stream)
+                    await sdk.wait_until_over(stream)
             await settle()
         assert sum(isinstance(each, MessageStream) for each in gc.get_objects()) <= 1
     assert broker is not None

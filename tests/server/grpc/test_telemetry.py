@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rocketwire.server.clients.groups import CLIENT_EXPIRY_SECONDS
+from rocketwire.server.core.request import Reply
+from rocketwire.server.grpc.calls import ServeRequests
+from rocketwire.server.grpc.consuming.handles import read_handle
+from rocketwire.server.grpc.tables.declarations import NO_DECLARATION
+from rocketwire.server.grpc.telemetry import terminate
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.online import (
     ConsumeMessageDirectlyResult,
@@ -28,9 +34,13 @@ from tests.server.grpc.sdk import (
     create_group,
     message,
     producer_settings,
+    receive_request,
     send_request,
 )
-from tests.server.harness import Client, Server, code_and_remark, settle
+from tests.server.grpc.transport.bounding import Case, LongestStep, outcome_of
+from tests.server.grpc.transport.test_request_bounds import MOST_SECONDS
+from tests.server.harness import NOW, Client, Server, code_and_remark, settle
+from tests.slowness import within
 
 
 async def consumers(broker: Client, group: str = "G") -> ConsumerConnection | None:
@@ -294,3 +304,53 @@ async def test_an_orphaned_transaction_is_recovered_by_any_producer_of_its_topic
 
 async def test_lite_topics_are_not_supported(sdk: Sdk) -> None:
     assert code_of(await sdk.call("SyncLiteSubscription", s.SyncLiteSubscriptionRequest())) is Code.NOT_IMPLEMENTED
+
+
+@pytest.mark.parametrize("nonce", ["9" * 5000, "9" * 900_000, "\u0663", "x", ""])
+async def test_an_answer_to_no_question_changes_nothing(sdk: Sdk, nonce: str, caplog: pytest.LogCaptureFixture) -> None:
+    payload = s.TelemetryCommand(verify_message_result=s.VerifyMessageResult(nonce=nonce)).SerializeToString()
+    found = await outcome_of(sdk, Case(f"{SERVICE}Telemetry", "", payload, len(payload), refused=False))
+    assert found.status == 0
+    assert caplog.messages == []
+
+
+async def test_a_heartbeat_is_short_after_receives_with_long_filters(sdk: Sdk, broker: Client) -> None:
+    tags = "||".join(f"{number:04}" for number in range(8000))
+    await sdk.call("Heartbeat", heartbeat())  # the server's windows are known then
+    for number in range(12):
+        await broker.create_topic(f"T{number}")
+        await sdk.begin("ReceiveMessage", receive_request(expression=tags, to=f"T{number}", polling=5))
+    await settle()
+    with LongestStep() as longest:
+        assert code_of(await sdk.call("Heartbeat", heartbeat())) is Code.OK
+    assert within(longest.seconds, MOST_SECONDS)
+
+
+def test_what_a_client_held_is_given_back_in_parts() -> None:
+    held = [("T", "G", read_handle(f"0 {NOW} 60000 0 0 broker-a 0 {number} 0", NOW)) for number in range(1000)]
+    made: list[object] = []
+    services: Any = SimpleNamespace(
+        clients=SimpleNamespace(
+            find_spoken_for=lambda *_: SimpleNamespace(client_id="c", declaration=NO_DECLARATION),
+            leave=lambda *_, **__: made.append("leaves"),
+        ),
+        held=SimpleNamespace(take_out=lambda *_: iter(held)),
+        clock=lambda: NOW,
+    )
+
+    def request(_code: int, header: object, **_: object) -> object:
+        made.append(header)
+        return header
+
+    call: Any = SimpleNamespace(client_id="c", connection=None, account="", request=request)
+    steps = terminate(services, call, s.NotifyClientTerminationRequest())
+    step, served = next(steps), 0
+    try:
+        while True:
+            assert isinstance(step, ServeRequests)
+            assert len(made) - served <= 65
+            served = len(made)
+            step = steps.send([Reply()] * len(step.requests))
+    except StopIteration as end:
+        assert end.value.status.code == Code.OK
+    assert len(made) == 1002
