@@ -56,7 +56,7 @@ class Memory:
             report(ResponseCode.SUCCESS, refusals)
 
 
-class Line(FakePeer):
+class RecordingSession(FakePeer):
     """A session that keeps opaque and code of each answer, in order.
 
     Attributes:
@@ -142,33 +142,35 @@ def frames(*bodies: bytes, flag: int = 0, serialize_type: int = JSON) -> list[Ra
     return found
 
 
-def serve(dispatcher: FrameDispatcher, requests: list[RawFrame], line: Line | None = None) -> Line:
-    session: Any = line or Line()
+def serve(
+    dispatcher: FrameDispatcher, requests: list[RawFrame], peer: RecordingSession | None = None
+) -> RecordingSession:
+    session: Any = peer or RecordingSession()
     dispatcher.serve(session, requests)
-    found: Line = session
+    found: RecordingSession = session
     return found
 
 
 def test_consecutive_requests_are_one_group_answered_with_one_write(
     dispatcher: FrameDispatcher, memory: Memory
 ) -> None:
-    line = serve(dispatcher, frames(b"a", b"b,c", b"d"))
+    peer = serve(dispatcher, frames(b"a", b"b,c", b"d"))
     assert memory.groups == [[b"a", b"b", b"c", b"d"]]
-    assert line.answers == [(0, 0), (1, 0), (2, 0)]
+    assert peer.answers == [(0, 0), (1, 0), (2, 0)]
 
 
 def test_a_request_that_may_depend_on_the_group_ends_it(dispatcher: FrameDispatcher, memory: Memory) -> None:
-    line = serve(dispatcher, frames(b"a", b"", b"b", b"c", b""))
+    peer = serve(dispatcher, frames(b"a", b"", b"b", b"c", b""))
     assert memory.groups == [[b"a"], [b"b", b"c"]]
-    assert line.answers == [(0, 0), (1, 1), (2, 0), (3, 0), (4, 2)]
+    assert peer.answers == [(0, 0), (1, 1), (2, 0), (3, 0), (4, 2)]
 
 
 def test_requests_that_append_nothing_do_not_end_the_group(dispatcher: FrameDispatcher, memory: Memory) -> None:
-    line = serve(dispatcher, frames(b"a", b"quota", b"nothing", b"broken", b"b"))
+    peer = serve(dispatcher, frames(b"a", b"quota", b"nothing", b"broken", b"b"))
     assert memory.groups == [[b"a", b"b"]]
     codes = {0: 0, 1: ResponseCode.FLOW_CONTROL, 2: 0, 3: ResponseCode.SYSTEM_ERROR, 4: 0}
-    assert dict(line.answers) == codes
-    assert len(line.answers) == len(codes)
+    assert dict(peer.answers) == codes
+    assert len(peer.answers) == len(codes)
 
 
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY])
@@ -184,9 +186,9 @@ def test_answers_keep_their_order_whatever_their_form(dispatcher: FrameDispatche
     requests[2] = frames(b"", b"", b"c", serialize_type=BINARY)[2]._replace(
         header=memoryview(encode_header(Header(code=APPENDS, opaque=2), BINARY))
     )
-    line = serve(dispatcher, requests)
+    peer = serve(dispatcher, requests)
     illegal = ResponseCode.MESSAGE_ILLEGAL
-    assert line.answers == [(0, 0), (1, illegal), (2, 0), (3, illegal), (4, 0)]
+    assert peer.answers == [(0, 0), (1, illegal), (2, 0), (3, illegal), (4, 0)]
 
 
 @pytest.mark.parametrize("code", [ResponseCode.SUCCESS, ResponseCode.FLUSH_DISK_TIMEOUT])
@@ -194,19 +196,19 @@ def test_messages_that_wait_for_the_disk_wait_once_and_others_do_not(
     dispatcher: FrameDispatcher, memory: Memory, code: ResponseCode
 ) -> None:
     memory.syncs = True
-    line = serve(dispatcher, frames(b"a", b"hurried", b"b"))
-    assert (memory.groups, line.answers) == ([[b"a", b"hurried", b"b"]], [(1, 0)])
+    peer = serve(dispatcher, frames(b"a", b"hurried", b"b"))
+    assert (memory.groups, peer.answers) == ([[b"a", b"hurried", b"b"]], [(1, 0)])
     (report,) = memory.disk
     report(code)
-    assert line.answers == [(1, 0), (0, code), (2, code)]
+    assert peer.answers == [(1, 0), (0, code), (2, code)]
 
 
 def test_a_second_decision_is_made_after_the_first_is_stored(
     dispatcher: FrameDispatcher, memory: Memory, service: Service
 ) -> None:
-    line = serve(dispatcher, frames(b"1", b"2", b"1", b"3"))
+    peer = serve(dispatcher, frames(b"1", b"2", b"1", b"3"))
     assert memory.groups == [[b"1", b"2"], [b"3"]]
-    assert line.answers == [(0, 0), (1, 0), (2, ResponseCode.SYSTEM_ERROR), (3, 0)]
+    assert peer.answers == [(0, 0), (1, 0), (2, ResponseCode.SYSTEM_ERROR), (3, 0)]
     assert service.decided == {1, 2, 3}
 
 
@@ -214,31 +216,31 @@ def test_a_decision_that_is_refused_may_be_made_again(
     dispatcher: FrameDispatcher, memory: Memory, service: Service
 ) -> None:
     memory.refuses = b"1"
-    line = serve(dispatcher, frames(b"1", b"1", b"2"))
+    peer = serve(dispatcher, frames(b"1", b"1", b"2"))
     assert memory.groups == [[b"1"], [b"1", b"2"]]
-    assert line.answers == [(0, ResponseCode.MESSAGE_ILLEGAL), (1, ResponseCode.MESSAGE_ILLEGAL), (2, 0)]
+    assert peer.answers == [(0, ResponseCode.MESSAGE_ILLEGAL), (1, ResponseCode.MESSAGE_ILLEGAL), (2, 0)]
     assert service.decided == {2}
 
 
 def test_other_connections_are_served_after_a_long_group(dispatcher: FrameDispatcher, memory: Memory) -> None:
-    session: Any = Line()
+    session: Any = RecordingSession()
     assert dispatcher.serve(session, frames(b"long", b"a", b"long", b"b")) == 3
     assert memory.groups == [[b"long", b"a", b"long"]]
 
 
 def test_requests_before_a_bad_header_are_stored(dispatcher: FrameDispatcher, memory: Memory) -> None:
-    line = Line()
+    peer = RecordingSession()
     bad = RawFrame(JSON, memoryview(b"GET /"), memoryview(b""))
     with pytest.raises(HeaderInvalid):
-        serve(dispatcher, [*frames(b"a"), bad, *frames(b"b")], line)
-    assert (memory.groups, line.answers) == ([[b"a"]], [(0, 0)])
+        serve(dispatcher, [*frames(b"a"), bad, *frames(b"b")], peer)
+    assert (memory.groups, peer.answers) == ([[b"a"]], [(0, 0)])
 
 
 def test_a_bug_of_the_store_is_answered(
     dispatcher: FrameDispatcher, memory: Memory, caplog: pytest.LogCaptureFixture
 ) -> None:
-    line = serve(dispatcher, frames(b"a", b"bang"))
-    assert line.answers == [(0, ResponseCode.SYSTEM_ERROR), (1, ResponseCode.SYSTEM_ERROR)]
+    peer = serve(dispatcher, frames(b"a", b"bang"))
+    assert peer.answers == [(0, ResponseCode.SYSTEM_ERROR), (1, ResponseCode.SYSTEM_ERROR)]
     assert "ZeroDivisionError" in caplog.text
     assert serve(dispatcher, frames(b"b")).answers == [(0, 0)]
 
@@ -251,8 +253,8 @@ def test_a_bug_after_storing_removes_no_answer(
             raise ZeroDivisionError
 
     service.decided = Unhashable()
-    line = serve(dispatcher, frames(b"1", b"a", b"2"))
-    assert line.answers == [(0, 0), (1, 0), (2, 0)]
+    peer = serve(dispatcher, frames(b"1", b"a", b"2"))
+    assert peer.answers == [(0, 0), (1, 0), (2, 0)]
     assert memory.groups == [[b"1", b"a", b"2"]]
     assert caplog.text.count("after storing for") == 3
 

@@ -48,7 +48,7 @@ class Proxy(NamedTuple):
     address: Address
 
 
-class LinesWithoutPop(ConnectionPool):
+class PoolWithoutPop(ConnectionPool):
     """Connections to brokers on which each request of 5.x gets the answer of a 4.9 broker."""
 
     def send(
@@ -76,7 +76,7 @@ async def proxying(
     pop: bool = True,
     ordered_groups: str = "",
 ) -> AsyncIterator[Proxy]:
-    """A front of the cluster of these name servers.
+    """A gRPC endpoint before the cluster of these name servers.
 
     Args:
         name_servers: Their addresses.
@@ -84,12 +84,12 @@ async def proxying(
         guards: Admit or refuse requests.
         may_receive: Says whether a producer may receive the messages of a topic.
         pop: Whether the brokers have POP.
-        ordered_groups: Those that are in order, whatever brokers say.
+        ordered_groups: The ordered groups, whatever brokers answer.
     """
     in_flight, metrics = account(), Metrics()
-    pool = ConnectionPool() if pop else LinesWithoutPop()
+    pool = ConnectionPool() if pop else PoolWithoutPop()
     cluster = UpstreamCluster(name_servers, pool)
-    front = remote_grpc_server(
+    endpoint = remote_grpc_server(
         cluster,
         pool,
         clock=clock,
@@ -107,12 +107,12 @@ async def proxying(
         lambda _: None,
         admission=Admission(in_flight),
         tls=tls_gate(in_flight),
-        http2=front,
+        http2=endpoint,
     )
     async with trio.open_nursery() as nursery:
         for each in (pool, cluster, listener):
             nursery.start_soon(each.run)
-        nursery.start_soon(front.run, BackgroundBudget())
+        nursery.start_soon(endpoint.run, BackgroundBudget())
         await settle()
         try:
             yield Proxy(Address(host="127.0.0.1", port=listener.port))

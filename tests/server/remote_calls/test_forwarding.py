@@ -89,7 +89,7 @@ class Client:
         self.answers.update((stream, s.SendMessageResponse.FromString(payload)) for stream, payload in answers)
 
 
-class Front(NamedTuple):
+class ForwardingSetup(NamedTuple):
     """Forwarded calls, and the broker's end of the connection."""
 
     calls: ForwardedCalls
@@ -128,7 +128,7 @@ class Front(NamedTuple):
 
 
 @pytest.fixture
-async def front(nursery: trio.Nursery) -> AsyncIterator[Front]:
+async def setup(nursery: trio.Nursery) -> AsyncIterator[ForwardingSetup]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = Address(host="127.0.0.1", port=server.getsockname()[1])
         pool, topics, dispatch, metrics, client = ConnectionPool(), Topics(address), Dispatch(), Metrics(), Client()
@@ -152,126 +152,126 @@ async def front(nursery: trio.Nursery) -> AsyncIterator[Front]:
             )
         )
         with far:
-            yield Front(made[SEND], topics, dispatch, metrics, pool, client, far, took)
+            yield ForwardingSetup(made[SEND], topics, dispatch, metrics, pool, client, far, took)
 
 
-async def test_calls_of_a_read_are_one_write_and_are_answered_by_their_streams(front: Front) -> None:
-    assert front.serve(message(b"1", "id1"), message(b"2", "id2")) == 2
-    assert front.in_flight == 2 * 513
-    assert front.metrics.requests[RequestCode.SEND_MESSAGE_V2] == 2
-    first, second = front.received()
+async def test_calls_of_a_read_are_one_write_and_are_answered_by_their_streams(setup: ForwardingSetup) -> None:
+    assert setup.serve(message(b"1", "id1"), message(b"2", "id2")) == 2
+    assert setup.in_flight == 2 * 513
+    assert setup.metrics.requests[RequestCode.SEND_MESSAGE_V2] == 2
+    first, second = setup.received()
     assert [(each.ext or {})["e"] for each in (first, second)] == ["0", "1"]
-    await front.answer(second.opaque, {**STORED, "recallHandle": "handle"})
-    assert front.client.answers[3].entries[0].recall_handle == "handle"
-    await front.answer(first.opaque, STORED)
-    assert [code_of(front.client.answers[stream]) for stream in (1, 3)] == [Code.OK, Code.OK]
-    assert front.client.answers[1].entries[0].message_id == "id1"
-    assert front.in_flight == 0
-    assert front.dispatch.answered == [front.client, front.client]
+    await setup.answer(second.opaque, {**STORED, "recallHandle": "handle"})
+    assert setup.client.answers[3].entries[0].recall_handle == "handle"
+    await setup.answer(first.opaque, STORED)
+    assert [code_of(setup.client.answers[stream]) for stream in (1, 3)] == [Code.OK, Code.OK]
+    assert setup.client.answers[1].entries[0].message_id == "id1"
+    assert setup.in_flight == 0
+    assert setup.dispatch.answered == [setup.client, setup.client]
 
 
-async def test_answered_sends_are_timed(front: Front) -> None:
-    assert front.serve(message(), message()) == 2
+async def test_answered_sends_are_timed(setup: ForwardingSetup) -> None:
+    assert setup.serve(message(), message()) == 2
     mock_clock().jump(0.5)
-    assert front.serve(message()) == 1
-    first, second, third = (each.opaque for each in front.received())
+    assert setup.serve(message()) == 1
+    first, second, third = (each.opaque for each in setup.received())
     mock_clock().jump(0.25)
-    await front.answer(first, STORED)
-    await front.answer(third, STORED)
-    await front.answer(second, code=2, remark="[TIMEOUT_CLEAN_QUEUE]broker busy")
-    assert front.took == [(0.75, 1), (0.25, 1), (0.75, 1)]
+    await setup.answer(first, STORED)
+    await setup.answer(third, STORED)
+    await setup.answer(second, code=2, remark="[TIMEOUT_CLEAN_QUEUE]broker busy")
+    assert setup.took == [(0.75, 1), (0.25, 1), (0.75, 1)]
 
 
-async def test_refusals_of_a_broker_are_answered_as_usual(front: Front) -> None:
-    assert front.serve(message(), message(), message()) == 3
-    first, second, third = front.received()
-    await front.answer(first.opaque, code=2, remark="[TIMEOUT_CLEAN_QUEUE]broker busy")
-    await front.answer(second.opaque, STORED, code=10)
-    await front.answer(third.opaque)
-    answers = front.client.answers
+async def test_refusals_of_a_broker_are_answered_as_usual(setup: ForwardingSetup) -> None:
+    assert setup.serve(message(), message(), message()) == 3
+    first, second, third = setup.received()
+    await setup.answer(first.opaque, code=2, remark="[TIMEOUT_CLEAN_QUEUE]broker busy")
+    await setup.answer(second.opaque, STORED, code=10)
+    await setup.answer(third.opaque)
+    answers = setup.client.answers
     assert code_of(answers[1]) is Code.TOO_MANY_REQUESTS
     assert answers[1].status.message == "[TIMEOUT_CLEAN_QUEUE]broker busy"
     assert code_of(answers[3]) is Code.MASTER_PERSISTENCE_TIMEOUT
     assert answers[3].entries[0].offset == 4
     assert (code_of(answers[5]), len(answers[5].entries)) == (Code.OK, 0)
-    assert front.in_flight == 0
+    assert setup.in_flight == 0
 
 
-async def test_a_silent_brokers_call_ends(front: Front) -> None:
-    assert front.serve(message()) == 1
+async def test_a_silent_brokers_call_ends(setup: ForwardingSetup) -> None:
+    assert setup.serve(message()) == 1
     mock_clock().jump(1)
-    assert front.serve(message(), message()) == 2
-    opaques = [each.opaque for each in front.received()]
+    assert setup.serve(message(), message()) == 2
+    opaques = [each.opaque for each in setup.received()]
     mock_clock().jump(4.5)
     await settle()
-    assert code_of(front.client.answers[1]) is Code.PROXY_TIMEOUT
-    assert (set(front.client.answers), front.took) == ({1}, [])
-    assert front.topics.failures == ["a"]
-    await front.answer(opaques[2], STORED)
-    assert code_of(front.client.answers[3]) is Code.OK
+    assert code_of(setup.client.answers[1]) is Code.PROXY_TIMEOUT
+    assert (set(setup.client.answers), setup.took) == ({1}, [])
+    assert setup.topics.failures == ["a"]
+    await setup.answer(opaques[2], STORED)
+    assert code_of(setup.client.answers[3]) is Code.OK
     mock_clock().jump(1)
     await settle()
-    assert code_of(front.client.answers[1]) is Code.PROXY_TIMEOUT
-    assert front.in_flight == 0
-    await front.answer(opaques[0], STORED)
-    assert front.in_flight == 0
+    assert code_of(setup.client.answers[1]) is Code.PROXY_TIMEOUT
+    assert setup.in_flight == 0
+    await setup.answer(opaques[0], STORED)
+    assert setup.in_flight == 0
 
 
-async def test_a_broker_that_closes_leaves_no_call_unanswered(front: Front) -> None:
-    assert front.serve(message(), message()) == 2
-    front.far.close()
+async def test_a_broker_that_closes_leaves_no_call_unanswered(setup: ForwardingSetup) -> None:
+    assert setup.serve(message(), message()) == 2
+    setup.far.close()
     await settle()
-    assert [code_of(each) for each in front.client.answers.values()] == [Code.PROXY_TIMEOUT] * 2
-    assert front.in_flight == 0
-    assert front.serve(message()) == 0
+    assert [code_of(each) for each in setup.client.answers.values()] == [Code.PROXY_TIMEOUT] * 2
+    assert setup.in_flight == 0
+    assert setup.serve(message()) == 0
 
 
-async def test_other_requests_of_the_connection_are_answered_too(front: Front) -> None:
+async def test_other_requests_of_the_connection_are_answered_too(setup: ForwardingSetup) -> None:
     answers: list[Any] = []
-    line = front.pool.send(front.topics.where, ClientRequest(105), seconds=3, done=answers.append)
-    assert line is not None
-    line.flush()
-    assert front.serve(message()) == 1
-    (sent,) = front.received()[:1]
+    connection = setup.pool.send(setup.topics.where, ClientRequest(105), seconds=3, done=answers.append)
+    assert connection is not None
+    connection.flush()
+    assert setup.serve(message()) == 1
+    (sent,) = setup.received()[:1]
     await settle()
-    await front.answer(sent.opaque, {"a": "b"})
+    await setup.answer(sent.opaque, {"a": "b"})
     assert [type(each) for each in answers] == [Response]
-    assert front.in_flight == 517
+    assert setup.in_flight == 517
     mock_clock().jump(3.5)
     await settle()
-    assert front.in_flight == 517
+    assert setup.in_flight == 517
     mock_clock().jump(2)
     await settle()
-    assert front.in_flight == 0
+    assert setup.in_flight == 0
 
 
-async def test_calls_that_are_not_plain_are_not_forwarded(front: Front) -> None:
-    assert front.serve(message(b"")) == 0
-    assert front.serve(message(to="unknown")) == 0
-    front.dispatch.plain = False
-    assert front.serve(message()) == 0
+async def test_calls_that_are_not_plain_are_not_forwarded(setup: ForwardingSetup) -> None:
+    assert setup.serve(message(b"")) == 0
+    assert setup.serve(message(to="unknown")) == 0
+    setup.dispatch.plain = False
+    assert setup.serve(message()) == 0
 
 
-async def test_plans_hold_for_a_quarter_of_a_second(front: Front) -> None:
+async def test_plans_hold_for_a_quarter_of_a_second(setup: ForwardingSetup) -> None:
     timed: Any = {"delivery_timestamp": {"seconds": NOW // 1000 + 60}}
-    assert front.serve(message(**timed)) == 1
-    front.topics.has_timer = False
-    assert front.serve(message(**timed)) == 1
+    assert setup.serve(message(**timed)) == 1
+    setup.topics.has_timer = False
+    assert setup.serve(message(**timed)) == 1
     mock_clock().jump(0.25)
-    assert (front.serve(message(**timed)), front.serve(message())) == (0, 1)
+    assert (setup.serve(message(**timed)), setup.serve(message())) == (0, 1)
     for changes in ({"attributes": {"message.type": "FIFO"}}, {"perm": 4}, {"write_queue_nums": 0}):
-        front.topics.config = TopicConfig(topic_name="T", **changes)
+        setup.topics.config = TopicConfig(topic_name="T", **changes)
         mock_clock().jump(0.25)
-        assert front.serve(message()) == 0
+        assert setup.serve(message()) == 0
 
 
-async def test_without_a_connection_the_first_send_is_not_forwarded(front: Front) -> None:
-    known, front.topics.where = front.topics.where, Address(host="127.0.0.1", port=1)
-    assert front.serve(message()) == 0
-    front.topics.where = known
-    assert front.serve(message()) == 0
+async def test_without_a_connection_the_first_send_is_not_forwarded(setup: ForwardingSetup) -> None:
+    known, setup.topics.where = setup.topics.where, Address(host="127.0.0.1", port=1)
+    assert setup.serve(message()) == 0
+    setup.topics.where = known
+    assert setup.serve(message()) == 0
     mock_clock().jump(0.02)
-    assert front.serve(message()) == 1
+    assert setup.serve(message()) == 1
 
 
 def test_without_a_kernel_no_call_is_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:

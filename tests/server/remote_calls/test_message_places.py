@@ -53,7 +53,7 @@ def entry(place: int) -> Response:
     return Response(0, None, {}, body)
 
 
-class FakeLines:
+class FakePool:
     """Answers requests by their codes; of several answers the next one each time, and the last one without end."""
 
     def __init__(self, *, signs: bool = True, **answers: list[Response | UpstreamConnectionError]) -> None:
@@ -94,7 +94,7 @@ def decide(tmp_path: Path) -> Callable[..., Any]:
         region="here",
     )
 
-    async def decided(pool: FakeLines, account: str = OTHER) -> None:
+    async def decided(pool: FakePool, account: str = OTHER) -> None:
         header = Header(code=VIEW, opaque=1, ext={"offset": str(PLACE), "AccessKey": account})
         peer: Any = FakePeer()
         faked: Any = pool
@@ -110,33 +110,33 @@ def shown(topic: str, **how: Any) -> list[Response | UpstreamConnectionError]:
 
 
 async def test_the_topic_of_the_message_decides(decide: Callable[..., Any]) -> None:
-    await decide(FakeLines(view=shown("Own")))
-    await decide(FakeLines(view=shown("Hidden")), OWNER)
-    await decide(FakeLines(view=shown("RMQ_SYS_TRANS_HALF_TOPIC", properties="REAL_TOPIC\x01Own")))
+    await decide(FakePool(view=shown("Own")))
+    await decide(FakePool(view=shown("Hidden")), OWNER)
+    await decide(FakePool(view=shown("RMQ_SYS_TRANS_HALF_TOPIC", properties="REAL_TOPIC\x01Own")))
     for view in (shown("Hidden"), shown("RMQ_SYS_TRANS_HALF_TOPIC", properties="REAL_TOPIC\x01Hidden")):
         with pytest.raises(AccessRefused, match="No default permission for topic:Hidden"):
-            await decide(FakeLines(view=view))
+            await decide(FakePool(view=view))
 
 
 @pytest.mark.parametrize(
     "pool",
     [
-        FakeLines(view=[Response(1, "can not find message by the offset, 700", {}, b"")]),
-        FakeLines(view=[Response(0, None, {}, b"")]),
-        FakeLines(view=[Response(0, None, {}, record("Own")[:-1])]),
-        FakeLines(view=shown("Own", place=PLACE + 1)),
-        FakeLines(view=shown("Own"), entries=[entry(PLACE + 1)]),  # a record in the body of another message
+        FakePool(view=[Response(1, "can not find message by the offset, 700", {}, b"")]),
+        FakePool(view=[Response(0, None, {}, b"")]),
+        FakePool(view=[Response(0, None, {}, record("Own")[:-1])]),
+        FakePool(view=shown("Own", place=PLACE + 1)),
+        FakePool(view=shown("Own"), entries=[entry(PLACE + 1)]),  # a record in the body of another message
     ],
 )
-async def test_an_offset_without_a_message_is_refused(decide: Callable[..., Any], pool: FakeLines) -> None:
+async def test_an_offset_without_a_message_is_refused(decide: Callable[..., Any], pool: FakePool) -> None:
     with pytest.raises(NoMessageThere):
         await decide(pool)
 
 
 async def test_an_entry_that_the_broker_has_not_written_yet_is_waited_for(decide: Callable[..., Any]) -> None:
     none = Response(0, "Index 5 of 2@Own is not exist!", {}, b"")
-    pool = FakeLines(view=shown("Own"), entries=[none, Response(1, "2@Own is not exist!", {}, b""), entry(PLACE)])
-    never = FakeLines(view=shown("Own"), entries=[none])
+    pool = FakePool(view=shown("Own"), entries=[none, Response(1, "2@Own is not exist!", {}, b""), entry(PLACE)])
+    never = FakePool(view=shown("Own"), entries=[none])
     async with trio.open_nursery() as nursery:
         nursery.start_soon(decide, pool)
         for _ in range(2):
@@ -161,14 +161,14 @@ async def test_an_entry_that_the_broker_has_not_written_yet_is_waited_for(decide
 @pytest.mark.parametrize(
     "pool",
     [
-        FakeLines(view=[RequestNotSent("the broker is away")]),
-        FakeLines(view=[Response(1, f"{ACL}No default permission for topic:Own", {}, b"")]),
-        FakeLines(view=shown("Own"), entries=[Response(1, f"{ACL}Need admin permission", {}, b"")]),
-        FakeLines(view=shown("Own"), entries=[Response(0, None, {}, b"no JSON")]),
+        FakePool(view=[RequestNotSent("the broker is away")]),
+        FakePool(view=[Response(1, f"{ACL}No default permission for topic:Own", {}, b"")]),
+        FakePool(view=shown("Own"), entries=[Response(1, f"{ACL}Need admin permission", {}, b"")]),
+        FakePool(view=shown("Own"), entries=[Response(0, None, {}, b"no JSON")]),
     ],
 )
 async def test_a_message_that_the_broker_does_not_return_is_refused(
-    decide: Callable[..., Any], pool: FakeLines, caplog: pytest.LogCaptureFixture
+    decide: Callable[..., Any], pool: FakePool, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(MessageNotShown):
         await decide(pool)
@@ -180,11 +180,11 @@ async def test_without_an_account_of_the_proxy_a_broker_with_accounts_decides(de
         Response(1, f"{ACL}No accessKey is configured", {}, b""),
         Response(16, "username cannot be null", {}, b""),  # of 5.5.0
     ):
-        await decide(FakeLines(signs=False, view=[denied]))
+        await decide(FakePool(signs=False, view=[denied]))
         with pytest.raises(MessageNotShown):
-            await decide(FakeLines(view=[denied]))
+            await decide(FakePool(view=[denied]))
     with pytest.raises(AccessRefused):
-        await decide(FakeLines(signs=False, view=shown("Hidden")))
+        await decide(FakePool(signs=False, view=shown("Hidden")))
 
 
 @pytest.mark.parametrize(
@@ -198,12 +198,12 @@ async def test_without_an_account_of_the_proxy_a_broker_with_accounts_decides(de
     ],
 )
 async def test_a_query_by_key_gives_messages_of_its_topic_only(body: bytes, code: int, left: bytes) -> None:
-    class Lines:
+    class QueryPool:
         async def send_requests(self, _address: Address, questions: list[Any], **_: Any) -> list[Response]:
             assert questions[0].fields == {"topic": "Own", "key": KEY}
             return [Response(0, None, {"indexLastUpdatePhyoffset": "0"}, body)]
 
-    pool: Any = Lines()
+    pool: Any = QueryPool()
     reply = await RemoteQueries(pool).answer(Header(code=12, opaque=1, ext={"topic": "Own", "key": KEY}), BROKER)
     assert reply.code == code
     assert b"".join(map(bytes, reply.body)) == left

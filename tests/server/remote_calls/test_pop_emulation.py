@@ -23,7 +23,7 @@ from tests.server.grpc.test_telemetry import consumers
 from tests.server.harness import NOW, Clock, records
 from tests.server.remote_calls import test_two_brokers
 from tests.server.remote_calls.proxied import BROKERS, cluster_of_two, proxying
-from tests.server.remote_calls.test_two_brokers import Front, from_broker
+from tests.server.remote_calls.test_two_brokers import ProxiedCluster, from_broker
 from tests.server.test_hostile_properties import write_log
 
 OTHERWISE: Final = {
@@ -37,22 +37,24 @@ globals().update(
 
 
 @pytest.fixture
-async def front(tmp_path: Path) -> AsyncIterator[Front]:
+async def cluster(tmp_path: Path) -> AsyncIterator[ProxiedCluster]:
     async with (
         cluster_of_two(tmp_path) as (name_server, brokers),
         proxying(name_server, clock=brokers["a"].clock, pop=False) as proxy,
     ):
         with Sdk(proxy.address) as sdk:
-            yield Front(name_server, brokers, proxy, sdk)
+            yield ProxiedCluster(name_server, brokers, proxy, sdk)
 
 
-async def take(front: Front, name: str, sdk: Sdk | None = None, seconds: float = 8, **changes: Any) -> list[d.Message]:
+async def take(
+    cluster: ProxiedCluster, name: str, sdk: Sdk | None = None, seconds: float = 8, **changes: Any
+) -> list[d.Message]:
     """Receive from a broker; the messages of some seconds."""
-    sdk = sdk or front.sdk
+    sdk = sdk or cluster.sdk
     stream = await sdk.begin("ReceiveMessage", from_broker(name, polling=5, **changes), SOON)
     await sdk.rest()
     while not sdk.incoming[stream].over and seconds > 0:
-        await front.pass_time(0.5, 0.5)
+        await cluster.pass_time(0.5, 0.5)
         await sdk.rest()
         seconds -= 0.5
     return messages((await sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse))
@@ -62,117 +64,117 @@ def bodies(received: list[d.Message]) -> list[bytes]:
     return sorted(each.body for each in received)
 
 
-async def test_messages_are_received_and_acknowledged(front: Front) -> None:
-    await front.send(*[b"%d" % number for number in range(8)])
+async def test_messages_are_received_and_acknowledged(cluster: ProxiedCluster) -> None:
+    await cluster.send(*[b"%d" % number for number in range(8)])
     received = []
     for name in BROKERS:
-        while found := await take(front, name):
+        while found := await take(cluster, name):
             received += found
-            assert code_of(await front.sdk.call("AckMessage", ack(*found))) is Code.OK
+            assert code_of(await cluster.sdk.call("AckMessage", ack(*found))) is Code.OK
     assert bodies(received) == [b"%d" % number for number in range(8)]
     assert {each.system_properties.delivery_attempt for each in received} == {1}
-    await front.pass_time(60)
-    assert [await take(front, name) for name in BROKERS] == [[], []]
+    await cluster.pass_time(60)
+    assert [await take(cluster, name) for name in BROKERS] == [[], []]
 
 
-async def test_an_unacknowledged_message_is_redelivered(front: Front) -> None:
-    await front.send(b"late")
-    (first,) = await take(front, "a", invisible=10)
-    assert await take(front, "a") == []
-    await front.pass_time(5, 1)
-    (second,) = await take(front, "a", invisible=10)
+async def test_an_unacknowledged_message_is_redelivered(cluster: ProxiedCluster) -> None:
+    await cluster.send(b"late")
+    (first,) = await take(cluster, "a", invisible=10)
+    assert await take(cluster, "a") == []
+    await cluster.pass_time(5, 1)
+    (second,) = await take(cluster, "a", invisible=10)
     assert second.system_properties.delivery_attempt == 2
-    response = await front.sdk.call("AckMessage", ack(first))
+    response = await cluster.sdk.call("AckMessage", ack(first))
     assert code_of(response) is Code.INVALID_RECEIPT_HANDLE
-    assert code_of(await front.sdk.call("AckMessage", ack(second))) is Code.OK
-    assert code_of(await front.sdk.call("AckMessage", ack(second))) is Code.OK
+    assert code_of(await cluster.sdk.call("AckMessage", ack(second))) is Code.OK
+    assert code_of(await cluster.sdk.call("AckMessage", ack(second))) is Code.OK
 
 
-async def test_a_message_is_visible_at_the_changed_time(front: Front) -> None:
-    await front.send(b"later")
-    (first,) = await take(front, "a")
-    response = await front.sdk.call("ChangeInvisibleDuration", change(first, 2))
+async def test_a_message_is_visible_at_the_changed_time(cluster: ProxiedCluster) -> None:
+    await cluster.send(b"later")
+    (first,) = await take(cluster, "a")
+    response = await cluster.sdk.call("ChangeInvisibleDuration", change(first, 2))
     assert code_of(response) is Code.OK
-    response = await front.sdk.call("ChangeInvisibleDuration", change(first, 2))
+    response = await cluster.sdk.call("ChangeInvisibleDuration", change(first, 2))
     assert code_of(response) is Code.INVALID_RECEIPT_HANDLE
-    assert code_of(await front.sdk.call("AckMessage", ack(first))) is Code.INVALID_RECEIPT_HANDLE
-    (second,) = await take(front, "a")
+    assert code_of(await cluster.sdk.call("AckMessage", ack(first))) is Code.INVALID_RECEIPT_HANDLE
+    (second,) = await take(cluster, "a")
     assert second.system_properties.delivery_attempt == 2
-    response = await front.sdk.call("ChangeInvisibleDuration", change(second, 60))
-    acknowledged = await front.sdk.call("AckMessage", ack(second, handle=response.receipt_handle))
+    response = await cluster.sdk.call("ChangeInvisibleDuration", change(second, 60))
+    acknowledged = await cluster.sdk.call("AckMessage", ack(second, handle=response.receipt_handle))
     assert code_of(acknowledged) is Code.OK
 
 
-async def test_the_next_proxy_continues_below_unacknowledged_messages(front: Front) -> None:
-    sdk, clock = front.sdk, front.brokers["a"].clock
-    async with proxying(front.name_server, clock=clock, pop=False) as first:
+async def test_the_next_proxy_continues_below_unacknowledged_messages(cluster: ProxiedCluster) -> None:
+    sdk, clock = cluster.sdk, cluster.brokers["a"].clock
+    async with proxying(cluster.name_server, clock=clock, pop=False) as first:
         with Sdk(first.address) as one:
-            await front.send(*[b"%d" % number for number in range(8)])
-            received = await take(front, "a", one)
+            await cluster.send(*[b"%d" % number for number in range(8)])
+            received = await take(cluster, "a", one)
             while len(received) < 4:
-                received += await take(front, "a", one)
+                received += await take(cluster, "a", one)
             of_queues: dict[int, list[d.Message]] = {}
             for each in received:
                 of_queues.setdefault(each.system_properties.queue_id, []).append(each)
             for mine in of_queues.values():
                 assert code_of(await one.call("AckMessage", ack(mine[0]))) is Code.OK
-            await front.pass_time(2, 0.5)
+            await cluster.pass_time(2, 0.5)
     left = [mine[1] for mine in of_queues.values()]
     assert code_of(await sdk.call("AckMessage", ack(left[0]))) is Code.INVALID_RECEIPT_HANDLE
-    again = await take(front, "a")
-    again += await take(front, "a")
+    again = await take(cluster, "a")
+    again += await take(cluster, "a")
     assert bodies(again) == bodies(left)
 
 
 async def test_messages_of_a_killed_proxy_are_redelivered_when_its_locks_expire(
-    front: Front, monkeypatch: pytest.MonkeyPatch
+    cluster: ProxiedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def nothing(_: PopEmulation) -> None: ...
 
     monkeypatch.setattr(PopEmulation, "_leave", nothing)
-    await front.send(b"1")
-    async with proxying(front.name_server, clock=front.brokers["a"].clock, pop=False) as first:
+    await cluster.send(b"1")
+    async with proxying(cluster.name_server, clock=cluster.brokers["a"].clock, pop=False) as first:
         with Sdk(first.address) as one:
-            assert bodies(await take(front, "a", one)) == [b"1"]
-    assert await take(front, "a") == []
-    await front.pass_time(60, 5)
-    assert bodies(await take(front, "a", seconds=20)) == [b"1"]
+            assert bodies(await take(cluster, "a", one)) == [b"1"]
+    assert await take(cluster, "a") == []
+    await cluster.pass_time(60, 5)
+    assert bodies(await take(cluster, "a", seconds=20)) == [b"1"]
 
 
-async def test_two_proxies_share_the_queues(front: Front) -> None:
-    async with proxying(front.name_server, clock=front.brokers["a"].clock, pop=False) as second:
+async def test_two_proxies_share_the_queues(cluster: ProxiedCluster) -> None:
+    async with proxying(cluster.name_server, clock=cluster.brokers["a"].clock, pop=False) as second:
         with Sdk(second.address, "other@1@0@x") as other:
             for _ in range(5):
-                for sdk in (front.sdk, other):
-                    assert await take(front, "a", sdk) == []
-            await front.send(*[b"%d" % number for number in range(16)])
-            found: dict[Sdk, list[d.Message]] = {front.sdk: [], other: []}
+                for sdk in (cluster.sdk, other):
+                    assert await take(cluster, "a", sdk) == []
+            await cluster.send(*[b"%d" % number for number in range(16)])
+            found: dict[Sdk, list[d.Message]] = {cluster.sdk: [], other: []}
             for _ in range(3):
                 for sdk in found:
-                    found[sdk] += await take(front, "a", sdk, invisible=300)
+                    found[sdk] += await take(cluster, "a", sdk, invisible=300)
             assert {len(each) for each in found.values()} == {4}
             assert {len({each.system_properties.queue_id for each in mine}) for mine in found.values()} == {1}
 
 
-async def test_a_group_in_order_gets_the_next_message_when_the_first_is_acknowledged(front: Front) -> None:
-    for broker in front.brokers.values():
+async def test_a_group_in_order_gets_the_next_message_when_the_first_is_acknowledged(cluster: ProxiedCluster) -> None:
+    for broker in cluster.brokers.values():
         await broker.broker().create_topic("F", 1, attributes="+message.type=FIFO")
         await create_group(broker.broker(), "O", consume_message_orderly=True)
-    await front.send(b"1", b"2", to="F", message_group="one")
-    (name,) = [name for name in BROKERS if await front.stored(name, "F", 1)]
+    await cluster.send(b"1", b"2", to="F", message_group="one")
+    (name,) = [name for name in BROKERS if await cluster.stored(name, "F", 1)]
     for body in (b"1", b"2"):
-        received = await take(front, name, group="O", to="F", most=1)
+        received = await take(cluster, name, group="O", to="F", most=1)
         assert bodies(received) == [body]
-        assert await take(front, name, group="O", to="F", most=1) == []
+        assert await take(cluster, name, group="O", to="F", most=1) == []
         request = ack(*received)
         request.group.name, request.topic.name = "O", "F"
-        assert code_of(await front.sdk.call("AckMessage", request)) is Code.OK
+        assert code_of(await cluster.sdk.call("AckMessage", request)) is Code.OK
 
 
-async def test_order_is_kept_for_groups_that_brokers_do_not_know_as_ordered(front: Front) -> None:
+async def test_order_is_kept_for_groups_that_brokers_do_not_know_as_ordered(cluster: ProxiedCluster) -> None:
     """A message that is not acknowledged in time is redelivered before the next, another client gets none of its queue
     meanwhile, and another proxy continues with it."""
-    for broker in front.brokers.values():
+    for broker in cluster.brokers.values():
         await broker.broker().create_topic("F", 2, attributes="+message.type=FIFO")
 
     async def settle_one(sdk: Sdk, each: d.Message) -> None:
@@ -181,150 +183,150 @@ async def test_order_is_kept_for_groups_that_brokers_do_not_know_as_ordered(fron
         assert code_of(await sdk.call("AckMessage", request)) is Code.OK
 
     what: dict[str, Any] = {"group": "O", "to": "F", "most": 1}
-    clock = front.brokers["a"].clock
-    async with proxying(front.name_server, clock=clock, pop=False, ordered_groups="Other, O") as first:
+    clock = cluster.brokers["a"].clock
+    async with proxying(cluster.name_server, clock=clock, pop=False, ordered_groups="Other, O") as first:
         with Sdk(first.address) as one, Sdk(first.address) as two:
             for body in (b"1", b"2", b"3"):
                 sent = message(body, f"id{body!r}", to="F", message_group="one")
                 assert code_of(await one.call("SendMessage", send_request(sent))) is Code.OK
-            (name,) = [name for name in BROKERS if await front.stored(name, "F")]
-            (failed,) = await take(front, name, one, invisible=10, **what)
+            (name,) = [name for name in BROKERS if await cluster.stored(name, "F")]
+            (failed,) = await take(cluster, name, one, invisible=10, **what)
             assert failed.body == b"1"
-            assert await take(front, name, two, **what) == []
-            await front.pass_time(11, 1)
-            (again,) = await take(front, name, two, **what)
+            assert await take(cluster, name, two, **what) == []
+            await cluster.pass_time(11, 1)
+            (again,) = await take(cluster, name, two, **what)
             assert (again.body, again.system_properties.delivery_attempt) == (b"1", 2)
-            assert await take(front, name, one, **what) == []
+            assert await take(cluster, name, one, **what) == []
             await settle_one(two, again)
-            (second,) = await take(front, name, one, **what)
+            (second,) = await take(cluster, name, one, **what)
             assert second.body == b"2"
             await settle_one(one, second)
-            await front.pass_time(2, 0.5)
-    async with proxying(front.name_server, clock=clock, pop=False, ordered_groups="O") as next_one:
+            await cluster.pass_time(2, 0.5)
+    async with proxying(cluster.name_server, clock=clock, pop=False, ordered_groups="O") as next_one:
         with Sdk(next_one.address) as sdk:
-            (third,) = await take(front, name, sdk, **what)
+            (third,) = await take(cluster, name, sdk, **what)
             assert third.body == b"3"
             await settle_one(sdk, third)
 
 
-async def test_a_message_that_was_delivered_too_often_becomes_a_dead_letter(front: Front) -> None:
-    for broker in front.brokers.values():
+async def test_a_message_that_was_delivered_too_often_becomes_a_dead_letter(cluster: ProxiedCluster) -> None:
+    for broker in cluster.brokers.values():
         await create_group(broker.broker(), "G", retry_max_times=1)
-    await front.send(b"dead")
+    await cluster.send(b"dead")
     for _ in range(2):
-        (received,) = await take(front, "a", invisible=10)
-        await front.pass_time(11, 1)
+        (received,) = await take(cluster, "a", invisible=10)
+        await cluster.pass_time(11, 1)
     assert received.system_properties.delivery_attempt == 2
-    assert await take(front, "a", invisible=10) == []
-    assert await front.stored("a", "%DLQ%G", 1) == [b"dead"]
+    assert await take(cluster, "a", invisible=10) == []
+    assert await cluster.stored("a", "%DLQ%G", 1) == [b"dead"]
 
 
-async def test_a_client_makes_a_message_a_dead_letter(front: Front) -> None:
-    await front.send(b"back")
-    (first,) = await take(front, "a")
+async def test_a_client_makes_a_message_a_dead_letter(cluster: ProxiedCluster) -> None:
+    await cluster.send(b"back")
+    (first,) = await take(cluster, "a")
     request = s.ForwardMessageToDeadLetterQueueRequest(
         group=topic("G"),
         topic=topic(),
         receipt_handle=first.system_properties.receipt_handle,
         message_id=first.system_properties.message_id,
     )
-    assert code_of(await front.sdk.call("ForwardMessageToDeadLetterQueue", request)) is Code.OK
-    assert await front.stored("a", "%DLQ%G", 1) == [b"back"]
-    await front.pass_time(60)
-    assert await take(front, "a") == []
+    assert code_of(await cluster.sdk.call("ForwardMessageToDeadLetterQueue", request)) is Code.OK
+    assert await cluster.stored("a", "%DLQ%G", 1) == [b"back"]
+    await cluster.pass_time(60)
+    assert await take(cluster, "a") == []
 
 
-async def test_a_message_with_a_delivery_time_is_refused(front: Front) -> None:
+async def test_a_message_with_a_delivery_time_is_refused(cluster: ProxiedCluster) -> None:
     timed = message(b"body", "id1")
     timed.system_properties.delivery_timestamp.FromMilliseconds(NOW + 45_000)
-    assert code_of(await front.sdk.call("SendMessage", send_request(timed))) is Code.ILLEGAL_DELIVERY_TIME
-    assert [await front.stored(name) for name in BROKERS] == [[], []]
+    assert code_of(await cluster.sdk.call("SendMessage", send_request(timed))) is Code.ILLEGAL_DELIVERY_TIME
+    assert [await cluster.stored(name) for name in BROKERS] == [[], []]
 
 
-async def test_a_delivery_time_that_a_level_fits_becomes_that_level(front: Front) -> None:
-    for broker in front.brokers.values():
+async def test_a_delivery_time_that_a_level_fits_becomes_that_level(cluster: ProxiedCluster) -> None:
+    for broker in cluster.brokers.values():
         await broker.broker().create_topic("D", 1, attributes="+message.type=DELAY")
     timed = message(b"later", "id1", to="D", message_type=d.DELAY)
-    timed.system_properties.delivery_timestamp.FromMilliseconds(front.brokers["a"].clock() + 10_400)
-    assert code_of(await front.sdk.call("SendMessage", send_request(timed))) is Code.OK
-    await front.pass_time(8)
-    assert [await front.stored(name, "D", 1) for name in BROKERS] == [[], []]
-    await front.pass_time(4)
-    assert sorted([await front.stored(name, "D", 1) for name in BROKERS]) == [[], [b"later"]]
+    timed.system_properties.delivery_timestamp.FromMilliseconds(cluster.brokers["a"].clock() + 10_400)
+    assert code_of(await cluster.sdk.call("SendMessage", send_request(timed))) is Code.OK
+    await cluster.pass_time(8)
+    assert [await cluster.stored(name, "D", 1) for name in BROKERS] == [[], []]
+    await cluster.pass_time(4)
+    assert sorted([await cluster.stored(name, "D", 1) for name in BROKERS]) == [[], [b"later"]]
 
 
-async def test_messages_sent_back_by_a_4x_client_are_received(front: Front) -> None:
-    await front.send(b"back")
-    (first,) = await take(front, "a")
-    record = records((await front.brokers["a"].broker().pull("T", queue_id=first.system_properties.queue_id)).body)[0]
+async def test_messages_sent_back_by_a_4x_client_are_received(cluster: ProxiedCluster) -> None:
+    await cluster.send(b"back")
+    (first,) = await take(cluster, "a")
+    record = records((await cluster.brokers["a"].broker().pull("T", queue_id=first.system_properties.queue_id)).body)[0]
     header = ConsumerSendMsgBackRequestHeader(
         offset=record.physical_offset, group="G", delay_level=1, origin_topic="T", max_reconsume_times=16
     )
-    await front.brokers["a"].broker().request(RequestCode.CONSUMER_SEND_MSG_BACK, encode_ext(header))
-    assert code_of(await front.sdk.call("AckMessage", ack(first))) is Code.OK
-    (again,) = await take(front, "a", seconds=20)
+    await cluster.brokers["a"].broker().request(RequestCode.CONSUMER_SEND_MSG_BACK, encode_ext(header))
+    assert code_of(await cluster.sdk.call("AckMessage", ack(first))) is Code.OK
+    (again,) = await take(cluster, "a", seconds=20)
     assert (again.body, again.topic.name) == (b"back", "T")
     assert again.system_properties.delivery_attempt == 2
-    assert code_of(await front.sdk.call("AckMessage", ack(again))) is Code.OK
-    await front.pass_time(60)
-    assert await take(front, "a") == []
+    assert code_of(await cluster.sdk.call("AckMessage", ack(again))) is Code.OK
+    await cluster.pass_time(60)
+    assert await take(cluster, "a") == []
 
 
-async def test_a_group_without_receives_is_released_and_resumed(front: Front) -> None:
-    await front.send(b"1")
-    (received,) = await take(front, "a")
-    broker = front.brokers["a"].broker()
+async def test_a_group_without_receives_is_released_and_resumed(cluster: ProxiedCluster) -> None:
+    await cluster.send(b"1")
+    (received,) = await take(cluster, "a")
+    broker = cluster.brokers["a"].broker()
     found = await consumers(broker)
     assert found is not None
     assert any(each.client_id.startswith(CLIENT_PREFIX) for each in found.connection_set)
-    assert code_of(await front.sdk.call("AckMessage", ack(received))) is Code.OK
-    await front.pass_time(100, 2)
+    assert code_of(await cluster.sdk.call("AckMessage", ack(received))) is Code.OK
+    await cluster.pass_time(100, 2)
     assert await consumers(broker) is None
-    await front.send(b"2", b"3")
-    assert len(await take(front, "a")) == 1
+    await cluster.send(b"2", b"3")
+    assert len(await take(cluster, "a")) == 1
 
 
-async def test_a_receive_from_an_unknown_topic_is_refused(front: Front) -> None:
-    response = await front.sdk.receive(from_broker("a", to="nowhere"), SOON)
+async def test_a_receive_from_an_unknown_topic_is_refused(cluster: ProxiedCluster) -> None:
+    response = await cluster.sdk.receive(from_broker("a", to="nowhere"), SOON)
     assert codes(response) == [Code.TOPIC_NOT_FOUND]
 
 
-async def reset(front: Front, name: str) -> None:
+async def reset(cluster: ProxiedCluster, name: str) -> None:
     """Reset the group to the begin of T at a broker."""
     ext = {"topic": "T", "group": "G", "timestamp": "0", "isForce": "true"}
-    answer = await front.brokers[name].broker().request(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, ext)
+    answer = await cluster.brokers[name].broker().request(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, ext)
     assert answer.header.code == 0, answer.header.remark
-    await front.pass_time(0.5)
+    await cluster.pass_time(0.5)
 
 
 @pytest.mark.slow
-async def test_a_group_that_is_reset_gets_all_messages_again_once(front: Front) -> None:
+async def test_a_group_that_is_reset_gets_all_messages_again_once(cluster: ProxiedCluster) -> None:
     """Brokers of 4.9 notify each member, which stores no offsets here."""
-    sdk = front.sdk
-    with Sdk(front.proxy.address, "other@1@0@x") as other:
+    sdk = cluster.sdk
+    with Sdk(cluster.proxy.address, "other@1@0@x") as other:
         for member in (sdk, other):
             await member.command(await member.telemetry(consumer_settings()))
-        await front.send(*[b"%d" % number for number in range(8)])
+        await cluster.send(*[b"%d" % number for number in range(8)])
         received: list[d.Message] = []
-        while found := await take(front, "a"):
+        while found := await take(cluster, "a"):
             received += found
         assert len(received) == 4
         for each in received[:2]:
             assert code_of(await sdk.call("AckMessage", ack(each))) is Code.OK
-        await reset(front, "a")
+        await reset(cluster, "a")
         again: list[d.Message] = []
-        while found := await take(front, "a"):
+        while found := await take(cluster, "a"):
             again += found
         assert bodies(again) == bodies(received)
         for each in received[2:]:  # their deliveries have ended
             assert code_of(await sdk.call("AckMessage", ack(each))) is Code.INVALID_RECEIPT_HANDLE
         for each in again:
             assert code_of(await sdk.call("AckMessage", ack(each))) is Code.OK
-        await front.pass_time(40, 1)
-        assert await take(front, "a") == []
-        await reset(front, "a")  # once more
+        await cluster.pass_time(40, 1)
+        assert await take(cluster, "a") == []
+        await reset(cluster, "a")  # once more
         again = []
-        while found := await take(front, "a"):
+        while found := await take(cluster, "a"):
             again += found
         assert bodies(again) == bodies(received)
 
@@ -343,11 +345,11 @@ async def test_a_handle_in_a_record_of_a_broker_is_ignored(tmp_path: Path, order
         assert (await broker.request(RequestCode.UPDATE_CONSUMER_OFFSET, encode_ext(fields))).header.code == 0
         async with proxying(name_server, clock=brokers["a"].clock, pop=pop, ordered_groups=ordered) as proxy:
             with Sdk(proxy.address) as sdk:
-                front = Front(name_server, brokers, proxy, sdk)
+                cluster = ProxiedCluster(name_server, brokers, proxy, sdk)
                 found: list[d.Message] = []
-                while got := await take(front, "a"):
+                while got := await take(cluster, "a"):
                     found += got
                     assert code_of(await sdk.call("AckMessage", ack(*got))) is Code.OK
                 assert bodies(found) == everything
-                await front.pass_time(40)
-                assert await take(front, "a") == []
+                await cluster.pass_time(40)
+                assert await take(cluster, "a") == []

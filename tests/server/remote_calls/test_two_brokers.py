@@ -31,7 +31,7 @@ from tests.server.harness import Server, records, settle
 from tests.server.remote_calls.proxied import BROKERS, Proxy, cluster_of_two, proxying
 
 
-class Front(NamedTuple):
+class ProxiedCluster(NamedTuple):
     """A cluster with its proxy, and a client."""
 
     name_server: Address
@@ -59,13 +59,13 @@ class Front(NamedTuple):
 
 
 @pytest.fixture
-async def front(tmp_path: Path) -> AsyncIterator[Front]:
+async def cluster(tmp_path: Path) -> AsyncIterator[ProxiedCluster]:
     async with (
         cluster_of_two(tmp_path) as (name_server, brokers),
         proxying(name_server, clock=brokers["a"].clock) as proxy,
     ):
         with Sdk(proxy.address) as sdk:
-            yield Front(name_server, brokers, proxy, sdk)
+            yield ProxiedCluster(name_server, brokers, proxy, sdk)
 
 
 def from_broker(name: str, queue: int = -1, **changes: Any) -> s.ReceiveMessageRequest:
@@ -79,111 +79,111 @@ async def take(sdk: Sdk, name: str, **changes: Any) -> list[d.Message]:
     return messages(await sdk.receive(from_broker(name, **changes), SOON))
 
 
-async def test_a_route_has_the_queues_of_all_brokers_at_the_address_that_was_dialled(front: Front) -> None:
-    response = await front.sdk.call("QueryRoute", route())
+async def test_a_route_has_the_queues_of_all_brokers_at_the_address_that_was_dialled(cluster: ProxiedCluster) -> None:
+    response = await cluster.sdk.call("QueryRoute", route())
     queues = [(each.broker.name, each.id) for each in response.message_queues]
     assert queues == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
     assert {each.broker.endpoints.addresses[0].host for each in response.message_queues} == {"dialled.example"}
     request = s.QueryAssignmentRequest(topic=topic(), group=topic("G"), endpoints=route().endpoints)
-    response = await front.sdk.call("QueryAssignment", request)
+    response = await cluster.sdk.call("QueryAssignment", request)
     assert [(each.message_queue.broker.name, each.message_queue.id) for each in response.assignments] == [
         ("a", -1),
         ("b", -1),
     ]
 
 
-async def test_sends_are_distributed_over_all_queues_and_a_group_has_one(front: Front) -> None:
-    await front.send(*[b"%d" % number for number in range(8)])
-    assert [len(await front.stored(name)) for name in BROKERS] == [4, 4]
-    for broker in front.brokers.values():
+async def test_sends_are_distributed_over_all_queues_and_a_group_has_one(cluster: ProxiedCluster) -> None:
+    await cluster.send(*[b"%d" % number for number in range(8)])
+    assert [len(await cluster.stored(name)) for name in BROKERS] == [4, 4]
+    for broker in cluster.brokers.values():
         await broker.broker().create_topic("F", 2, attributes="+message.type=FIFO")
     for group in ("one", "two", "three"):
-        await front.send(b"1", b"2", to="F", message_group=group)
+        await cluster.send(b"1", b"2", to="F", message_group=group)
     for name in BROKERS:
-        assert len(await front.stored(name, "F")) % 2 == 0
+        assert len(await cluster.stored(name, "F")) % 2 == 0
 
 
-async def test_a_received_message_is_acknowledged_at_its_broker(front: Front) -> None:
-    await front.send(*[b"%d" % number for number in range(4)])
-    received = [each for name in BROKERS for each in await take(front.sdk, name)]
+async def test_a_received_message_is_acknowledged_at_its_broker(cluster: ProxiedCluster) -> None:
+    await cluster.send(*[b"%d" % number for number in range(4)])
+    received = [each for name in BROKERS for each in await take(cluster.sdk, name)]
     assert len(received) == 4
-    response = await front.sdk.call("AckMessage", ack(*received))
+    response = await cluster.sdk.call("AckMessage", ack(*received))
     assert {entry.status.code for entry in response.entries} == {Code.OK}
-    await front.pass_time(60)
-    with Sdk(front.proxy.address, "other@1@0@x") as other:
+    await cluster.pass_time(60)
+    with Sdk(cluster.proxy.address, "other@1@0@x") as other:
         for name in BROKERS:
             stream = await other.begin("ReceiveMessage", from_broker(name), SOON)
-            await front.pass_time(8)
+            await cluster.pass_time(8)
             assert codes((await other.wait_until_over(stream)).messages(s.ReceiveMessageResponse)) == [
                 Code.MESSAGE_NOT_FOUND
             ]
 
 
-async def test_sends_continue_when_a_broker_stops(front: Front) -> None:
-    await front.send(*[b"%d" % number for number in range(4)])
-    front.brokers["b"].stop()
+async def test_sends_continue_when_a_broker_stops(cluster: ProxiedCluster) -> None:
+    await cluster.send(*[b"%d" % number for number in range(4)])
+    cluster.brokers["b"].stop()
     await settle()
-    await front.send(*[b"%d" % number for number in range(4, 12)])
-    assert len(await front.stored("a")) == 2 + 8
-    response = await front.sdk.receive(from_broker("b"), SOON)
+    await cluster.send(*[b"%d" % number for number in range(4, 12)])
+    assert len(await cluster.stored("a")) == 2 + 8
+    response = await cluster.sdk.receive(from_broker("b"), SOON)
     assert codes(response) == [Code.INTERNAL_SERVER_ERROR]
-    await front.pass_time(5)
-    response = await front.sdk.call("QueryRoute", route())
+    await cluster.pass_time(5)
+    response = await cluster.sdk.call("QueryRoute", route())
     assert {each.broker.name for each in response.message_queues} == {"a"}
 
 
-async def test_an_unknown_topic_is_refused(front: Front) -> None:
-    response = await front.sdk.call("SendMessage", send_request(message(to="nowhere")))
+async def test_an_unknown_topic_is_refused(cluster: ProxiedCluster) -> None:
+    response = await cluster.sdk.call("SendMessage", send_request(message(to="nowhere")))
     assert code_of(response) is Code.TOPIC_NOT_FOUND
-    for broker in front.brokers.values():
+    for broker in cluster.brokers.values():
         await broker.broker().create_topic("nowhere", 1)
-    await front.pass_time(3)
-    await front.send(b"now", to="nowhere")
+    await cluster.pass_time(3)
+    await cluster.send(b"now", to="nowhere")
 
 
-async def test_messages_popped_for_a_cancelled_call_are_returned(front: Front) -> None:
-    stream = await front.sdk.begin("ReceiveMessage", from_broker("a", polling=20))
-    await front.sdk.rest()
-    await front.sdk.cancel(stream)
-    await front.sdk.rest()
-    await front.send(b"1", b"2")  # one for each broker
+async def test_messages_popped_for_a_cancelled_call_are_returned(cluster: ProxiedCluster) -> None:
+    stream = await cluster.sdk.begin("ReceiveMessage", from_broker("a", polling=20))
+    await cluster.sdk.rest()
+    await cluster.sdk.cancel(stream)
+    await cluster.sdk.rest()
+    await cluster.send(b"1", b"2")  # one for each broker
     await settle()
-    stream = await front.sdk.begin("ReceiveMessage", from_broker("a"), SOON)
-    await front.sdk.rest()
-    await front.pass_time(2, 0.5)
-    (received,) = messages((await front.sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse))
+    stream = await cluster.sdk.begin("ReceiveMessage", from_broker("a"), SOON)
+    await cluster.sdk.rest()
+    await cluster.pass_time(2, 0.5)
+    (received,) = messages((await cluster.sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse))
     assert received.system_properties.delivery_attempt == 1
 
 
-async def test_brokers_know_the_members_of_groups_and_forget_those_that_leave(front: Front) -> None:
-    with Sdk(front.proxy.address, "other@1@0@x") as other:
-        for each in (front.sdk, other):
+async def test_brokers_know_the_members_of_groups_and_forget_those_that_leave(cluster: ProxiedCluster) -> None:
+    with Sdk(cluster.proxy.address, "other@1@0@x") as other:
+        for each in (cluster.sdk, other):
             await each.command(await each.telemetry(consumer_settings()))
         await settle()
-        for broker in front.brokers.values():
+        for broker in cluster.brokers.values():
             found = await consumers(broker.broker())
             assert found is not None
             assert {each.client_id for each in found.connection_set} == {CLIENT, "other@1@0@x"}
     await settle()
-    for broker in front.brokers.values():
+    for broker in cluster.brokers.values():
         found = await consumers(broker.broker())
         assert found is not None
         assert {each.client_id for each in found.connection_set} == {CLIENT}
 
 
-async def test_an_orphaned_transaction_is_recovered_through_another_proxy(front: Front) -> None:
-    for broker in front.brokers.values():
+async def test_an_orphaned_transaction_is_recovered_through_another_proxy(cluster: ProxiedCluster) -> None:
+    for broker in cluster.brokers.values():
         await broker.broker().create_topic("trans", 1, attributes="+message.type=TRANSACTION")
         await broker.broker().set_config(transactionTimeOut="1000", transactionCheckInterval="1000")
     halves = [message(b"half", f"id{number}", to="trans", message_type=d.TRANSACTION) for number in range(2)]
     for half in halves:
-        assert code_of(await front.sdk.call("SendMessage", send_request(half))) is Code.OK
-    async with proxying(front.name_server, clock=front.brokers["a"].clock) as proxy:
+        assert code_of(await cluster.sdk.call("SendMessage", send_request(half))) is Code.OK
+    async with proxying(cluster.name_server, clock=cluster.brokers["a"].clock) as proxy:
         with Sdk(proxy.address) as sdk:
             assert code_of(await sdk.call("EndTransaction", ending("id0"))) is Code.INVALID_TRANSACTION_ID
             stream = await sdk.telemetry(producer_settings("trans"))
             await sdk.command(stream)
-            await front.pass_time(70, 10)
+            await cluster.pass_time(70, 10)
             found: set[str] = set()
             while len(found) < 2:
                 command = (await sdk.command(stream)).recover_orphaned_transaction_command
@@ -192,63 +192,63 @@ async def test_an_orphaned_transaction_is_recovered_through_another_proxy(front:
             for each in sorted(found):
                 assert code_of(await sdk.call("EndTransaction", ending(each))) is Code.OK
     for name in BROKERS:
-        assert await front.stored(name, "trans", 1) == [b"half"]
+        assert await cluster.stored(name, "trans", 1) == [b"half"]
 
 
-async def test_a_group_in_order_gets_the_next_message_when_the_first_is_acknowledged(front: Front) -> None:
-    for broker in front.brokers.values():
+async def test_a_group_in_order_gets_the_next_message_when_the_first_is_acknowledged(cluster: ProxiedCluster) -> None:
+    for broker in cluster.brokers.values():
         await broker.broker().create_topic("F", 1, attributes="+message.type=FIFO")
         await create_group(broker.broker(), "O", consume_message_orderly=True)
-    await front.send(b"1", b"2", to="F", message_group="one")
-    (name,) = [name for name in BROKERS if await front.stored(name, "F", 1)]
-    first = await take(front.sdk, name, group="O", to="F", queue=0, most=1)
+    await cluster.send(b"1", b"2", to="F", message_group="one")
+    (name,) = [name for name in BROKERS if await cluster.stored(name, "F", 1)]
+    first = await take(cluster.sdk, name, group="O", to="F", queue=0, most=1)
     assert [each.body for each in first] == [b"1"]
-    stream = await front.sdk.begin("ReceiveMessage", from_broker(name, group="O", to="F", queue=0, most=1), SOON)
-    await front.sdk.rest()
-    assert not front.sdk.incoming[stream].over
+    stream = await cluster.sdk.begin("ReceiveMessage", from_broker(name, group="O", to="F", queue=0, most=1), SOON)
+    await cluster.sdk.rest()
+    assert not cluster.sdk.incoming[stream].over
     request = ack(*first)
     request.group.name, request.topic.name = "O", "F"
-    assert code_of(await front.sdk.call("AckMessage", request)) is Code.OK
-    found = messages((await front.sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse))
+    assert code_of(await cluster.sdk.call("AckMessage", request)) is Code.OK
+    found = messages((await cluster.sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse))
     assert [each.body for each in found] == [b"2"]
 
 
-async def test_the_messages_of_a_push_consumer_are_renewed_until_it_leaves(front: Front) -> None:
-    await front.send(b"long")
-    await front.sdk.command(await front.sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
-    (received,) = await take(front.sdk, "a", auto_renew=True, invisible=0)
+async def test_the_messages_of_a_push_consumer_are_renewed_until_it_leaves(cluster: ProxiedCluster) -> None:
+    await cluster.send(b"long")
+    await cluster.sdk.command(await cluster.sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
+    (received,) = await take(cluster.sdk, "a", auto_renew=True, invisible=0)
     beat = s.HeartbeatRequest(group=topic("G"), client_type=d.PUSH_CONSUMER)
     for _ in range(20):
-        await front.pass_time(10)
-        assert code_of(await front.sdk.call("Heartbeat", beat)) is Code.OK
-    with Sdk(front.proxy.address, "other@1@0@x") as other:
+        await cluster.pass_time(10)
+        assert code_of(await cluster.sdk.call("Heartbeat", beat)) is Code.OK
+    with Sdk(cluster.proxy.address, "other@1@0@x") as other:
         stream = await other.begin("ReceiveMessage", from_broker("a"), SOON)
-        await front.pass_time(8)
+        await cluster.pass_time(8)
         assert codes((await other.wait_until_over(stream)).messages(s.ReceiveMessageResponse)) == [
             Code.MESSAGE_NOT_FOUND
         ]
         request = s.NotifyClientTerminationRequest(group=topic("G"))
-        assert code_of(await front.sdk.call("NotifyClientTermination", request)) is Code.OK
+        assert code_of(await cluster.sdk.call("NotifyClientTermination", request)) is Code.OK
         stream = await other.begin("ReceiveMessage", from_broker("a"), SOON)
         await other.rest()
-        await front.pass_time(2, 0.5)
+        await cluster.pass_time(2, 0.5)
         (again,) = messages((await other.wait_until_over(stream)).messages(s.ReceiveMessageResponse))
         assert again.body == received.body
 
 
-async def test_a_renewed_message_is_acknowledged_by_its_first_handle(front: Front) -> None:
-    await front.send(b"long")
-    await front.sdk.command(await front.sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
-    received = await take(front.sdk, "a", auto_renew=True, invisible=0)
+async def test_a_renewed_message_is_acknowledged_by_its_first_handle(cluster: ProxiedCluster) -> None:
+    await cluster.send(b"long")
+    await cluster.sdk.command(await cluster.sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
+    received = await take(cluster.sdk, "a", auto_renew=True, invisible=0)
     beat = s.HeartbeatRequest(group=topic("G"), client_type=d.PUSH_CONSUMER)
     for _ in range(10):
-        await front.pass_time(10)
-        assert code_of(await front.sdk.call("Heartbeat", beat)) is Code.OK
-    assert code_of(await front.sdk.call("AckMessage", ack(*received))) is Code.OK
-    await front.pass_time(120, 10)
-    assert code_of(await front.sdk.call("Heartbeat", beat)) is Code.OK
-    stream = await front.sdk.begin("ReceiveMessage", from_broker("a"), SOON)
-    await front.pass_time(8)
-    assert codes((await front.sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse)) == [
+        await cluster.pass_time(10)
+        assert code_of(await cluster.sdk.call("Heartbeat", beat)) is Code.OK
+    assert code_of(await cluster.sdk.call("AckMessage", ack(*received))) is Code.OK
+    await cluster.pass_time(120, 10)
+    assert code_of(await cluster.sdk.call("Heartbeat", beat)) is Code.OK
+    stream = await cluster.sdk.begin("ReceiveMessage", from_broker("a"), SOON)
+    await cluster.pass_time(8)
+    assert codes((await cluster.sdk.wait_until_over(stream)).messages(s.ReceiveMessageResponse)) == [
         Code.MESSAGE_NOT_FOUND
     ]

@@ -64,13 +64,13 @@ async def test_without_a_task_the_last_name_server_that_answered_is_queried_and_
             nursery.start_soon(pool.run)
             cluster = UpstreamCluster([first, server.name_server_address], pool)
             assert not cluster.start_requests(QUERIES, answers_of_calls.append)  # there is no connection yet
-            line = await pool.get_connection(first)
+            connection = await pool.get_connection(first)
             await pool.get_connection(server.name_server_address)
             assert cluster.start_requests(QUERIES, answers_of_calls.append)
             mock_clock().jump(4)
             await settle()
             assert answers_of_calls == [None]
-            assert line.closed.is_set()
+            assert connection.closed.is_set()
             assert cluster.start_requests(QUERIES, answers_of_calls.append)
             await settle()
             assert [each.code for each in answers_of_calls[1] or ()] == [0, 0]
