@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from rocketwire.remoting.core.session import Response
 from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.clients.members import GroupMember
@@ -26,7 +27,7 @@ from rocketwire.server.core.errors import (
 )
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import LARGE_BODY_BYTES, MAX_ANSWER_BYTES, InThread, check_answer
-from rocketwire.server.core.request import ClientAnswer, Peer
+from rocketwire.server.core.request import Peer
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.online import GetConsumerStatusBody
 from rocketwire.wire.errors import BodyInvalid
@@ -52,7 +53,7 @@ def forward_to_client(
     code: int,
     ext: dict[str, str],
     body: bytes,
-    done: Callable[[ClientAnswer | ServerError], None],
+    done: Callable[[Response | ServerError], None],
 ) -> None:
     """Forward a request to one member of a group; `done` gets its answer, or the error if it gives none in 10 s.
 
@@ -69,7 +70,7 @@ def forward_to_client(
         raise ClientTooOld(client_id, version_name(version))
     problem: ServerError = ClientBusy(group, client_id, peer.remote_text)
 
-    def answered(answer: ClientAnswer | None) -> None:
+    def answered(answer: Response | None) -> None:
         done(answer or problem)
 
     peer.call(code, ext, body, seconds=_HANDED_ON_SECONDS, done=answered)
@@ -120,7 +121,7 @@ class _StatusRound:
             self._send_one(peer, member.client_id, ext)
 
     def _send_one(self, peer: Peer, client_id: str, ext: dict[str, str]) -> None:
-        def answered(answer: ClientAnswer | None) -> Operation[None] | None:
+        def answered(answer: Response | None) -> Operation[None] | None:
             has_status = answer is not None and answer.code == ResponseCode.SUCCESS and bool(answer.body)
             if answer is not None and has_status:
                 return self._take(client_id, answer.body)

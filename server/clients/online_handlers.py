@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import trio
 
+from rocketwire.remoting.core.session import Response
 from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.clients.client_requests import consumer_status, forward_to_client
 from rocketwire.server.clients.members import ConsumerGroup, GroupMember
@@ -25,7 +26,7 @@ from rocketwire.server.core.errors import (
 )
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import ROWS_PER_STEP, ReplyOperation, check_answer, encode_answer, in_batches
-from rocketwire.server.core.request import ClientAnswer, Peer, Reply, Request
+from rocketwire.server.core.request import Peer, Reply, Request
 from rocketwire.server.core.route import RequestRoutes
 from rocketwire.wire.bodies.online import (
     ClientConnection,
@@ -183,7 +184,7 @@ def _hand_on(
 ) -> None:
     held = request.held()
 
-    def done(answer: ClientAnswer | ServerError) -> None:
+    def done(answer: Response | ServerError) -> None:
         if isinstance(answer, ServerError):
             _answer(held, Reply(code=response_code(answer), remark=str(answer)))
         else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, Typ
 
 import msgspec
 
+from rocketwire.remoting.core.session import Response
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.wire.facts.codes import FLAG_RESPONSE, VERSION_4_9_7, ResponseCode
 from rocketwire.wire.frame import Buffer
@@ -22,7 +23,7 @@ if TYPE_CHECKING:  # for annotations only
 
 FieldsT = TypeVar("FieldsT")
 
-OnClientAnswer: TypeAlias = "Callable[[ClientAnswer | None], Operation[None] | None]"
+OnClientAnswer: TypeAlias = "Callable[[Response | None], Operation[None] | None]"
 """Called with a client's answer, None if there is none; returns the work that remains, if any."""
 _NO_BODY: Final = memoryview(b"")
 NOT_A_FRAME: Final = -1
@@ -78,15 +79,6 @@ class Peer(Protocol):
     @property
     def congested(self) -> bool:
         """Whether answers pile up because the other end does not read."""
-
-
-class ClientAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """A client's answer to a request of the server's own."""
-
-    code: int
-    remark: str | None
-    ext: dict[str, str]
-    body: bytes
 
 
 class CallSignature(NamedTuple):

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
+from rocketwire.remoting.core.session import Response
 from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.request import ClientAnswer, OnClientAnswer, Reply
-from rocketwire.server.grpc.calls import Call, Response, named_account, serve
+from rocketwire.server.core.request import OnClientAnswer, Reply
+from rocketwire.server.grpc.calls import Call, named_account, serve
 from rocketwire.server.grpc.clients import GrpcClient, GrpcClients
 from rocketwire.server.grpc.consuming.handles import HeldDeliveries
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_language
@@ -132,7 +133,7 @@ def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTer
     return NotifyClientTerminationResponse(status=status_of_reply(reply))
 
 
-def sync_lite(_services: object, _call: Call, _request: SyncLiteSubscriptionRequest) -> Response:
+def sync_lite(_services: object, _call: Call, _request: SyncLiteSubscriptionRequest) -> SyncLiteSubscriptionResponse:
     """Refuse lite topics."""
     return SyncLiteSubscriptionResponse(status=make_status(Code.NOT_IMPLEMENTED, "lite topics are not supported"))
 
@@ -293,7 +294,7 @@ class TelemetrySession:
         number = parse_natural_number(nonce, INT32_MAX)
         if number is not None:
             response = ResponseCode.SUCCESS if code == Code.OK else ResponseCode.SYSTEM_ERROR
-            more = self._calls.match_answer(number, ClientAnswer(code=response, remark=None, ext={}, body=body))
+            more = self._calls.match_answer(number, Response(code=response, remark=None, ext={}, body=body))
             if more is not None:
                 self._stream.connection.carry_on(more)
 

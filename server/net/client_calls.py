@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 
 import trio
 
+from rocketwire.remoting.core.session import Response
 from rocketwire.remoting.core.steps import Operation
-from rocketwire.server.core.request import ClientAnswer, OnClientAnswer
+from rocketwire.server.core.request import OnClientAnswer
 from rocketwire.server.net.admission.in_flight import InFlight
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ class ClientCalls:
         else:
             self._timer.deadline = min(self._timer.deadline, deadline)
 
-    def match_answer(self, opaque: int, answer: ClientAnswer) -> Operation[None] | None:
+    def match_answer(self, opaque: int, answer: Response) -> Operation[None] | None:
         """Pass an answer to the request that waits for it, if any; return further work if that may take long."""
         return self._finish(opaque, answer)
 
@@ -83,7 +84,7 @@ class ClientCalls:
                 await trio.lowlevel.checkpoint()  # cancelling may be work, such as storing a reply: let other tasks run
         self._timer = None
 
-    def _finish(self, opaque: int, answer: ClientAnswer | None) -> Operation[None] | None:
+    def _finish(self, opaque: int, answer: Response | None) -> Operation[None] | None:
         """Complete a waiting request, unless that was done: completing others may have closed the connection."""
         call = self._waiting.pop(opaque, None)
         if call is None:

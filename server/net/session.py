@@ -16,10 +16,11 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import trio
 
+from rocketwire.remoting.core.session import Response
 from rocketwire.remoting.core.steps import Operation
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import FrameRefused, LimitExceeded
-from rocketwire.server.core.request import ClientAnswer, OnClientAnswer, Reply, Request
+from rocketwire.server.core.request import OnClientAnswer, Reply, Request
 from rocketwire.server.net.admission.descriptors import DescriptorBudget
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.admission.refusals import drain, first_header, refusal_frame
@@ -430,7 +431,7 @@ class Session:
 
         Returns further work, if that may take long.
         """
-        answer = ClientAnswer(code=header.code, remark=header.remark, ext=dict(header.ext or {}), body=bytes(body))
+        answer = Response(code=header.code, remark=header.remark, ext=dict(header.ext or {}), body=bytes(body))
         return self._calls.match_answer(header.opaque, answer)
 
     def _send_request(self, code: int, ext: dict[str, str], body: bytes, *, flag: int) -> tuple[int, int]:

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Final
 
 from rocketwire.remoting.core.session import ClientRequest, RequestReceived, Response
-from rocketwire.server.core.request import ClientAnswer
 from rocketwire.server.grpc.clients import GrpcClient
 from rocketwire.server.remote_calls.pop_emulation.service import PopEmulation
 from rocketwire.server.remote_calls.topics import RemoteTopics
@@ -149,7 +148,7 @@ class RemoteMembers:
             client.push(code, ext, body)
             return
 
-        def done(answer: ClientAnswer | None) -> None:
+        def done(answer: Response | None) -> None:
             if answer is None:
                 connection.answer(request, ResponseCode.SYSTEM_ERROR, "the client does not answer")
             else:

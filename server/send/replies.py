@@ -11,9 +11,9 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from rocketwire.remoting.core.session import Response
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.request import ClientAnswer
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts import properties as property_names
@@ -56,7 +56,7 @@ class ReplyForwarder:
             done(f"push reply message fail, channel of <{client_id}> not found.")
             return
 
-        def answered(answer: ClientAnswer | None) -> None:
+        def answered(answer: Response | None) -> None:
             if answer is not None and answer.code == ResponseCode.SUCCESS:
                 done(None)
                 return

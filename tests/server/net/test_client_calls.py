@@ -8,20 +8,20 @@ from itertools import pairwise
 import pytest
 import trio
 
-from rocketwire.server.core.request import ClientAnswer
+from rocketwire.remoting.core.session import Response
 from rocketwire.server.net import client_calls
 from rocketwire.server.net.client_calls import ClientCalls
 from rocketwire.server.net.session import Session
 from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
 from tests.server.harness import BINARY, Client, Server, account, mock_clock, pass_time, settle
 
-ANSWER = ClientAnswer(code=0, remark=None, ext={}, body=b"")
+ANSWER = Response(code=0, remark=None, ext={}, body=b"")
 
 
 async def test_an_answer_goes_to_the_call_of_its_opaque_once(nursery: trio.Nursery) -> None:
     calls = ClientCalls(nursery, account())
-    first: list[ClientAnswer | None] = []
-    second: list[ClientAnswer | None] = []
+    first: list[Response | None] = []
+    second: list[Response | None] = []
     calls.add(1, size=1, seconds=3, done=first.append)
     calls.add(2, size=1, seconds=3, done=second.append)
     calls.match_answer(2, ANSWER)
@@ -77,7 +77,7 @@ async def test_a_call_made_by_an_expiring_one_has_its_time_limit_too(nursery: tr
     calls = ClientCalls(nursery, account())
     expired: list[float] = []
 
-    def again(_: ClientAnswer | None) -> None:
+    def again(_: Response | None) -> None:
         expired.append(trio.current_time())
         if len(expired) < 3:
             calls.add(len(expired), size=1, seconds=2, done=again)
@@ -92,7 +92,7 @@ async def test_a_call_made_by_an_expiring_one_has_its_time_limit_too(nursery: tr
 
 async def test_many_expired_calls_do_not_block_others(nursery: trio.Nursery) -> None:
     calls = ClientCalls(nursery, account())
-    ended: list[ClientAnswer | None] = []
+    ended: list[Response | None] = []
     for opaque in range(100):
         calls.add(opaque, size=1, seconds=3, done=ended.append)
     await settle()
@@ -106,7 +106,7 @@ async def test_many_expired_calls_do_not_block_others(nursery: trio.Nursery) -> 
 
 async def test_closing_ends_the_waiting_calls(nursery: trio.Nursery) -> None:
     calls = ClientCalls(nursery, account())
-    ended: list[ClientAnswer | None] = []
+    ended: list[Response | None] = []
     before = len(nursery.child_tasks)
     calls.add(1, size=1, seconds=3, done=ended.append)
     await settle()
@@ -120,9 +120,9 @@ async def test_closing_ends_the_waiting_calls(nursery: trio.Nursery) -> None:
 
 async def test_an_expired_call_may_close_the_connection(nursery: trio.Nursery) -> None:
     calls = ClientCalls(nursery, account())
-    ended: list[ClientAnswer | None] = []
+    ended: list[Response | None] = []
 
-    def close(answer: ClientAnswer | None) -> None:
+    def close(answer: Response | None) -> None:
         ended.append(answer)
         calls.close()
 
@@ -134,11 +134,11 @@ async def test_an_expired_call_may_close_the_connection(nursery: trio.Nursery) -
 
 
 async def test_a_bug_in_one_call_affects_no_other(nursery: trio.Nursery, caplog: pytest.LogCaptureFixture) -> None:
-    def broken(_: ClientAnswer | None) -> None:
+    def broken(_: Response | None) -> None:
         raise ZeroDivisionError
 
     calls = ClientCalls(nursery, account())
-    ended: list[ClientAnswer | None] = []
+    ended: list[Response | None] = []
     calls.add(1, size=1, seconds=3, done=broken)
     calls.add(2, size=1, seconds=3, done=ended.append)
     calls.close()
@@ -160,7 +160,7 @@ async def test_a_client_answers_the_server(
     sessions: list[Session], server: Server, broker: Client, serialize_type: int
 ) -> None:
     session = await session_of(broker, sessions)
-    got: list[ClientAnswer | None] = []
+    got: list[Response | None] = []
     session.call(RequestCode.GET_CONSUMER_RUNNING_INFO, {"consumerGroup": "G"}, b"body", seconds=3, done=got.append)
     await broker.arrived()
     (request,) = broker.pushes
@@ -171,7 +171,7 @@ async def test_a_client_answers_the_server(
     )
     await broker.write(answer + answer)
     await settle()
-    assert got == [ClientAnswer(code=5, remark=None, ext={"a": "b"}, body=b"body")]
+    assert got == [Response(code=5, remark=None, ext={"a": "b"}, body=b"body")]
     assert (await broker.send("T")).header.code == 0
 
 
@@ -179,8 +179,8 @@ async def test_a_client_that_does_not_answer_or_leaves_ends_the_call(
     sessions: list[Session], server: Server, broker: Client
 ) -> None:
     session = await session_of(broker, sessions)
-    late: list[ClientAnswer | None] = []
-    cut: list[ClientAnswer | None] = []
+    late: list[Response | None] = []
+    cut: list[Response | None] = []
     session.call(307, {}, b"", seconds=3, done=late.append)
     await server.pass_time(3)
     assert late == [None]
@@ -197,7 +197,7 @@ async def test_calls_on_one_connection_are_bounded(
 ) -> None:
     monkeypatch.setattr(client_calls, "LIMIT", 3)
     session = await session_of(broker, sessions)
-    got: list[ClientAnswer | None] = []
+    got: list[Response | None] = []
     for _ in range(4):
         session.call(307, {}, b"", seconds=3, done=got.append)
     assert got == [None]
@@ -210,7 +210,7 @@ async def test_the_bytes_of_the_calls_on_one_connection_are_bounded(
 ) -> None:
     monkeypatch.setattr(client_calls, "LIMIT_BYTES", 2000)
     session = await session_of(broker, sessions)
-    got: list[ClientAnswer | None] = []
+    got: list[Response | None] = []
 
     def call() -> None:
         session.call(307, {}, bytes(1000), seconds=3, done=got.append)
@@ -234,7 +234,7 @@ async def test_a_client_that_does_not_read_gets_no_calls(
     sessions: list[Session], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await session_of(broker, sessions)
-    got: list[ClientAnswer | None] = []
+    got: list[Response | None] = []
     monkeypatch.setattr("rocketwire.server.net.output.HIGH_WATER", -1)
     session.call(307, {}, b"", seconds=3, done=got.append)
     assert got == [None]
