@@ -41,7 +41,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]))
         ("a=1\nb=2\na=3", {"b": "2", "a": "3"}),
     ],
 )
-def test_the_rules_of_java(text: str, expected: dict[str, str]) -> None:
+def test_the_rules_of_java_apply(text: str, expected: dict[str, str]) -> None:
     found = parse_java_properties(text)
     assert found == expected
     assert list(found) == list(expected)
@@ -53,13 +53,13 @@ def test_an_incomplete_escape_is_refused_with_its_line() -> None:
 
 
 @given(st.dictionaries(texts.filter(bool), texts))
-def test_what_is_written_reads_back(properties: dict[str, str]) -> None:
+def test_written_properties_are_read_unchanged(properties: dict[str, str]) -> None:
     text = format_java_properties(properties)
     assert text.isascii()
     assert parse_java_properties(text) == properties
 
 
-def test_plain_values_are_written_plainly() -> None:
+def test_plain_values_are_written_without_escapes() -> None:
     properties = {"brokerName": "broker-a", "note": " a = b", "a key": "1"}
     expected = "brokerName=broker-a\nnote=\\ a = b\na\\ key=1\n"
     assert format_java_properties(properties) == expected

@@ -28,7 +28,7 @@ async def test_one_piece_is_called_and_its_error_raised() -> None:
     assert await budget.call(lambda: 8) == 8
 
 
-async def test_while_no_request_comes_background_work_takes_all_of_the_time() -> None:
+async def test_while_no_request_comes_background_work_may_use_all_of_the_time() -> None:
     loop = BusyLoop()
     began = loop.time
     await loop.budget.carry_out(loop.pieces(10_000, PIECE))
@@ -36,7 +36,7 @@ async def test_while_no_request_comes_background_work_takes_all_of_the_time() ->
     assert loop.time - began == pytest.approx(10_000 * PIECE)
 
 
-async def test_while_requests_come_background_work_takes_its_share() -> None:
+async def test_while_requests_come_background_work_uses_its_share() -> None:
     loop = BusyLoop()
     loop.keep_busy()
     began = loop.time
@@ -83,7 +83,7 @@ async def test_all_tasks_together_have_one_share() -> None:
     assert 4000 * PIECE / (loop.time - began) == pytest.approx(SHARE, rel=0.05)
 
 
-async def test_tasks_take_turns() -> None:
+async def test_tasks_alternate() -> None:
     loop = BusyLoop()
     loop.keep_busy()
     order: list[str] = []

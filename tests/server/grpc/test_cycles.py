@@ -13,7 +13,7 @@ from rocketwire.server.grpc.tables.directories import OwnGroups
 from rocketwire.server.grpc.transport import connection
 from rocketwire.server.grpc.transport.streams import MessageStream
 from rocketwire.wire.grpc import service_pb2 as s
-from tests.server.grpc.consuming.test_receiving import ack, take
+from tests.server.grpc.consuming.test_receiving import ack, receive_now
 from tests.server.grpc.sdk import SERVICE, Sdk, consumer_settings, message, send_request
 from tests.server.harness import Client, Server, settle
 
@@ -42,7 +42,7 @@ async def test_an_answered_call_is_freed_without_the_collector(
     before = calls()
     for number in range(20):
         await sdk.call("SendMessage", send_request(message(b"x", f"id{number}")))
-        (received,) = await take(sdk)
+        (received,) = await receive_now(sdk)
         await sdk.call("AckMessage", ack(received))
     assert calls() - before <= 2  # those of the last read
     assert broker is not None

@@ -87,7 +87,7 @@ async def test_a_plan_is_made_again_after_a_change(sdk: Sdk, broker: Client, ser
     assert served_calls == [0, 1]
 
 
-async def test_a_new_topic_is_noticed(sdk: Sdk, broker: Client, served_calls: list[int]) -> None:
+async def test_a_new_topic_is_served_by_the_kernel(sdk: Sdk, broker: Client, served_calls: list[int]) -> None:
     assert code_of(await sdk.call("SendMessage", send_request(message(to="new")))) is Code.TOPIC_NOT_FOUND
     await broker.create_topic("new", 1)
     await fill(sdk, "new", 1)

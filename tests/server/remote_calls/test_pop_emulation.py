@@ -46,7 +46,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[ProxiedCluster]:
             yield ProxiedCluster(name_server, brokers, proxy, sdk)
 
 
-async def take(
+async def receive_messages(
     cluster: ProxiedCluster, name: str, sdk: Sdk | None = None, seconds: float = 8, **changes: Any
 ) -> list[d.Message]:
     """Receive from a broker; the messages of some seconds."""
@@ -68,21 +68,21 @@ async def test_messages_are_received_and_acknowledged(cluster: ProxiedCluster) -
     await cluster.send(*[b"%d" % number for number in range(8)])
     received = []
     for name in BROKERS:
-        while found := await take(cluster, name):
+        while found := await receive_messages(cluster, name):
             received += found
             assert code_of(await cluster.sdk.call("AckMessage", ack(*found))) is Code.OK
     assert bodies(received) == [b"%d" % number for number in range(8)]
     assert {each.system_properties.delivery_attempt for each in received} == {1}
     await cluster.pass_time(60)
-    assert [await take(cluster, name) for name in BROKERS] == [[], []]
+    assert [await receive_messages(cluster, name) for name in BROKERS] == [[], []]
 
 
 async def test_an_unacknowledged_message_is_redelivered(cluster: ProxiedCluster) -> None:
     await cluster.send(b"late")
-    (first,) = await take(cluster, "a", invisible=10)
-    assert await take(cluster, "a") == []
+    (first,) = await receive_messages(cluster, "a", invisible=10)
+    assert await receive_messages(cluster, "a") == []
     await cluster.pass_time(5, 1)
-    (second,) = await take(cluster, "a", invisible=10)
+    (second,) = await receive_messages(cluster, "a", invisible=10)
     assert second.system_properties.delivery_attempt == 2
     response = await cluster.sdk.call("AckMessage", ack(first))
     assert code_of(response) is Code.INVALID_RECEIPT_HANDLE
@@ -92,13 +92,13 @@ async def test_an_unacknowledged_message_is_redelivered(cluster: ProxiedCluster)
 
 async def test_a_message_is_visible_at_the_changed_time(cluster: ProxiedCluster) -> None:
     await cluster.send(b"later")
-    (first,) = await take(cluster, "a")
+    (first,) = await receive_messages(cluster, "a")
     response = await cluster.sdk.call("ChangeInvisibleDuration", change(first, 2))
     assert code_of(response) is Code.OK
     response = await cluster.sdk.call("ChangeInvisibleDuration", change(first, 2))
     assert code_of(response) is Code.INVALID_RECEIPT_HANDLE
     assert code_of(await cluster.sdk.call("AckMessage", ack(first))) is Code.INVALID_RECEIPT_HANDLE
-    (second,) = await take(cluster, "a")
+    (second,) = await receive_messages(cluster, "a")
     assert second.system_properties.delivery_attempt == 2
     response = await cluster.sdk.call("ChangeInvisibleDuration", change(second, 60))
     acknowledged = await cluster.sdk.call("AckMessage", ack(second, handle=response.receipt_handle))
@@ -110,9 +110,9 @@ async def test_the_next_proxy_continues_below_unacknowledged_messages(cluster: P
     async with proxying(cluster.name_server, clock=clock, pop=False) as first:
         with Sdk(first.address) as one:
             await cluster.send(*[b"%d" % number for number in range(8)])
-            received = await take(cluster, "a", one)
+            received = await receive_messages(cluster, "a", one)
             while len(received) < 4:
-                received += await take(cluster, "a", one)
+                received += await receive_messages(cluster, "a", one)
             of_queues: dict[int, list[d.Message]] = {}
             for each in received:
                 of_queues.setdefault(each.system_properties.queue_id, []).append(each)
@@ -121,8 +121,8 @@ async def test_the_next_proxy_continues_below_unacknowledged_messages(cluster: P
             await cluster.pass_time(2, 0.5)
     left = [mine[1] for mine in of_queues.values()]
     assert code_of(await sdk.call("AckMessage", ack(left[0]))) is Code.INVALID_RECEIPT_HANDLE
-    again = await take(cluster, "a")
-    again += await take(cluster, "a")
+    again = await receive_messages(cluster, "a")
+    again += await receive_messages(cluster, "a")
     assert bodies(again) == bodies(left)
 
 
@@ -135,10 +135,10 @@ async def test_messages_of_a_killed_proxy_are_redelivered_when_its_locks_expire(
     await cluster.send(b"1")
     async with proxying(cluster.name_server, clock=cluster.brokers["a"].clock, pop=False) as first:
         with Sdk(first.address) as one:
-            assert bodies(await take(cluster, "a", one)) == [b"1"]
-    assert await take(cluster, "a") == []
+            assert bodies(await receive_messages(cluster, "a", one)) == [b"1"]
+    assert await receive_messages(cluster, "a") == []
     await cluster.pass_time(60, 5)
-    assert bodies(await take(cluster, "a", seconds=20)) == [b"1"]
+    assert bodies(await receive_messages(cluster, "a", seconds=20)) == [b"1"]
 
 
 async def test_two_proxies_share_the_queues(cluster: ProxiedCluster) -> None:
@@ -146,12 +146,12 @@ async def test_two_proxies_share_the_queues(cluster: ProxiedCluster) -> None:
         with Sdk(second.address, "other@1@0@x") as other:
             for _ in range(5):
                 for sdk in (cluster.sdk, other):
-                    assert await take(cluster, "a", sdk) == []
+                    assert await receive_messages(cluster, "a", sdk) == []
             await cluster.send(*[b"%d" % number for number in range(16)])
             found: dict[Sdk, list[d.Message]] = {cluster.sdk: [], other: []}
             for _ in range(3):
                 for sdk in found:
-                    found[sdk] += await take(cluster, "a", sdk, invisible=300)
+                    found[sdk] += await receive_messages(cluster, "a", sdk, invisible=300)
             assert {len(each) for each in found.values()} == {4}
             assert {len({each.system_properties.queue_id for each in mine}) for mine in found.values()} == {1}
 
@@ -163,9 +163,9 @@ async def test_a_group_in_order_gets_the_next_message_when_the_first_is_acknowle
     await cluster.send(b"1", b"2", to="F", message_group="one")
     (name,) = [name for name in BROKERS if await cluster.stored(name, "F", 1)]
     for body in (b"1", b"2"):
-        received = await take(cluster, name, group="O", to="F", most=1)
+        received = await receive_messages(cluster, name, group="O", to="F", most=1)
         assert bodies(received) == [body]
-        assert await take(cluster, name, group="O", to="F", most=1) == []
+        assert await receive_messages(cluster, name, group="O", to="F", most=1) == []
         request = ack(*received)
         request.group.name, request.topic.name = "O", "F"
         assert code_of(await cluster.sdk.call("AckMessage", request)) is Code.OK
@@ -190,21 +190,21 @@ async def test_order_is_kept_for_groups_that_brokers_do_not_know_as_ordered(clus
                 sent = message(body, f"id{body!r}", to="F", message_group="one")
                 assert code_of(await one.call("SendMessage", send_request(sent))) is Code.OK
             (name,) = [name for name in BROKERS if await cluster.stored(name, "F")]
-            (failed,) = await take(cluster, name, one, invisible=10, **what)
+            (failed,) = await receive_messages(cluster, name, one, invisible=10, **what)
             assert failed.body == b"1"
-            assert await take(cluster, name, two, **what) == []
+            assert await receive_messages(cluster, name, two, **what) == []
             await cluster.pass_time(11, 1)
-            (again,) = await take(cluster, name, two, **what)
+            (again,) = await receive_messages(cluster, name, two, **what)
             assert (again.body, again.system_properties.delivery_attempt) == (b"1", 2)
-            assert await take(cluster, name, one, **what) == []
+            assert await receive_messages(cluster, name, one, **what) == []
             await settle_one(two, again)
-            (second,) = await take(cluster, name, one, **what)
+            (second,) = await receive_messages(cluster, name, one, **what)
             assert second.body == b"2"
             await settle_one(one, second)
             await cluster.pass_time(2, 0.5)
     async with proxying(cluster.name_server, clock=clock, pop=False, ordered_groups="O") as next_one:
         with Sdk(next_one.address) as sdk:
-            (third,) = await take(cluster, name, sdk, **what)
+            (third,) = await receive_messages(cluster, name, sdk, **what)
             assert third.body == b"3"
             await settle_one(sdk, third)
 
@@ -214,16 +214,16 @@ async def test_a_message_that_was_delivered_too_often_becomes_a_dead_letter(clus
         await create_group(broker.broker(), "G", retry_max_times=1)
     await cluster.send(b"dead")
     for _ in range(2):
-        (received,) = await take(cluster, "a", invisible=10)
+        (received,) = await receive_messages(cluster, "a", invisible=10)
         await cluster.pass_time(11, 1)
     assert received.system_properties.delivery_attempt == 2
-    assert await take(cluster, "a", invisible=10) == []
+    assert await receive_messages(cluster, "a", invisible=10) == []
     assert await cluster.stored("a", "%DLQ%G", 1) == [b"dead"]
 
 
 async def test_a_client_makes_a_message_a_dead_letter(cluster: ProxiedCluster) -> None:
     await cluster.send(b"back")
-    (first,) = await take(cluster, "a")
+    (first,) = await receive_messages(cluster, "a")
     request = s.ForwardMessageToDeadLetterQueueRequest(
         group=topic("G"),
         topic=topic(),
@@ -233,7 +233,7 @@ async def test_a_client_makes_a_message_a_dead_letter(cluster: ProxiedCluster) -
     assert code_of(await cluster.sdk.call("ForwardMessageToDeadLetterQueue", request)) is Code.OK
     assert await cluster.stored("a", "%DLQ%G", 1) == [b"back"]
     await cluster.pass_time(60)
-    assert await take(cluster, "a") == []
+    assert await receive_messages(cluster, "a") == []
 
 
 async def test_a_message_with_a_delivery_time_is_refused(cluster: ProxiedCluster) -> None:
@@ -257,24 +257,24 @@ async def test_a_delivery_time_that_a_level_fits_becomes_that_level(cluster: Pro
 
 async def test_messages_sent_back_by_a_4x_client_are_received(cluster: ProxiedCluster) -> None:
     await cluster.send(b"back")
-    (first,) = await take(cluster, "a")
+    (first,) = await receive_messages(cluster, "a")
     record = records((await cluster.brokers["a"].broker().pull("T", queue_id=first.system_properties.queue_id)).body)[0]
     header = ConsumerSendMsgBackRequestHeader(
         offset=record.physical_offset, group="G", delay_level=1, origin_topic="T", max_reconsume_times=16
     )
     await cluster.brokers["a"].broker().request(RequestCode.CONSUMER_SEND_MSG_BACK, encode_ext(header))
     assert code_of(await cluster.sdk.call("AckMessage", ack(first))) is Code.OK
-    (again,) = await take(cluster, "a", seconds=20)
+    (again,) = await receive_messages(cluster, "a", seconds=20)
     assert (again.body, again.topic.name) == (b"back", "T")
     assert again.system_properties.delivery_attempt == 2
     assert code_of(await cluster.sdk.call("AckMessage", ack(again))) is Code.OK
     await cluster.pass_time(60)
-    assert await take(cluster, "a") == []
+    assert await receive_messages(cluster, "a") == []
 
 
 async def test_a_group_without_receives_is_released_and_resumed(cluster: ProxiedCluster) -> None:
     await cluster.send(b"1")
-    (received,) = await take(cluster, "a")
+    (received,) = await receive_messages(cluster, "a")
     broker = cluster.brokers["a"].broker()
     found = await consumers(broker)
     assert found is not None
@@ -283,7 +283,7 @@ async def test_a_group_without_receives_is_released_and_resumed(cluster: Proxied
     await cluster.pass_time(100, 2)
     assert await consumers(broker) is None
     await cluster.send(b"2", b"3")
-    assert len(await take(cluster, "a")) == 1
+    assert len(await receive_messages(cluster, "a")) == 1
 
 
 async def test_a_receive_from_an_unknown_topic_is_refused(cluster: ProxiedCluster) -> None:
@@ -308,14 +308,14 @@ async def test_a_group_that_is_reset_gets_all_messages_again_once(cluster: Proxi
             await member.command(await member.telemetry(consumer_settings()))
         await cluster.send(*[b"%d" % number for number in range(8)])
         received: list[d.Message] = []
-        while found := await take(cluster, "a"):
+        while found := await receive_messages(cluster, "a"):
             received += found
         assert len(received) == 4
         for each in received[:2]:
             assert code_of(await sdk.call("AckMessage", ack(each))) is Code.OK
         await reset(cluster, "a")
         again: list[d.Message] = []
-        while found := await take(cluster, "a"):
+        while found := await receive_messages(cluster, "a"):
             again += found
         assert bodies(again) == bodies(received)
         for each in received[2:]:  # their deliveries have ended
@@ -323,10 +323,10 @@ async def test_a_group_that_is_reset_gets_all_messages_again_once(cluster: Proxi
         for each in again:
             assert code_of(await sdk.call("AckMessage", ack(each))) is Code.OK
         await cluster.pass_time(40, 1)
-        assert await take(cluster, "a") == []
+        assert await receive_messages(cluster, "a") == []
         await reset(cluster, "a")  # once more
         again = []
-        while found := await take(cluster, "a"):
+        while found := await receive_messages(cluster, "a"):
             again += found
         assert bodies(again) == bodies(received)
 
@@ -347,9 +347,9 @@ async def test_a_handle_in_a_record_of_a_broker_is_ignored(tmp_path: Path, order
             with Sdk(proxy.address) as sdk:
                 cluster = ProxiedCluster(name_server, brokers, proxy, sdk)
                 found: list[d.Message] = []
-                while got := await take(cluster, "a"):
+                while got := await receive_messages(cluster, "a"):
                     found += got
                     assert code_of(await sdk.call("AckMessage", ack(*got))) is Code.OK
                 assert bodies(found) == everything
                 await cluster.pass_time(40)
-                assert await take(cluster, "a") == []
+                assert await receive_messages(cluster, "a") == []

@@ -74,7 +74,7 @@ def from_broker(name: str, queue: int = -1, **changes: Any) -> s.ReceiveMessageR
     return request
 
 
-async def take(sdk: Sdk, name: str, **changes: Any) -> list[d.Message]:
+async def receive_messages(sdk: Sdk, name: str, **changes: Any) -> list[d.Message]:
     """Receive from a broker; the messages."""
     return messages(await sdk.receive(from_broker(name, **changes), SOON))
 
@@ -105,7 +105,7 @@ async def test_sends_are_distributed_over_all_queues_and_a_group_has_one(cluster
 
 async def test_a_received_message_is_acknowledged_at_its_broker(cluster: ProxiedCluster) -> None:
     await cluster.send(*[b"%d" % number for number in range(4)])
-    received = [each for name in BROKERS for each in await take(cluster.sdk, name)]
+    received = [each for name in BROKERS for each in await receive_messages(cluster.sdk, name)]
     assert len(received) == 4
     response = await cluster.sdk.call("AckMessage", ack(*received))
     assert {entry.status.code for entry in response.entries} == {Code.OK}
@@ -201,7 +201,7 @@ async def test_a_group_in_order_gets_the_next_message_when_the_first_is_acknowle
         await create_group(broker.broker(), "O", consume_message_orderly=True)
     await cluster.send(b"1", b"2", to="F", message_group="one")
     (name,) = [name for name in BROKERS if await cluster.stored(name, "F", 1)]
-    first = await take(cluster.sdk, name, group="O", to="F", queue=0, most=1)
+    first = await receive_messages(cluster.sdk, name, group="O", to="F", queue=0, most=1)
     assert [each.body for each in first] == [b"1"]
     stream = await cluster.sdk.begin("ReceiveMessage", from_broker(name, group="O", to="F", queue=0, most=1), SOON)
     await cluster.sdk.rest()
@@ -216,7 +216,7 @@ async def test_a_group_in_order_gets_the_next_message_when_the_first_is_acknowle
 async def test_the_messages_of_a_push_consumer_are_renewed_until_it_leaves(cluster: ProxiedCluster) -> None:
     await cluster.send(b"long")
     await cluster.sdk.command(await cluster.sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
-    (received,) = await take(cluster.sdk, "a", auto_renew=True, invisible=0)
+    (received,) = await receive_messages(cluster.sdk, "a", auto_renew=True, invisible=0)
     beat = s.HeartbeatRequest(group=topic("G"), client_type=d.PUSH_CONSUMER)
     for _ in range(20):
         await cluster.pass_time(10)
@@ -239,7 +239,7 @@ async def test_the_messages_of_a_push_consumer_are_renewed_until_it_leaves(clust
 async def test_a_renewed_message_is_acknowledged_by_its_first_handle(cluster: ProxiedCluster) -> None:
     await cluster.send(b"long")
     await cluster.sdk.command(await cluster.sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
-    received = await take(cluster.sdk, "a", auto_renew=True, invisible=0)
+    received = await receive_messages(cluster.sdk, "a", auto_renew=True, invisible=0)
     beat = s.HeartbeatRequest(group=topic("G"), client_type=d.PUSH_CONSUMER)
     for _ in range(10):
         await cluster.pass_time(10)

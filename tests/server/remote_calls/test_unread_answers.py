@@ -10,7 +10,7 @@ from rocketwire.server.grpc.transport.connection import GrpcConnection
 from rocketwire.server.net.output import HIGH_WATER
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
-from tests.server.grpc.consuming.test_receiving import come
+from tests.server.grpc.consuming.test_receiving import receive_in_time
 from tests.server.grpc.sdk import Sdk, receive_request
 from tests.server.harness import Client, Server, settle
 from tests.server.remote_calls.proxied import Proxy
@@ -33,7 +33,7 @@ async def test_messages_for_a_client_that_does_not_read_are_returned(
         assert HIGH_WATER < connection.http2.waiting < HIGH_WATER + 1024 * KIB
         again: set[int] = set()
         for _ in range(4):
-            again |= {each.body[0] for each in await come(other, server)}
+            again |= {each.body[0] for each in await receive_in_time(other, server)}
         assert len(again) >= 4
         sdk.http2.update_settings({4: 1 << 24})
         sdk.http2.increment_flow_control_window(1 << 28)

@@ -1,4 +1,4 @@
-"""Messages given back that the kernel stores: stored, answered and counted as by Python, byte for byte."""
+"""Messages sent back that the kernel stores: stored, answered and counted as by Python, byte for byte."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def frame(code: int, ext: dict[str, str], body: bytes = b"", *, flag: int = 0, k
 
 
 class Message(NamedTuple):
-    """A message that is sent, and given back later."""
+    """A message that is sent, and sent back later."""
 
     properties: str = properties_text(UNIQ_KEY="0A", KEYS="k l", TAGS="t")
     sys_flag: int = 0
@@ -39,7 +39,7 @@ class Message(NamedTuple):
 
 
 class Back(NamedTuple):
-    """A message given back: the fields of its header, and how it comes."""
+    """A message sent back: the fields of its header, and its form."""
 
     number: int = 0
     level: object = 0
@@ -56,7 +56,7 @@ class Back(NamedTuple):
 
 
 def prepare(served: Run) -> None:
-    """Make topics and groups, and the queues of some delay levels."""
+    """Create topics and groups, and the queues of some delay levels."""
     for topic in ("T", "U"):
         served.read(frame(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(topic, 1)))
     for group, queues, tries in (("G", 1, 16), ("H", 2, 16), ("none", 0, 16), ("few", 1, 2)):
@@ -67,7 +67,7 @@ def prepare(served: Run) -> None:
 
 
 def send_all(served: Run, messages: list[Message]) -> list[int]:
-    """Where each message is stored."""
+    """The physical offset of each message."""
     places = []
     for message in messages:
         ext = send_ext(
@@ -83,7 +83,7 @@ def send_all(served: Run, messages: list[Message]) -> list[int]:
 
 
 def counted(served: Run) -> dict[tuple[str, str], tuple[int, int]]:
-    """How many messages were given back, and by how many requests, by group and first topic."""
+    """How many messages were sent back, and by how many requests, by group and first topic."""
     counters = served.broker.statistics.sent_back
     keys = [(group, topic) for group in ("G", "H", "few", "new") for topic in ("T", "U", "v")]
     return {key: (counters.total(key), counters.total(key, StatisticsColumn.CALLS)) for key in keys if key in counters}
@@ -134,7 +134,7 @@ backs_ = st.builds(
 
 @given(st.lists(messages_, min_size=1, max_size=4), st.lists(st.lists(backs_, max_size=6), min_size=1, max_size=4))
 @settings(max_examples=100, deadline=None)
-def test_both_ways_do_the_same(
+def test_both_paths_have_the_same_outcome(
     tmp_path_factory: pytest.TempPathFactory, messages: list[Message], reads: list[list[Back]]
 ) -> None:
     expected = run(outcome, tmp_path_factory.mktemp("python"), messages, reads, False)
@@ -171,7 +171,7 @@ async def test_a_change_of_the_group_counts_at_once(tmp_path: Path) -> None:
         assert served.broker.tables.topics.get("%DLQ%G") is not None
 
 
-async def test_messages_of_an_earlier_file_of_the_log_are_for_python(tmp_path: Path) -> None:
+async def test_python_serves_messages_of_an_earlier_file_of_the_log(tmp_path: Path) -> None:
     with running(tmp_path, kernel=True, **SMALL) as served:
         prepare(served)
         places = send_all(served, [Message(), *[Message(body=bytes(3000))] * 6, Message()])

@@ -99,7 +99,7 @@ def brokers(store: Path, *options: str) -> Iterator[Brokers]:
         made.popen.communicate(timeout=START_SECONDS)
 
 
-def test_one_server_with_two_brokers(tmp_path: Path) -> None:
+def test_one_server_has_two_brokers(tmp_path: Path) -> None:
     store = tmp_path / "data"
     with brokers(store) as server:
         assert set(server.document["brokers"]) == {"broker-a", "broker-b"}
@@ -130,7 +130,7 @@ def test_a_broker_that_is_killed_is_started_again_with_its_messages(tmp_path: Pa
         killed = server.processes()["broker-b"]
         os.kill(killed, signal.SIGKILL)
         assert eventually(lambda: server.get("/readyz")[0] == 503)
-        with Caller(server.address("broker-a")) as caller:  # the other serves on, and gets a topic meanwhile
+        with Caller(server.address("broker-a")) as caller:  # the other one continues, and gets a topic meanwhile
             caller.create_topic("created-meanwhile")
         assert eventually(lambda: server.get("/readyz")[0] == 200)
         assert server.processes()["broker-b"] != killed

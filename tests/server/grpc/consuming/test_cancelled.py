@@ -9,7 +9,7 @@ import pytest
 
 from rocketwire.wire.grpc.codes import Code
 from tests.server.faults.test_calls import faulty
-from tests.server.grpc.consuming.test_receiving import ack, change, come, dead_letters, take
+from tests.server.grpc.consuming.test_receiving import ack, change, dead_letters, receive_in_time, receive_now
 from tests.server.grpc.sdk import Sdk, code_of, create_group, message, receive_request, send_request
 from tests.server.harness import Client, Server, settle
 
@@ -29,7 +29,7 @@ async def test_unsent_messages_are_visible_again_at_once(server: Server, broker:
             await settle()
         sdk.close()
         await settle()
-        (again,) = await come(other, server)
+        (again,) = await receive_in_time(other, server)
         assert again.body[:1] == b"2"
         assert again.system_properties.delivery_attempt == 1
 
@@ -42,7 +42,7 @@ async def test_a_call_that_is_cancelled_among_dead_letters_keeps_them_there(tmp_
         other = Sdk(server.broker_address, "other")
         await create_group(broker, "G", retry_max_times=0)
         await sdk.call("SendMessage", send_request(message(b"poison", "idp")))
-        (first,) = await take(sdk)
+        (first,) = await receive_now(sdk)
         assert code_of(await sdk.call("ChangeInvisibleDuration", change(first, 1))) is Code.OK
         await server.pass_time(2, step=0.5)
         await sdk.call("SendMessage", send_request(message(b"good", "idg")))
@@ -52,9 +52,9 @@ async def test_a_call_that_is_cancelled_among_dead_letters_keeps_them_there(tmp_
         await sdk.cancel(stream)
         await sdk.rest()
         await server.pass_time(1, step=0.5)
-        (again,) = await come(other, server)
+        (again,) = await receive_in_time(other, server)
         assert again.body == b"good"
         assert code_of(await other.call("AckMessage", ack(again))) is Code.OK
-        assert await come(other, server, 60) == []
+        assert await receive_in_time(other, server, 60) == []
         other.close()
         assert [each.body for each in await dead_letters(broker)] == [b"poison"]

@@ -13,7 +13,7 @@ from rocketwire.store.append.drafts import Draft
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
-from tests.server.grpc.consuming.test_receiving import ack, come, messages, take
+from tests.server.grpc.consuming.test_receiving import ack, messages, receive_in_time, receive_now
 from tests.server.grpc.sdk import (
     SERVICE,
     Sdk,
@@ -88,8 +88,8 @@ async def test_acknowledged_messages_are_not_redelivered(sdk: Sdk, server: Serve
     found = await received(sdk)
     await ack_all(sdk, *map(ack, found[1:]))
     assert served_calls[-1] == 3
-    assert await come(sdk, server, 29) == []
-    assert [each.body for each in await come(sdk, server, 5)] == [found[0].body]
+    assert await receive_in_time(sdk, server, 29) == []
+    assert [each.body for each in await receive_in_time(sdk, server, 5)] == [found[0].body]
 
 
 async def test_the_general_path_refuses_calls(sdk: Sdk, server: Server, served_calls: list[int]) -> None:
@@ -128,7 +128,7 @@ async def test_ordered_messages_are_not_acknowledged_together(
 ) -> None:
     await create_group(broker, "G", consume_message_orderly=True)
     await sdk.call("SendMessage", send_request(message()))
-    (found,) = await take(sdk)
+    (found,) = await receive_now(sdk)
     (response,) = await ack_all(sdk, ack(found))
     assert served_calls[-1] == 0
     assert code_of(response) is Code.OK

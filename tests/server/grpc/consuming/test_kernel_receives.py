@@ -14,7 +14,7 @@ from rocketwire.server.messages.message_writer import NOT_STORED, MessageWriter
 from rocketwire.store.append.drafts import Draft
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
-from tests.server.grpc.consuming.test_receiving import SOON, change, codes, come, messages, take
+from tests.server.grpc.consuming.test_receiving import SOON, change, codes, messages, receive_in_time, receive_now
 from tests.server.grpc.sdk import SERVICE, Sdk, code_of, counted_serves, create_group, receive_request
 from tests.server.harness import Client, Server, serving_topic
 
@@ -154,22 +154,22 @@ async def test_messages_whose_check_point_the_store_refuses_are_received_by_othe
     assert refused.status.message == "the disk is full"
     assert last.HasField("delivery_timestamp")
     monkeypatch.setattr(MessageWriter, "append", append)
-    assert [each.body for each in await take(sdk)] == [b"0"]
+    assert [each.body for each in await receive_now(sdk)] == [b"0"]
 
 
 async def test_ordered_and_redelivered_messages_are_not_received_together(
     sdk: Sdk, server: Server, broker: Client, served: list[int]
 ) -> None:
     await send(broker, 1)
-    (first,) = await take(sdk)
+    (first,) = await receive_now(sdk)
     assert served == [1]
     assert code_of(await sdk.call("ChangeInvisibleDuration", change(first, 1))) is Code.OK
     await server.pass_time(2, step=0.5)
-    (again,) = await come(sdk, server)
+    (again,) = await receive_in_time(sdk, server)
     assert again.system_properties.delivery_attempt == 2
     await create_group(broker, "G", consume_message_orderly=True)
     await send(broker, 1)
-    assert len(await take(sdk)) == 1
+    assert len(await receive_now(sdk)) == 1
     assert sum(served) == 1
 
 
@@ -188,13 +188,13 @@ async def test_messages_for_a_cancelled_call_are_visible_again_at_once(
         assert served == [2]
         await sdk.cancel(streams[1])
         await sdk.rest()
-        found = [each.body for _ in range(3) for each in await come(other, server)]
+        found = [each.body for _ in range(3) for each in await receive_in_time(other, server)]
         assert sorted(found) == [b"0", b"1", b"2"]
 
 
 async def test_a_change_of_topic_or_group_counts_at_once(sdk: Sdk, broker: Client, served: list[int]) -> None:
     await send(broker, 2)
-    assert len(await take(sdk, most=1)) == 1
+    assert len(await receive_now(sdk, most=1)) == 1
     await broker.create_topic("T", 2, perm=2)
     ((refused, *_),) = await receive_all(sdk, receive_request(most=1))
     assert code_of(refused) is Code.FORBIDDEN
@@ -209,7 +209,7 @@ async def test_a_deadline_that_comes_too_soon_is_refused_after_other_calls_too(
     sdk: Sdk, broker: Client, served: list[int]
 ) -> None:
     await send(broker, 2)
-    assert len(await take(sdk, most=1)) == 1
+    assert len(await receive_now(sdk, most=1)) == 1
     first, *_ = await sdk.receive(receive_request(most=1), {"grpc-timeout": "1S"})
     assert code_of(first) is Code.ILLEGAL_POLLING_TIME
     assert sum(served) == 1

@@ -45,12 +45,12 @@ def messages(responses: Sequence[Any]) -> list[d.Message]:
     return [each.message for each in responses if each.HasField("message")]
 
 
-async def take(sdk: Sdk, **changes: Any) -> list[d.Message]:
+async def receive_now(sdk: Sdk, **changes: Any) -> list[d.Message]:
     """Receive; the messages."""
     return messages(await sdk.receive(receive_request(**changes), SOON))
 
 
-async def come(sdk: Sdk, server: Server, seconds: float = 1, **changes: Any) -> list[d.Message]:
+async def receive_in_time(sdk: Sdk, server: Server, seconds: float = 1, **changes: Any) -> list[d.Message]:
     """Receive, in time that passes while the call waits; the messages."""
     stream = await sdk.begin("ReceiveMessage", receive_request(polling=5, **changes), SOON)
     await sdk.rest()
@@ -103,12 +103,12 @@ async def test_a_message_is_received_as_it_was_sent(sdk: Sdk, broker: Client) ->
 
 async def test_the_queue_that_a_client_names_is_ignored(sdk: Sdk, broker: Client) -> None:
     await broker.send("T", b"x", queue_id=1)
-    assert [each.body for each in await take(sdk, queue=0)] == [b"x"]
+    assert [each.body for each in await receive_now(sdk, queue=0)] == [b"x"]
 
 
 async def test_messages_of_remoting_producers_are_received(sdk: Sdk, broker: Client) -> None:
     sent = await broker.send("T", b"old")
-    (received,) = await take(sdk)
+    (received,) = await receive_now(sdk)
     assert received.body == b"old"
     assert sent.header.ext is not None
     assert received.system_properties.message_id == sent.header.ext["msgId"]
@@ -117,35 +117,35 @@ async def test_messages_of_remoting_producers_are_received(sdk: Sdk, broker: Cli
 async def test_acknowledged_messages_are_not_redelivered(sdk: Sdk, server: Server) -> None:
     for number in range(3):
         await sdk.call("SendMessage", send_request(message(b"%d" % number, f"id{number}")))
-    received = sorted(await take(sdk), key=lambda each: each.body)
+    received = sorted(await receive_now(sdk), key=lambda each: each.body)
     assert len(received) == 3
     response = await sdk.call("AckMessage", ack(*received[:2]))
     assert code_of(response) is Code.OK
     assert [entry.message_id for entry in response.entries] == ["id0", "id1"]
     assert code_of(await sdk.call("AckMessage", ack(received[0]))) is Code.OK  # again
-    assert await come(sdk, server, 29) == []
-    (again,) = await come(sdk, server, 5)
+    assert await receive_in_time(sdk, server, 29) == []
+    (again,) = await receive_in_time(sdk, server, 5)
     assert (again.body, again.system_properties.delivery_attempt) == (b"2", 2)
     assert again.system_properties.message_id == "id2"
     assert again.topic.name == "T"
     assert code_of(await sdk.call("AckMessage", ack(again))) is Code.OK
-    assert await come(sdk, server, 40) == []
+    assert await receive_in_time(sdk, server, 40) == []
 
 
 async def test_deliveries_of_one_pop_are_acknowledged_together(sdk: Sdk, server: Server) -> None:
     await sdk.call("SendMessage", send_request(*(message(b"%d" % number, f"id{number}") for number in range(4))))
-    received = await take(sdk)
+    received = await receive_now(sdk)
     assert [each.body for each in received] == [b"0", b"1", b"2", b"3"]
     response = await sdk.call("AckMessage", ack(received[0], received[3], received[1]))
     assert [Code(entry.status.code) for entry in response.entries] == [Code.OK] * 3
-    assert await come(sdk, server, 29) == []
-    assert [each.body for each in await come(sdk, server, 5)] == [b"2"]
+    assert await receive_in_time(sdk, server, 29) == []
+    assert [each.body for each in await receive_in_time(sdk, server, 5)] == [b"2"]
 
 
 async def test_each_delivery_is_answered_whether_its_queue_has_it(sdk: Sdk) -> None:
     """Offsets of one check point, which are acknowledged together."""
     await sdk.call("SendMessage", send_request(*(message(b"%d" % number, f"id{number}") for number in range(2))))
-    received = await take(sdk)
+    received = await receive_now(sdk)
     request = ack(*received)
     *before, offset, place = request.entries[1].receipt_handle.split(" ")
     request.entries[1].receipt_handle = " ".join([*before, str(int(offset) + 5), place])
@@ -156,7 +156,7 @@ async def test_each_delivery_is_answered_whether_its_queue_has_it(sdk: Sdk) -> N
 
 async def test_handles_are_checked(sdk: Sdk, server: Server) -> None:
     await sdk.call("SendMessage", send_request())
-    (received,) = await take(sdk, invisible=10)
+    (received,) = await receive_now(sdk, invisible=10)
     response = await sdk.call("AckMessage", ack(received, handle="nonsense"))
     assert code_of(response) is Code.INVALID_RECEIPT_HANDLE
     good, bad = ack(received), ack(received, handle="nonsense")
@@ -196,7 +196,7 @@ async def test_a_call_needs_no_deadline_and_no_settings(sdk: Sdk) -> None:
 
 async def test_the_filter_of_a_receive_becomes_the_subscription(sdk: Sdk, broker: Client) -> None:
     await sdk.call("SendMessage", send_request(message(tag="a")))
-    await take(sdk, expression="a || b")
+    await receive_now(sdk, expression="a || b")
     assert code_of(await sdk.call("Heartbeat", s.HeartbeatRequest(group=GROUP))) is Code.OK
     found = await consumers(broker)
     assert found is not None
@@ -209,7 +209,7 @@ async def test_a_cancelled_call_takes_nothing(sdk: Sdk, broker: Client, server: 
     await sdk.cancel(stream)
     await sdk.rest()
     await broker.send("T", b"for another")
-    (received,) = await take(sdk)
+    (received,) = await receive_now(sdk)
     assert (received.body, received.system_properties.delivery_attempt) == (b"for another", 1)
     assert server is not None
 
@@ -222,7 +222,7 @@ async def test_messages_popped_for_a_cancelled_call_are_visible_again_at_once(se
         assert not sdk.incoming[stream].over  # its window is used up
         await sdk.cancel(stream)
         await sdk.rest()
-        (again,) = await come(other, server)
+        (again,) = await receive_in_time(other, server)
         assert len(again.body) == 100_000
 
 
@@ -232,34 +232,34 @@ async def test_messages_unread_when_the_client_left_are_visible_again_at_once(se
         await sdk.begin("ReceiveMessage", receive_request())
         await sdk.rest()
         sdk.close()
-        (again,) = await come(other, server)
+        (again,) = await receive_in_time(other, server)
         assert len(again.body) == 100_000
 
 
 async def test_a_message_can_be_postponed(sdk: Sdk, server: Server) -> None:
     await sdk.call("SendMessage", send_request())
-    (received,) = await take(sdk)
+    (received,) = await receive_now(sdk)
     response = await sdk.call("ChangeInvisibleDuration", change(received, 3))
     assert code_of(response) is Code.OK
     assert response.receipt_handle not in {"", received.system_properties.receipt_handle}
-    (again,) = await come(sdk, server, 4)
+    (again,) = await receive_in_time(sdk, server, 4)
     assert again.system_properties.delivery_attempt == 2
-    assert await come(sdk, server, 40, invisible=100) == []
+    assert await receive_in_time(sdk, server, 40, invisible=100) == []
 
 
 async def test_the_new_handle_acknowledges_a_postponed_message(sdk: Sdk, server: Server) -> None:
     await sdk.call("SendMessage", send_request())
-    (received,) = await take(sdk)
+    (received,) = await receive_now(sdk)
     response = await sdk.call("ChangeInvisibleDuration", change(received, 50))
     handle = response.receipt_handle
     assert code_of(await sdk.call("AckMessage", ack(received, handle=handle))) is Code.OK
-    assert await come(sdk, server, 60) == []
+    assert await receive_in_time(sdk, server, 60) == []
 
 
 @pytest.mark.parametrize("seconds", [-1, 12 * 3600 + 1])
 async def test_the_time_of_a_change_is_bounded(sdk: Sdk, seconds: float) -> None:
     await sdk.call("SendMessage", send_request())
-    (received,) = await take(sdk)
+    (received,) = await receive_now(sdk)
     assert code_of(await sdk.call("ChangeInvisibleDuration", change(received, seconds))) is Code.ILLEGAL_INVISIBLE_TIME
 
 
@@ -311,8 +311,8 @@ async def test_sql_is_evaluated_and_a_wrong_expression_refused(sdk: Sdk) -> None
 async def test_tags_with_equal_hash_codes_are_distinguished(sdk: Sdk, server: Server) -> None:
     for number, tag in enumerate(("BB", "Aa")):  # the same in Java
         await sdk.call("SendMessage", send_request(message(b"%d" % number, f"id{number}", tag=tag)))
-    assert [each.body for each in await take(sdk, expression="Aa")] == [b"1"]
-    assert await come(sdk, server, 40, expression="BB") == []  # it counts as consumed
+    assert [each.body for each in await receive_now(sdk, expression="Aa")] == [b"1"]
+    assert await receive_in_time(sdk, server, 40, expression="BB") == []  # it counts as consumed
 
 
 async def test_a_deadline_that_comes_too_soon_is_refused(sdk: Sdk) -> None:
@@ -324,18 +324,18 @@ async def test_an_attempt_without_an_answer_is_repeated(sdk: Sdk, server: Server
     for body in (b"1", b"2"):
         await broker.send("T", body)
     for _ in range(2):
-        received = await take(sdk, attempt_id="a")
+        received = await receive_now(sdk, attempt_id="a")
         assert [each.body for each in received] == [b"1", b"2"]
-    assert await come(sdk, server, attempt_id="b") == []
+    assert await receive_in_time(sdk, server, attempt_id="b") == []
     assert code_of(await sdk.call("AckMessage", ack(*received))) is Code.OK
-    assert await come(sdk, server, 40, attempt_id="a") == []
+    assert await receive_in_time(sdk, server, 40, attempt_id="a") == []
 
 
 async def test_receives_have_the_usual_quotas(sdk: Sdk, broker: Client) -> None:
     await broker.set_config(groupQuotas="G=-/1")
     for body in (b"1", b"2"):
         await broker.send("T", body)
-    assert len(await take(sdk)) == 2
+    assert len(await receive_now(sdk)) == 2
     assert refused(await sdk.receive(receive_request(), SOON)) is Code.TOO_MANY_REQUESTS
 
 
@@ -355,20 +355,20 @@ async def dead_letters(broker: Client) -> list[Any]:
 async def test_a_message_tried_too_often_becomes_a_dead_letter(sdk: Sdk, server: Server, broker: Client) -> None:
     await create_group(broker, "G", retry_max_times=1)
     await sdk.call("SendMessage", send_request(message(b"poison", "idp")))
-    (first,) = await take(sdk)
+    (first,) = await receive_now(sdk)
     assert code_of(await sdk.call("ChangeInvisibleDuration", change(first, 1))) is Code.OK
-    (second,) = await come(sdk, server, 2)
+    (second,) = await receive_in_time(sdk, server, 2)
     assert second.system_properties.delivery_attempt == 2
     assert code_of(await sdk.call("ChangeInvisibleDuration", change(second, 1))) is Code.OK
-    assert await come(sdk, server, 2) == []
+    assert await receive_in_time(sdk, server, 2) == []
     (dead,) = await dead_letters(broker)
     assert dead.body == b"poison"
-    assert await come(sdk, server, 60) == []
+    assert await receive_in_time(sdk, server, 60) == []
 
 
 async def test_a_client_may_make_a_message_a_dead_letter(sdk: Sdk, server: Server, broker: Client) -> None:
     await sdk.call("SendMessage", send_request(message(b"poison", "idp")))
-    (received,) = await take(sdk)
+    (received,) = await receive_now(sdk)
     request = s.ForwardMessageToDeadLetterQueueRequest(
         group=GROUP,
         topic=topic(),
@@ -380,12 +380,12 @@ async def test_a_client_may_make_a_message_a_dead_letter(sdk: Sdk, server: Serve
     assert code_of(await sdk.call("ForwardMessageToDeadLetterQueue", request)) is Code.OK
     (dead,) = await dead_letters(broker)
     assert dead.body == b"poison"
-    assert await come(sdk, server, 40) == []
+    assert await receive_in_time(sdk, server, 40) == []
     properties = decode_stored_properties(dead.properties)
     assert properties["RETRY_TOPIC"] == "T"
     assert properties["UNIQ_KEY"] == "idp"
     assert properties["ORIGIN_MESSAGE_ID"]
-    (buried,) = await take(sdk, to="%DLQ%G", group="U")
+    (buried,) = await receive_now(sdk, to="%DLQ%G", group="U")
     system = buried.system_properties
     assert system.message_id == "idp"
     # Apache's proxy reads the origin of a dead letter from properties that neither it nor its broker ever writes.
@@ -396,23 +396,23 @@ async def test_a_termination_returns_the_messages_of_the_client(sdk: Sdk, server
     await sdk.command(await sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
     for number in range(2):
         await sdk.call("SendMessage", send_request(message(b"%d" % number, f"id{number}")))
-    held = await take(sdk, auto_renew=True, invisible=0)
+    held = await receive_now(sdk, auto_renew=True, invisible=0)
     assert len(held) == 2
     assert code_of(await sdk.call("AckMessage", ack(held[0]))) is Code.OK
     await sdk.call("NotifyClientTermination", s.NotifyClientTerminationRequest(group=GROUP))
     with Sdk(server.broker_address, "other") as other:
-        (again,) = await come(other, server)
+        (again,) = await receive_in_time(other, server)
         assert again.body == held[1].body
     assert broker is not None
 
 
 async def test_a_handle_may_be_changed_once(sdk: Sdk, server: Server) -> None:
     await sdk.call("SendMessage", send_request(message(b"x", "id1")))
-    (got,) = await take(sdk)
+    (got,) = await receive_now(sdk)
     assert code_of(await sdk.call("ChangeInvisibleDuration", change(got, 10))) is Code.OK
     for _ in range(3):
         assert code_of(await sdk.call("ChangeInvisibleDuration", change(got, 10))) is Code.INVALID_RECEIPT_HANDLE
     assert code_of(await sdk.call("AckMessage", ack(got))) is Code.OK
     await server.pass_time(11, step=1)
-    assert [each.body for each in await come(sdk, server)] == [b"x"]
-    assert await come(sdk, server) == []
+    assert [each.body for each in await receive_in_time(sdk, server)] == [b"x"]
+    assert await receive_in_time(sdk, server) == []
