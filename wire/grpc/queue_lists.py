@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from rocketwire.wire.grpc.definition_pb2 import Assignment, MessageQueue
@@ -11,6 +11,8 @@ from rocketwire.wire.grpc.definition_pb2 import Assignment, MessageQueue
 _LISTED: Final = b"\x12"  # of QueryRouteResponse and QueryAssignmentResponse
 _QUEUE: Final = b"\x0a"  # of Assignment
 _ID: Final = b"\x10"  # of MessageQueue
+_BITS: Final = 7  # of a number in each byte
+_TWO_BYTES: Final = 2
 
 
 def varint(value: int) -> bytes:
@@ -38,25 +40,35 @@ class QueueRun(NamedTuple):
         """How many bytes they take at least."""
         return self.queues * self.queue.ByteSize()
 
-    def payloads(self) -> Iterator[bytes]:
-        """Each queue, with its id."""
+    def fields(self, head: Callable[[int], bytes]) -> Iterator[bytes]:
+        """Each queue, with its id, behind a head that depends on its length only: many have the same."""
         start = self.queue.SerializeToString() + _ID
-        for each in range(self.first, self.first + self.queues):
-            yield start + varint(each)
+        at, end = self.first, self.first + self.queues
+        while at < end:
+            size = len(varint(at))
+            until = min(end, 1 << _BITS * size)
+            begin = head(len(start) + size) + start
+            if size == _TWO_BYTES:  # of most queues of a long list
+                yield from [begin + bytes((each & 0x7F | 0x80, each >> _BITS)) for each in range(at, until)]
+            else:
+                yield from [begin + varint(each) for each in range(at, until)]
+            at = until
 
 
 def listed_queues(runs: Iterable[QueueRun]) -> Iterator[bytes]:
     """Each queue as a field of a QueryRouteResponse."""
     for run in runs:
-        for queue in run.payloads():
-            yield _LISTED + varint(len(queue)) + queue
+        yield from run.fields(lambda size: _LISTED + varint(size))
 
 
 def listed_assignments(run: QueueRun) -> Iterator[bytes]:
     """Each queue as a field of a QueryAssignmentResponse."""
-    for queue in run.payloads():
-        inner = _QUEUE + varint(len(queue))
-        yield _LISTED + varint(len(inner) + len(queue)) + inner + queue
+
+    def head(size: int) -> bytes:
+        inner = _QUEUE + varint(size)
+        return _LISTED + varint(len(inner) + size) + inner
+
+    yield from run.fields(head)
 
 
 def listed_assignment(queue: MessageQueue) -> bytes:

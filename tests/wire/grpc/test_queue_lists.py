@@ -25,7 +25,7 @@ def numbered(queue: int) -> d.MessageQueue:
     return found
 
 
-@pytest.mark.parametrize(("first", "count"), [(0, 0), (0, 3), (126, 3), (1023, 2), (16_383, 2)])
+@pytest.mark.parametrize(("first", "count"), [(0, 0), (0, 3), (126, 3), (1023, 2), (16_383, 2), (0, 20_000)])
 def test_queues_have_their_ids(first: int, count: int) -> None:
     run = QueueRun(QUEUE, first, count)
     expected = [numbered(each) for each in range(first, first + count)]
