@@ -58,14 +58,18 @@ SYSTEM_TOPICS: Final = frozenset(
 )
 """System topics of every broker; a broker adds its own name, its cluster's and the cluster's reply topic."""
 
+_ROCKSDB_HALF_TOPIC: Final = "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC"
 SYSTEM_TOPICS_OF_5X: Final = frozenset(
     {
-        "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC",
+        _ROCKSDB_HALF_TOPIC,
         "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC",
         "CHECKPOINT_TOPIC",
     }
 )
 """Those that 5.x adds: names that a 4.9 broker lets users have."""
+
+HALF_TOPICS: Final = frozenset({TRANS_HALF_TOPIC, _ROCKSDB_HALF_TOPIC})
+"""Where brokers keep half messages, those of 5.x with RocksDB in the second one."""
 
 SEND_FORBIDDEN_TOPICS: Final = frozenset(
     {

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.acl.message_owner import NoMessageThere, real_topic
+from rocketwire.server.core.errors import TransactionNotFound
 from rocketwire.server.core.server_error import ServerError
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.upstream.broker_connection import OnAnswer
@@ -26,6 +27,7 @@ from rocketwire.wire.bodies.progress import QueryConsumeQueueResponseBody
 from rocketwire.wire.errors import RecordInvalid, WireError
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.query import QueryConsumeQueueRequestHeader, ViewMessageRequestHeader
+from rocketwire.wire.names import HALF_TOPICS
 
 if TYPE_CHECKING:  # for annotations: it needs a YAML parser, imported only where access control is on
     from rocketwire.server.acl.control import AccessControl
@@ -106,6 +108,7 @@ class MessagePlaces:
         Raises:
             AccessRefused: the account has no permission for the topic of the message.
             NoMessageThere: no message begins at the place.
+            TransactionNotFound: a transaction is to be ended, and the message is no half message.
             MessageNotShown: the broker does not answer, or refuses the query.
         """
         try:
@@ -113,8 +116,12 @@ class MessagePlaces:
         except UpstreamConnectionError as error:
             self._complain(str(error))
             raise MessageNotShown(place) from error
-        if message is not None:
-            self._access.admit_message(peer, header, message.real_topic, proof)
+        if message is None:
+            return
+        self._access.admit_message(peer, header, message.real_topic, proof)
+        # Apache's brokers commit any message, to the topic that a property of it names.
+        if header.code == RequestCode.END_TRANSACTION and message.topic not in HALF_TOPICS:
+            raise TransactionNotFound
 
     async def _message_at(self, broker: Address, place: int) -> _Message | None:
         """The message at a physical offset; None: the broker has accounts, and decides by the client's signature."""

@@ -13,6 +13,7 @@ from rocketwire.remoting.core.session import ClientRequest, Response
 from rocketwire.server.acl.control import AccessControl
 from rocketwire.server.acl.message_owner import NoMessageThere
 from rocketwire.server.config.live import LiveGroup
+from rocketwire.server.core.errors import TransactionNotFound
 from rocketwire.server.core.guard_errors import AccessRefused
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.limits.keys import LimitKeys
@@ -31,7 +32,9 @@ from tests.server.harness import FakePeer, mock_clock, settle
 
 BROKER = Address(host="127.0.0.1", port=1)
 PLACE = 700
-VIEW, ENTRIES = 33, 321
+VIEW, ENTRIES, END_TRANSACTION = 33, 321, 37
+END = {"producerGroup": "P", "tranStateTableOffset": "5", "commitLogOffset": str(PLACE), "commitOrRollback": "8"}
+HALF = "RMQ_SYS_TRANS_HALF_TOPIC"
 ACL = "org.apache.rocketmq.acl.common.AclException: "
 
 
@@ -94,8 +97,8 @@ def decide(tmp_path: Path) -> Callable[..., Any]:
         region="here",
     )
 
-    async def decided(pool: FakePool, account: str = OTHER) -> None:
-        header = Header(code=VIEW, opaque=1, ext={"offset": str(PLACE), "AccessKey": account})
+    async def decided(pool: FakePool, account: str = OTHER, code: int = VIEW) -> None:
+        header = Header(code=code, opaque=1, ext={**END, "offset": str(PLACE), "AccessKey": account})
         peer: Any = FakePeer()
         faked: Any = pool
         places = MessagePlaces(access, faked)
@@ -116,6 +119,20 @@ async def test_the_topic_of_the_message_decides(decide: Callable[..., Any]) -> N
     for view in (shown("Hidden"), shown("RMQ_SYS_TRANS_HALF_TOPIC", properties="REAL_TOPIC\x01Hidden")):
         with pytest.raises(AccessRefused, match="No default permission for topic:Hidden"):
             await decide(FakePool(view=view))
+
+
+@pytest.mark.parametrize("half", [HALF, "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC"])
+async def test_a_transaction_is_ended_by_its_half_message(decide: Callable[..., Any], half: str) -> None:
+    await decide(FakePool(view=shown(half, properties="REAL_TOPIC\x01Own")), code=END_TRANSACTION)
+
+
+async def test_no_message_of_a_topic_is_ended_as_a_half_message(decide: Callable[..., Any]) -> None:
+    """Apache's brokers would store it in the topic that its properties name."""
+    pool = FakePool(view=shown("Own", properties="REAL_TOPIC\x01Hidden\x02REAL_QID\x010"))
+    with pytest.raises(TransactionNotFound):
+        await decide(pool, code=END_TRANSACTION)
+    with pytest.raises(AccessRefused, match="No default permission for topic:Hidden"):
+        await decide(FakePool(view=shown("Hidden")), code=END_TRANSACTION)
 
 
 @pytest.mark.parametrize(
