@@ -1,8 +1,10 @@
 """Bodies that another server is to read exactly as they were read here.
 
 A proxy decides by the topics and groups that it reads in a body, and a broker acts on those that it reads there itself.
-Apache's reader of JSON takes `GroupName` or `group_name` for `groupName`, the last of several members with one name,
-and `{"$ref": ...}` for an object elsewhere in the text. Clients write none of this.
+Apache's readers of JSON find a member by a hash of its name. They take `GroupName` or `group_name` for `groupName`, in
+5.5.0 also `t` with a NUL behind for `t`, and any name that somebody has searched for the same hash; they take the last
+of several members with one name, a number for its digits, and `{"$ref": ...}` for an object elsewhere in the text. So
+only the members that clients write are let through.
 """
 
 from __future__ import annotations
@@ -25,27 +27,27 @@ DECIDED_BY_BODY: Final = frozenset(
     }
 )
 """Codes of requests whose topics and groups are in the body."""
-_MEMBERS: Final = (
-    "consumerDataSet",
-    "groupName",
-    "subscriptionDataSet",
-    "topic",
-    "consumerGroup",
-    "acks",
-    "c",
-    "t",
+_NAMES: Final = ("groupName", "topic", "consumerGroup", "c", "t")
+"""The members that name topics and groups."""
+_LISTS: Final = ("consumerDataSet", "subscriptionDataSet", "acks")
+"""The members that contain those."""
+_OTHERS: Final = (
+    *("producerDataSet", "heartbeatFingerprint", "withoutSub"),
+    *("consumeType", "messageModel", "consumeFromWhere", "unitMode"),
+    *("classFilterMode", "subString", "tagsSet", "codeSet", "subVersion", "expressionType", "filterClassSource"),
+    *("mqSet", "brokerName", "queueId", "onlyThisBroker", "strategyName"),
+    *("r", "so", "q", "rq", "pt", "it", "b"),
 )
-"""The members that name clients, topics and groups, and those that contain them."""
-
-
-def _folded(name: str) -> str:
-    """The name as Apache's reader compares it with those that it knows when no name is the same."""
-    return name.replace("_", "").replace("-", "").lower().removeprefix("is")
-
-
-_EXACT: Final = {_folded(name): name for name in (*_MEMBERS, "clientId")}
-_EXACT_IN_HEARTBEATS: Final = _EXACT | {_folded("clientID"): "clientID"}
+"""What else clients write, as the classes of Java up to 5.5.0 have it."""
+_TYPES: Final[Mapping[str, type]] = {
+    **dict.fromkeys((*_NAMES, "clientId"), str),
+    **dict.fromkeys(_LISTS, list),
+    **dict.fromkeys(_OTHERS, object),
+}
+"""The members that there may be, and what they may be: readers differ in how they take a number for a name."""
+_TYPES_IN_HEARTBEATS: Final = {name: kind for name, kind in _TYPES.items() if name != "clientId"} | {"clientID": str}
 """Heartbeats write the client's id otherwise than all others."""
+_SHOWN: Final = 64
 
 
 def check_one_reading(code: int, body: memoryview) -> None:
@@ -60,17 +62,17 @@ def check_one_reading(code: int, body: memoryview) -> None:
     """
     if not body:
         return
-    exact = _EXACT_IN_HEARTBEATS if code == RequestCode.HEART_BEAT else _EXACT
+    types = _TYPES_IN_HEARTBEATS if code == RequestCode.HEART_BEAT else _TYPES
     try:
-        json.loads(str(body, "utf-8"), object_pairs_hook=partial(_check, exact))
+        json.loads(str(body, "utf-8"), object_pairs_hook=partial(_check, types))
     except (ValueError, RecursionError) as error:
         raise BodyInvalid("the body is no plain JSON") from error
 
 
-def _check(exact: Mapping[str, str], members: list[tuple[str, Any]]) -> None:
+def _check(types: Mapping[str, type], members: list[tuple[str, Any]]) -> None:
     seen: set[str] = set()
-    for name, _ in members:
-        folded = _folded(name)
-        if name.startswith(("$", "@")) or folded in seen or exact.get(folded, name) != name:
-            raise BodyInvalid(f"the member {name!r} of the body may be read as another")
-        seen.add(folded)
+    for name, value in members:
+        kind = types.get(name)
+        if kind is None or name in seen or not isinstance(value, kind):
+            raise BodyInvalid(f"the member {name[:_SHOWN]!r} of the body may be read as another")
+        seen.add(name)
