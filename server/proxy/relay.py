@@ -153,7 +153,7 @@ class FrameRelay(RelayingDispatcher):
                 if header.code == LOOP_PROBE and not header.is_response:
                     session.run_long_request(partial(self._answer_probe, session, header, frame.serialize_type), 0)
                     break
-                if not header.is_response and not self._admitted(session, header, frame):
+                if not self._may_pass(session, tunnel, header, frame):
                     continue
                 if tunnel is None:
                     tunnel = self._opened(session)
@@ -170,6 +170,12 @@ class FrameRelay(RelayingDispatcher):
             if tunnel is not None:
                 tunnel.flush()
         return handled
+
+    def _may_pass(self, session: Session, tunnel: Tunnel | None, header: Header, frame: RawFrame) -> bool:
+        """Whether a frame is passed on. With accounts an answer must be awaited: no signature shows whose it is."""
+        if not header.is_response:
+            return self._admitted(session, header, frame)
+        return self._checks is None or (tunnel is not None and tunnel.awaits_answer(header.opaque))
 
     async def _answer_probe(self, session: Session, header: Header, serialize_type: int) -> None:
         """Answer another proxy whether the way to the broker leads back to it."""

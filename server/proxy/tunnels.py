@@ -36,6 +36,8 @@ HIGH_WATER: Final = 1024 * 1024
 """A tunnel with more unsent bytes is full: its broker does not read, and the client is not read either."""
 _READ_BYTES: Final = 256 * 1024
 _MOST_TIMED: Final = 4096
+_MOST_UNANSWERED: Final = 1024
+"""So many requests of the broker to one client wait for an answer; the answer to an older one is dropped."""
 
 _read_buffer = memoryview(bytearray(_READ_BYTES))  # shared by all: each read is passed on before the next begins
 
@@ -89,7 +91,8 @@ class Tunnel:
         connecting: Makes one otherwise.
         passed: Counts.
         times: Measures; None: nothing is measured.
-        check_receiver: Returns the client that gets a check of a half message, by its record; None: this one gets all.
+        check_receiver: Returns the client that gets a check of a half message, by its record; None: there are no
+            accounts, and this one gets all.
     """
 
     def __init__(
@@ -120,6 +123,7 @@ class Tunnel:
         self._watching: dict[int, OnRelayedAnswer] = {}
         self._times = times
         self._check_receiver = check_receiver
+        self._unanswered_requests: dict[int, None] = {}
         self._timed: dict[int, tuple[int, float, float]] = {}
         self._size = 0
         self._more = trio.Event()
@@ -143,6 +147,18 @@ class Tunnel:
                 self._unanswered.append((header, frame.serialize_type))
         else:
             self._outbox.put((data,))
+
+    def awaits_answer(self, opaque: int) -> bool:
+        """Whether the broker sent this client a request of that number, and waits for its answer; it does no longer.
+
+        Apache's brokers look at the number alone: whoever guesses it could answer their requests to other clients.
+        Without accounts every answer is passed on.
+        """
+        if self._check_receiver is None:
+            return True
+        awaited = opaque in self._unanswered_requests
+        self._unanswered_requests.pop(opaque, None)
+        return awaited
 
     def watch(self, opaque: int, watching: OnRelayedAnswer | None) -> None:
         """Have the answer to a request passed to a function, too."""
@@ -292,11 +308,7 @@ class Tunnel:
         self._passed.down += 1
         self._passed.down_bytes += len(data)
         session = self.session
-        if self._check_receiver is not None and _is_check(frame):
-            receiver = self._check_receiver(frame.body)
-            if receiver is not None:
-                receiver.write(data)
-                receiver.flush()
+        if self._check_receiver is not None and self._redirected(frame, data, self._check_receiver):
             return
         if session.intercepts or self._watching or self._timed:
             known = decode_header(header, frame.serialize_type)
@@ -308,6 +320,23 @@ class Tunnel:
                 if session.take_intercepted(known.opaque, data):
                     return
         session.write(data)
+
+    def _redirected(self, frame: RawFrame, data: bytes, check_receiver: Callable[[memoryview], Session | None]) -> bool:
+        """Pass the check of a half message to a client that may see it; note another request that wants an answer."""
+        header = decode_header(frame.header, frame.serialize_type)
+        if header.is_response:
+            return False
+        if header.code == RequestCode.CHECK_TRANSACTION_STATE:  # of the broker's requests this one has a message
+            receiver = check_receiver(frame.body)
+            if receiver is not None:
+                receiver.write(data)
+                receiver.flush()
+            return True
+        if not header.is_oneway:
+            self._unanswered_requests[header.opaque] = None
+            if len(self._unanswered_requests) > _MOST_UNANSWERED:
+                del self._unanswered_requests[next(iter(self._unanswered_requests))]
+        return False
 
     def close(self) -> None:
         """End both sides; further calls do nothing."""
@@ -322,12 +351,6 @@ class Tunnel:
         self._on_close(self)
         self.session.flush()
         self.session.close()
-
-
-def _is_check(frame: RawFrame) -> bool:
-    """Whether a frame is the check of a half message: of the broker's requests this one has a message."""
-    header = decode_header(frame.header, frame.serialize_type)
-    return header.code == RequestCode.CHECK_TRANSACTION_STATE and not header.is_response
 
 
 def _unsigned(data: bytes, serialize_type: int) -> bytes:

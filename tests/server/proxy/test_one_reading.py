@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import trio
@@ -38,7 +38,7 @@ async def recorded(folder: Path, *, accounts: bool = True, **keys: Any) -> Async
                 if received_header.code not in {RequestCode.GET_BROKER_CLUSTER_INFO, LOOP_PROBE}:
                     headers.append(bytes(frame.header))
                 if received_header.code == RequestCode.GET_CONSUMER_RUNNING_INFO:  # it is forwarded, as by 4.9.7
-                    forwarded = Header(code=received_header.code, opaque=9, ext=received_header.ext)
+                    forwarded = Header(code=received_header.code, opaque=OPAQUE, ext=received_header.ext)
                     await stream.send_all(encode_frame(forwarded, b"", frame.serialize_type))
                 header = Header(code=0, opaque=received_header.opaque, flag=FLAG_RESPONSE)
                 if not received_header.is_response:
@@ -74,13 +74,53 @@ async def test_a_broker_gets_the_header_that_was_checked(tmp_path: Path) -> None
         assert decode_header(memoryview(header), 0).ext == ext  # with the client's own signature
 
 
+OPAQUE: Final = 9
+"""Of the question that the broker of `recorded` has for the client."""
+
+
+def answer(**more: int) -> bytes:
+    fields = {"code": 310, "opaque": OPAQUE, "flag": 1, **more, "language": "JAVA", "version": 407}
+    return framed(json.dumps(fields).encode())
+
+
+async def be_asked(client: Client) -> None:
+    """Have the broker ask something of the client."""
+    await client.request(
+        RequestCode.GET_CONSUMER_RUNNING_INFO, signed(OTHER, {"consumerGroup": "own", "clientId": "c"})
+    )
+
+
+def answers(headers: list[bytes]) -> list[Header]:
+    found = [decode_header(memoryview(each), 0) for each in headers]
+    return [each for each in found if each.is_response]
+
+
 async def test_an_answer_is_not_read_as_a_request(tmp_path: Path) -> None:
     async with recorded(tmp_path) as (client, headers):
-        answer = b'{"code":310,"opaque":7,"flag":1,"Flag":0,"language":"JAVA","version":407}'
-        await client.write(framed(answer))
+        await be_asked(client)
+        await client.write(answer(Flag=0))
         await settle()
-        assert [decode_header(memoryview(each), 0).flag for each in headers] == [FLAG_RESPONSE]
-        assert b"Flag" not in headers[0]
+        assert [each.flag for each in answers(headers)] == [FLAG_RESPONSE]
+        assert b"Flag" not in headers[-1]
+
+
+async def test_nobody_answers_what_a_broker_has_asked_others(tmp_path: Path) -> None:
+    """Apache's brokers look only at the number, which is easily guessed, and at no signature."""
+    async with recorded(tmp_path) as (client, headers):
+        await client.write(answer())
+        await settle()
+        assert headers == []
+        await be_asked(client)
+        await client.write(answer(opaque=OPAQUE + 1) + answer() + answer())
+        await settle()
+        assert [each.opaque for each in answers(headers)] == [OPAQUE]
+
+
+async def test_without_accounts_every_answer_is_passed_on(tmp_path: Path) -> None:
+    async with recorded(tmp_path, accounts=False) as (client, headers):
+        await client.write(answer())
+        await be_asked(client)
+        assert [each.opaque for each in answers(headers)] == [OPAQUE]
 
 
 @pytest.mark.parametrize(
