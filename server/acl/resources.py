@@ -62,6 +62,8 @@ _ASSIGNMENT_BYTES: Final = 1 << 13
 _FEWEST_ENTRIES: Final = 16_384
 _BYTES_PER_ENTRY: Final = 16
 """A heartbeat may have one entry for each so many bytes, and more only if it is short (see docs/limits.md)."""
+_MOST_PARTS: Final = 4
+"""Of the key of statistics."""
 NOTHING: Final = NeededPermissions(SUB, ())
 _ROUTE_PERMISSIONS: Final = {str(bits): bits for bits in (PUB, SUB, PUB | SUB)}
 """The permissions that a gRPC call of a topic's route names; frames may name anything."""
@@ -75,12 +77,17 @@ def sent_to(topic: str) -> NeededPermissions:
 
 
 def of_statistics(ext: Mapping[str, str]) -> NeededPermissions:
-    """The topic, and the group if there is one, of the requested statistics: `topic@group`."""
+    """The topic, and the group if there is one, of the requested statistics.
+
+    The key is the topic, `topic@group`, or as Apache's brokers have it for some, a queue or an account in front and
+    more behind: `queue@topic@group`, `account@topic@group@type`.
+    """
     key = ext.get("statsKey")
     if key is None or ext.get("statsName", "").startswith("BROKER_"):
         return NOTHING
-    topic, _, group = key.partition("@")
-    return NeededPermissions(PUB | SUB, (topic, retry_topic(group)) if group else (topic,))
+    first, *more = key.split("@", _MOST_PARTS)
+    topic, *groups = more if len(more) > 1 else (first, *more)
+    return NeededPermissions(PUB | SUB, (topic, *(retry_topic(group) for group in groups[:1] if group)))
 
 
 def of_route(ext: Mapping[str, str]) -> NeededPermissions:

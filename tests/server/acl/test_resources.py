@@ -83,11 +83,15 @@ def permissions_of(code: int, ext: dict[str, str], body: bytes = b"") -> NeededP
         (208, {"consumerGroup": "G"}, SUB, ("%RETRY%G",)),
         (208, {"consumerGroup": "G", "topic": " "}, SUB, ("%RETRY%G",)),
         (208, {"consumerGroup": "G", "topic": "T"}, SUB, ("%RETRY%G", "T")),
+        (208, {"consumerGroup": "G", "topicList": "T;;U"}, SUB, ("%RETRY%G", "T", "U")),
+        (208, {"consumerGroup": "G", "topic": "T", "topicList": "U;"}, SUB, ("%RETRY%G", "T", "U")),
         (38, {"consumerGroup": "G"}, SUB, ("%RETRY%G",)),
         (14, {"topic": "T", "consumerGroup": "G"}, SUB, ("%RETRY%G", "T")),
         (28, {"topic": "T"}, SUB, ()),
         (315, {"statsName": "TOPIC_PUT_NUMS", "statsKey": "T"}, PUB | SUB, ("T",)),
         (315, {"statsName": "GROUP_GET_NUMS", "statsKey": "T@G"}, PUB | SUB, ("T", "%RETRY%G")),
+        (315, {"statsName": "GROUP_GET_LATENCY", "statsKey": "0@T@G"}, PUB | SUB, ("T", "%RETRY%G")),
+        (315, {"statsName": "COMMERCIAL_SEND_TIMES", "statsKey": "owner@T@G@type@"}, PUB | SUB, ("T", "%RETRY%G")),
         (315, {"statsName": "BROKER_PUT_NUMS", "statsKey": "C"}, SUB, ()),
         (315, {"statsName": "TOPIC_PUT_NUMS"}, SUB, ()),
         (200050, {"topic": "T", "consumerGroup": "G"}, SUB, ("T", "%RETRY%G")),
@@ -130,6 +134,11 @@ def test_a_query_of_assignments_needs_the_permissions_of_reading() -> None:
     assert permissions_of(400, {}, body) == (SUB, ("T", "%RETRY%G"))
     with pytest.raises(LimitExceeded, match="assignmentBytes"):
         permissions_of(400, {}, b" " * 8193)
+
+
+def test_the_progress_in_too_many_topics_is_refused() -> None:
+    with pytest.raises(LimitExceeded, match="headerItems=8192"):
+        permissions_of(208, {"consumerGroup": "G", "topicList": ";" * 8192})
 
 
 @pytest.mark.parametrize("code", [41, 42])
