@@ -16,7 +16,14 @@ from rocketwire.server.acl.resources import DENY, SUB, NeededPermissions, allows
 from rocketwire.server.acl.white_list import Matches, white_list
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 from rocketwire.wire.java import hash_map_order
-from rocketwire.wire.names import DEAD_LETTER_PREFIX, LIGHT_QUEUE_PREFIX, RETRY_PREFIX, retry_topic
+from rocketwire.wire.names import (
+    DEAD_LETTER_PREFIX,
+    LIGHT_QUEUE_PREFIX,
+    REGION_TRACE_PREFIX,
+    RETRY_PREFIX,
+    SYSTEM_TOPIC_PREFIX,
+    retry_topic,
+)
 from rocketwire.wire.signature import SecretKey
 
 LEAST_LENGTH: Final = 7
@@ -96,8 +103,14 @@ class Account:
     def _default(self, resource: str) -> int:
         if resource.startswith(RETRY_PREFIX):
             return self.group_default
-        holds_others = resource in HOLDING_TOPICS or resource.startswith(LIGHT_QUEUE_PREFIX)
-        return DENY if holds_others else self.topic_default
+        return DENY if _is_internal(resource) else self.topic_default
+
+
+def _is_internal(topic: str) -> bool:
+    """Whether a topic holds messages of all topics, or what brokers write for themselves: 5.x takes sends to some."""
+    if topic.startswith(REGION_TRACE_PREFIX):
+        return False
+    return topic in HOLDING_TOPICS or topic.startswith((LIGHT_QUEUE_PREFIX, SYSTEM_TOPIC_PREFIX))
 
 
 def account(config: PlainAccessConfig) -> Account:

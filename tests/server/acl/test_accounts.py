@@ -108,10 +108,19 @@ def test_dead_letters_belong_to_the_group_unless_the_topic_is_named(
     assert account_with(**options).lacks(NeededPermissions(wanted, ("%DLQ%G",))) == (None if allowed else "%DLQ%G")
 
 
-@pytest.mark.parametrize("topic", ["SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer", "%LMQ%anything"])
-def test_a_topic_that_holds_messages_of_others_needs_a_permission_by_name(topic: str) -> None:
-    assert account_with(default_topic_perm="PUB|SUB").lacks(NeededPermissions(SUB, (topic,))) == topic
-    assert account_with(topic_perms=(f"{topic}=SUB",)).lacks(NeededPermissions(SUB, (topic,))) is None
+@pytest.mark.parametrize("permission", [PUB, SUB])
+@pytest.mark.parametrize(
+    "topic",
+    ["SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer", "%LMQ%anything", "rmq_sys_REVIVE_LOG_DefaultCluster", "rmq_sys_new"],
+)
+def test_a_topic_of_the_brokers_own_needs_a_permission_by_name(topic: str, permission: int) -> None:
+    assert account_with(default_topic_perm="PUB|SUB").lacks(NeededPermissions(permission, (topic,))) == topic
+    assert account_with(topic_perms=(f"{topic}=PUB|SUB",)).lacks(NeededPermissions(permission, (topic,))) is None
+
+
+@pytest.mark.parametrize("topic", ["rmq_sys_TRACE_DATA_elsewhere", "RMQ_SYS_TRACE_TOPIC"])
+def test_traces_have_the_default_permission(topic: str) -> None:
+    assert account_with(default_topic_perm="SUB").lacks(NeededPermissions(SUB, (topic,))) is None
 
 
 @pytest.mark.parametrize(
