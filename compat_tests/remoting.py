@@ -47,6 +47,11 @@ def pull(topic: str, group: str = "readers", **changes: str | int) -> Ask:
     return Ask(PULL_MESSAGE, {**fields, **changes})
 
 
+def _framed(header: Mapping[str, Any], body: bytes) -> bytes:
+    packed = json.dumps({"language": "JAVA", "version": 407, **header}).encode()
+    return struct.pack(">II", 4 + len(packed) + len(body), len(packed)) + packed + body
+
+
 class Answer(NamedTuple):
     """What came back: the response code, its remark, the header's fields and the body."""
 
@@ -91,18 +96,21 @@ class Connection:
             answers += [by_opaque[first + number] for number in range(len(some))]
         return answers
 
+    def question(self, code: int) -> int:
+        """The opaque of the server's next request of a code; what comes before is skipped."""
+        while True:
+            header, _ = self._received()
+            if header["code"] == code and not header["flag"] & _ANSWER:
+                return int(header["opaque"])
+
+    def answer(self, opaque: int, body: bytes) -> None:
+        """Answer a request of the server, or what may be one."""
+        self._socket.sendall(_framed({"code": 0, "flag": _ANSWER, "opaque": opaque, "extFields": {}}, body))
+
     def _frame(self, ask: Ask) -> bytes:
         self._opaque += 1
-        header = {
-            "code": ask.code,
-            "flag": 0,
-            "language": "JAVA",
-            "opaque": self._opaque,
-            "version": 407,
-            "extFields": {name: str(value) for name, value in ask.fields.items()},
-        }
-        packed = json.dumps(header).encode()
-        return struct.pack(">II", 4 + len(packed) + len(ask.body), len(packed)) + packed + ask.body
+        fields = {name: str(value) for name, value in ask.fields.items()}
+        return _framed({"code": ask.code, "flag": 0, "opaque": self._opaque, "extFields": fields}, ask.body)
 
     def _answer(self) -> tuple[int, Answer]:
         """The next answer; requests of the server are skipped."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -39,6 +41,12 @@ accounts:
   secretKey: {_SECRET}
   topicPerms: [Own=PUB|SUB]
   groupPerms: [own=SUB]
+- accessKey: default-account
+  secretKey: {_SECRET}
+  defaultTopicPerm: PUB|SUB
+  defaultGroupPerm: SUB
+  topicPerms: [Hidden=DENY]
+  groupPerms: [hidden=DENY]
 """
 _UPSTREAM: Final = "admin-key-1"
 _PREPARED, _COMMIT = "4", "8"
@@ -143,6 +151,64 @@ def test_a_message_named_by_its_offset_needs_the_permission_of_its_topic(tmp_pat
                 answer = _send_request(broker, account, code, {"topic": "Hidden", "username": "x"})
                 assert answer.code == 1
                 assert "not allowed through the proxy" in answer.remark or "Need admin permission" in answer.remark
+
+
+_GUESSES: Final = 512
+_QUESTION: Final = {"consumerGroup": "hidden", "clientId": "member", "jstackEnable": "false"}
+_MEMBER: Final = json.dumps(
+    {
+        "clientID": "member",
+        "producerDataSet": [],
+        "consumerDataSet": [
+            {
+                "groupName": "hidden",
+                "consumeType": "CONSUME_PASSIVELY",
+                "messageModel": "CLUSTERING",
+                "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET",
+                "subscriptionDataSet": [{"topic": "Hidden", "subString": "*", "subVersion": 1}],
+                "unitMode": False,
+            }
+        ],
+    }
+)
+
+
+@pytest.mark.parametrize("kind", [APACHE_4, APACHE_5])
+def test_what_apaches_brokers_take_of_anybody(tmp_path: Path, kind: str) -> None:
+    guarded = _guarded(tmp_path, kind)
+    with running(guarded), Connection(guarded.broker) as broker:
+        _create_topics(broker)
+        _sent(broker, "Hidden", ["UNIQ_KEY=U"])
+        forged = _sent(broker, "Own", ["UNIQ_KEY=H", "REAL_TOPIC=Hidden", "REAL_QID=0", "PGROUP=P"])
+        answer = _send_request(broker, "other-account", 37, _end(forged))
+        assert "Find prepared transaction message failed" in answer.remark
+        wanted = {"consumerGroup": "own", "topicList": "Hidden"}
+        latency = {"statsName": "GROUP_GET_LATENCY", "statsKey": "0@Hidden@hidden"}
+        for account, code, fields in (("other-account", 208, wanted), ("default-account", 315, latency)):
+            assert "No default permission for " in _send_request(broker, account, code, fields).remark
+        revive = {"a": "P", "b": "rmq_sys_REVIVE_LOG_DefaultCluster", "c": "TBW102", "d": "4", "e": "0", "f": "0"}
+        revive |= {"g": "1700000000000", "h": "0", "i": "", "j": "0", "k": "false", "m": "false"}
+        assert "No default permission for topic" in _send_request(broker, "default-account", 310, revive).remark
+        acks = '{"brokerName":"broker-a","acks":[{"c":"own","c\\u0000":"hidden","t":"Own","t\\u0000":"Hidden","r":"0",'
+        acks += '"so":0,"q":0,"rq":0,"pt":1700000000000,"it":60000,"b":"AQ=="}]}'
+        assert "may be read as another" in _send_request(broker, "other-account", 200151, {"x": "1"}, acks).remark
+        assert _pulled(broker, "Hidden").count(b"of ") == 1
+
+
+@pytest.mark.parametrize("kind", [APACHE_4, APACHE_5])
+def test_nobody_answers_what_a_broker_asks_others(tmp_path: Path, kind: str) -> None:
+    guarded = _guarded(tmp_path, kind)
+    with running(guarded), Connection(guarded.broker) as member, Connection(guarded.broker) as stranger:
+        _create_topics(member)
+        _done(member, "owner-account", 34, {"x": "1"}, _MEMBER)
+        with ThreadPoolExecutor(1) as pool, Connection(guarded.broker) as asking:
+            found = pool.submit(_send_request, asking, "edge-admin", 307, _QUESTION)
+            opaque = member.question(307)
+            for number in range(max(0, opaque - _GUESSES), opaque + _GUESSES):
+                stranger.answer(number, b'{"jstack":"of a stranger"}')
+            assert _send_request(stranger, "other-account", 30, {"topic": "Own", "queueId": "0"}).code == 0
+            member.answer(opaque, b'{"jstack":"of the member"}')
+            assert found.result().body == b'{"jstack":"of the member"}'
 
 
 _TRANSACTION: Final = "01" + "7" * 32
