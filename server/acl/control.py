@@ -215,9 +215,12 @@ class AccessControl:
         return known
 
     def _hear(self, account: str, peer: Peer, header: Header, body: memoryview) -> None:
-        """Bind the client id of a heartbeat to the account that sends it; no other may lock queues in its name."""
+        """Bind the client id of a heartbeat to the account that sends it; no other may act in its name."""
         if header.code in _LOCKS:
             self.check_client_id(locks_sender(body), account, peer)
+        if header.code == RequestCode.UNREGISTER_CLIENT:  # Apache's brokers forget the id, whichever connection asks
+            ext = _NO_FIELDS if header.ext is None else header.ext
+            self.check_client_id(ext.get("clientID", ""), account, peer)
         if header.code != RequestCode.HEART_BEAT:
             return
         self._check_heartbeat(body)

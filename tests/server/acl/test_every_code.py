@@ -315,7 +315,7 @@ def requests(code: int, places: Places, server: Server) -> list[Request] | None:
         34: heartbeats,
         35: lambda: [
             Request({"clientID": "owner", "consumerGroup": "hidden"}, NO_GROUP),
-            Request({"clientID": "owner", "producerGroup": "owners"}, None),
+            Request({"clientID": "owner", "producerGroup": "owners"}, "client id owner belongs to another account"),
         ],
         36: lambda: [
             *of_place(places, "offset", group="own", delayLevel="0", originTopic="Own"),
@@ -673,3 +673,16 @@ async def test_no_account_locks_or_unlocks_queues_under_the_client_id_of_another
         assert b"Hidden" not in bytes((await done(thief, OTHER, 41, {}, own)).body)
         await done(owner, OWNER, 42, {}, body)
         assert b"Hidden" in bytes((await done(thief, OTHER, 41, {}, own)).body)
+
+
+async def test_no_account_unregisters_the_client_id_of_another(tmp_path: Path) -> None:
+    """Apache's brokers behind a proxy forget the id, and replies to it are lost."""
+    file = tmp_path / "plain_acl.yml"
+    file.write_text(ACCOUNTS)
+    async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)) as server:
+        owner, thief = server.broker(), server.broker()
+        await done(owner, OWNER, 34, {"x": "1"}, heartbeat("owner", producers=["owners"]))
+        leave = {"clientID": "owner", "producerGroup": "owners"}
+        answer = await signed_request(thief, OTHER, 35, leave)
+        assert answer.header.remark == f"{REFUSED}client id owner belongs to another account"
+        await done(owner, OWNER, 35, leave)
