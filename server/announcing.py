@@ -48,7 +48,7 @@ class ServerAddresses:
         name_server: Where its name server listens.
         broker: The broker's address that clients are given.
         http: Where its HTTP server listens.
-        grpc: Where clients of 5.x have a port of their own.
+        grpc: The separate port for clients of 5.x.
     """
 
     config: ServerConfig

@@ -102,7 +102,7 @@ class ProxyAddresses:
         }
 
     def lines(self) -> list[str]:
-        """The lines that people read."""
+        """The lines for people."""
         settings, listened = self.settings, self.listened
         names, second = (";".join(map(str, each)) for each in (settings.upstream, settings.shadow))
         return [
@@ -131,7 +131,7 @@ async def serve_proxy(
     run_sync: RunSync,
     ready: Callable[[ProxyAddresses], None],
 ) -> None:
-    """Stand in front of the cluster until cancelled; `ready` is called once all listen.
+    """Serve as the proxy of the cluster until cancelled; `ready` is called once all listen.
 
     Raises:
         AddressInUse: a port of the proxy's own cannot be had.
@@ -145,7 +145,7 @@ async def serve_proxy(
 
 
 class _Network:
-    """What connections of clients and connections to the cluster stand on."""
+    """What connections of clients and connections to the cluster share."""
 
     def __init__(self, config: ServerConfig, live: LiveConfig) -> None:
         self.metrics = Metrics()

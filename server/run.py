@@ -54,7 +54,7 @@ def run(config: ServerConfig) -> int:
 
 
 def run_proxy(settings: ProxySettings) -> int:
-    """Stand in front of a cluster until SIGTERM or Ctrl-C; the exit code of the process."""
+    """Serve as the proxy of a cluster until SIGTERM or Ctrl-C; the exit code of the process."""
     return _run(settings.base, partial(_proxy_and_announce, settings))
 
 

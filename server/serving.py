@@ -1,6 +1,7 @@
 """The composition root: from a configuration to a running name server and broker.
 
-Everything that is shared is made here and handed on; nothing in the server package looks for its collaborators.
+Everything that is shared is made here and passed to its users; nothing in the server package looks up its
+collaborators.
 """
 
 from __future__ import annotations

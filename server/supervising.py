@@ -54,7 +54,7 @@ class BrokersAddresses:
         config: Its configuration.
         name_server: Where its name server listens.
         brokers: The address of each broker for clients.
-        grpc: Where clients of 5.x have a port of their own; None: nowhere.
+        grpc: The separate port for clients of 5.x; None: there is none.
         http: Where metrics and health are served; None: nowhere.
     """
 

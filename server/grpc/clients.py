@@ -54,7 +54,7 @@ class GrpcClient:
         client_id: Its id.
         account: The account that its id belongs to; empty: none, or there is no access control.
         claim: What calls in its name have in common until one is admitted.
-        renewer: What its deliveries that are renewed name it by: a later client with the same id is another one.
+        renewer: Its name in renewed deliveries: a later client with the same id has another one.
         remote_text: The ``host:port`` of the connection on which it last sent settings or a heartbeat.
         born_host: The same as records hold it.
         connections: Its connections, and when each last carried an answer to it, in seconds of the event loop.

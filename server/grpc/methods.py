@@ -23,7 +23,7 @@ _TELEMETRY: Final = f"{_SERVICE}Telemetry"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What the methods are given, by subject."""
+    """The services of the methods, by subject."""
 
     acknowledging: acknowledging.AcknowledgingServices
     receiving: receiving.ReceivingServices

@@ -66,7 +66,7 @@ _VERIFIED: Final[dict[int, ConsumeResult]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetryServices:
-    """What telemetry, heartbeats and terminations are given."""
+    """The services of telemetry, heartbeats and terminations."""
 
     clients: GrpcClients
     clock: Clock
@@ -220,7 +220,7 @@ class TelemetrySession:
         self._stream.finish(stream_status(Code(status.code)), status.message)
 
     def leaving(self) -> None:
-        """Have the client dial again."""
+        """Have the client reconnect."""
         if self._client is not None:
             nonce = str(next(self._nonces) & INT32_MAX)
             self._stream.send(
@@ -246,7 +246,7 @@ class TelemetrySession:
         return self._stream.connection.congested
 
     def push(self, code: int, ext: Mapping[str, str], body: bytes) -> None:
-        """Have an orphaned transaction recovered; the other requests of the broker are nothing to 5.x clients."""
+        """Have an orphaned transaction recovered; 5.x clients have no use for the broker's other requests."""
         if code != RequestCode.CHECK_TRANSACTION_STATE or self.congested:
             return
         header = decode_ext(CheckTransactionStateRequestHeader, dict(ext))

@@ -74,7 +74,7 @@ def _key(topic: str, transaction_id: str) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionServices:
-    """What the end of a transaction is given."""
+    """The services of ending a transaction."""
 
     pending: PendingTransactions
     topics: TopicDirectory

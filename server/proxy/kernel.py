@@ -171,7 +171,7 @@ class KernelRelays:
                 each.close()
 
     async def run(self) -> None:
-        """Hear of connections that ended, and end idle ones; never returns."""
+        """Handle connections that ended, and end idle ones; never returns."""
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._sweep)

@@ -192,7 +192,7 @@ class ProxyMonitoring:
         yield gauge("relayed_connections", "Open connections that the kernel relays.", open_now)
 
     def _used(self) -> Iterator[Metric]:
-        """Who uses which topic."""
+        """The use of topics by accounts."""
         from rocketwire.server.monitoring.families import counters  # noqa: PLC0415 - as above
 
         used = list(self._sources.usage.used())

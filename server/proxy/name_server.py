@@ -261,14 +261,14 @@ class ProxyNameServer(RelayingDispatcher):
         kept.reply, kept.brokers = _passed(answer, body), brokers
 
     def _note(self, listed: ListedBrokers | None) -> None:
-        """Have the brokers of an answer known, also one that came this moment, and have them have ports."""
+        """Note the brokers of an answer, also of one that came this moment, and open ports for them."""
         if listed is not None:
             self._cluster.note_brokers(listed)
             self._ports.open(listed.addresses)
 
 
 def _key(header: Header) -> tuple[object, ...]:
-    """What answers are kept by."""
+    """The key under which answers are kept."""
     return (header.code, header.version >= STRICT_JSON_VERSION, *sorted((header.ext or {}).items()))
 
 

@@ -41,7 +41,7 @@ _MOST_ATTEMPTS: Final = 20
 _MOST_TEXTS: Final = 8
 """Addresses of one broker that are replaced by the proxy's: its own, and former ones."""
 _AT_ONCE: Final = 16
-"""Ports that are opened before others have their turn."""
+"""Ports that are opened before other tasks run."""
 
 
 class PortService(NamedTuple):
@@ -141,7 +141,7 @@ class BrokerPorts:
         return self._proxied
 
     def open(self, keys: Iterable[BrokerKey]) -> None:
-        """Have brokers that are known have ports."""
+        """Open ports for those of these brokers that are known."""
         for key in self._without(keys):
             self._open(key)
 

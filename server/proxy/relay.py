@@ -53,7 +53,7 @@ class RelayParts:
         connecting: Makes connections to brokers.
         rings: Notices that the way to a broker leads back here.
         known: An address with the IP address of its host, which is known after connecting; None: there is none.
-        account: Signs each request while there is one; else they keep what their clients have signed with.
+        account: Signs each request while there is one; else they keep their clients' signatures.
         accounts: Fetches what requests of clients with accounts are decided by; None: there are no accounts.
         may_receive: Decides whether a producer may receive the messages of a topic.
         times: Measures; None: nothing is measured.
@@ -137,7 +137,7 @@ class FrameRelay(RelayingDispatcher):
         return relocation(self._parts.known(address), self._parts.known(self._own))
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
-        """Pass frames on in order, while the broker reads.
+        """Pass frames on in order, as long as the broker reads.
 
         Raises:
             FrameError: a header cannot be read.

@@ -40,7 +40,7 @@ class ConfigurationReloader:
         self._text: bytes | None = None
 
     async def run(self) -> None:
-        """Look again and again; never returns."""
+        """Check the file at intervals; never returns."""
         while True:
             await self.look()
             await trio.sleep(LOOK_SECONDS)

@@ -150,7 +150,7 @@ class ShadowCluster:
         return partial(self._answered_frame, copy)
 
     def around(self, broker: str, header: Header, body: Buffer, done: OnAnswer) -> OnAnswer:
-        """Copy a send that is made for a call, if it is chosen; what its answer is to be given to."""
+        """Copy a send that is made for a call, if it is chosen; return what receives its answer."""
         copy = self._copied(broker, header, body) if self._chosen(header) else None
         return done if copy is None else partial(self._answered_call, copy, done)
 
@@ -308,7 +308,7 @@ def shadow_of(
     choose: Callable[[int], int],
     limits: Limits,
 ) -> ShadowCluster | None:
-    """What copies to the cluster of these name servers; None: there are none."""
+    """The object that copies sends to the cluster of these name servers; None: there are none."""
     addresses = tuple(name_servers)
     if not addresses:
         return None

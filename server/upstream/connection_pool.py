@@ -70,7 +70,7 @@ class ConnectionPool:
         return ConnectionPool(self._connecting_by, self._signing, signs=self._signs)
 
     async def run(self) -> None:
-        """Carry the connections; never returns."""
+        """Run the connections; never returns."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             self._runs.set()
@@ -93,7 +93,7 @@ class ConnectionPool:
 
     @property
     def open(self) -> int:
-        """How many there are that all share."""
+        """How many shared connections there are."""
         return sum(not connection.closed.is_set() for connection in self._connections.values())
 
     def send(
@@ -210,7 +210,7 @@ class ConnectionPool:
         )
 
     def start(self, task: Callable[..., Awaitable[Any]], *args: Any) -> bool:  # noqa: ANN401 - what the task takes
-        """Run a task as long as connections are carried, or return False: they are not. If it fails, that is logged."""
+        """Run a task as long as `run` does, or return False: it has ended. If the task fails, that is logged."""
         if self._nursery is None:
             return False
         self._nursery.start_soon(_logged, task, *args)
@@ -220,5 +220,5 @@ class ConnectionPool:
 async def _logged(task: Callable[..., Awaitable[Any]], *args: Any) -> None:  # noqa: ANN401 - what the task takes
     try:
         await task(*args)
-    except Exception:  # what one server says must not end the tasks of all
+    except Exception:  # what one server sends must not end the tasks of all
         log.exception("a task that asks other servers")

@@ -123,7 +123,7 @@ class Resolver:
         return found
 
     async def prepare(self, host: str) -> None:
-        """Have the addresses of a host known, if it has any."""
+        """Look up the addresses of a host, so that they are known, if it has any."""
         try:
             await self.addresses(host)
         except RequestNotSent:

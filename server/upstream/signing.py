@@ -20,7 +20,7 @@ class UpstreamAccount:
 
     Args:
         keys: Its name and its secret key.
-        codes: Codes of the requests that may be signed with it; others keep what their clients have signed with.
+        codes: Codes of the requests that may be signed with it; others keep their clients' signatures.
 
     Raises:
         ConfigError: a half of it is missing.

@@ -38,7 +38,7 @@ _ACKS_OF_STEP: Final = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcknowledgingServices:
-    """What these calls are given."""
+    """The services of these calls."""
 
     clients: GrpcClients
     clock: Clock

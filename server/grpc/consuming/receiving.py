@@ -62,7 +62,7 @@ CLIENT_VERSION: Final = "x-mq-client-version"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivingServices:
-    """What receives are given."""
+    """The services of receives."""
 
     clients: GrpcClients
     clock: Clock
@@ -179,7 +179,7 @@ def _any_broker(topics: TopicDirectory, call: Call, topic: str, group: str) -> O
 
 
 class Delivery(NamedTuple):
-    """To whom messages are delivered."""
+    """The client that messages are delivered to."""
 
     services: ReceivingServices
     call: Call

@@ -46,15 +46,15 @@ class AnswerOutput:
         return waiting + http2.held + http2.heads
 
     def watch(self, call: Call) -> None:
-        """Have an answered call undone if its answer does not go out."""
+        """Have an answered call undone if its answer is not sent."""
         self._watched[call.stream] = call
 
     def take_watched(self, stream: int) -> Call | None:
-        """Take back the call of a stream whose answer is with HTTP/2 still."""
+        """Take back the call of a stream whose answer HTTP/2 still holds."""
         return self._watched.pop(stream, None)
 
     def take_unsent(self) -> list[Call]:
-        """Take back all calls whose answers did not go out."""
+        """Take back all calls whose answers were not sent."""
         unsent = [*self._watched.values(), *(call for _, call in self._leaving)]
         self._watched.clear()
         self._leaving.clear()

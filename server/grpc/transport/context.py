@@ -62,7 +62,7 @@ class GrpcContext:
         methods: The methods by path.
         streams: The methods whose requests are streams, by path: what makes the server's end of one.
         dispatch: Serves the requests that calls are translated into.
-        cancelling: Cancels calls that ended before their answers went out.
+        cancelling: Cancels calls that ended before their answers were sent.
         peer_closed: Called for each call that ended before its requests were answered.
         closed: Called with a connection that is closed.
         kept_of: How many bytes in flight are kept for the clients of a connection.
@@ -97,7 +97,7 @@ class GrpcContext:
     fast_paths: Mapping[str, FastPath]
 
     def identify_caller(self, path: str, headers: Mapping[str, str], remote: str) -> None:
-        """Look whether an account has made a call from an address, if there are accounts.
+        """Check that an account has made a call from an address, if there are accounts.
 
         Raises:
             ServerError: none has.

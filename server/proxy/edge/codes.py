@@ -28,7 +28,7 @@ class DecidedCodes:
     """Lets through only requests about whose code access control decides something.
 
     A broker behind a proxy may serve codes that are unknown here: it would carry them out with the proxy's account, or
-    for everybody if it has no accounts itself. It comes after the guard that checks accounts.
+    for every client if it has no accounts. It comes after the guard that checks accounts.
 
     Args:
         metrics: Counts refusals.
