@@ -208,9 +208,9 @@ class AccessControl:
             self._refuse("no_access_key", "No accessKey is configured")
         known = self._accounts.get(access_key)
         if known is None:
-            _signed(UNKNOWN_ACCOUNT_SECRET, ext, body, proof)
+            _is_signed(UNKNOWN_ACCOUNT_SECRET, ext, body, proof)
             self._refuse("unknown_access_key", f"No acl config for {access_key}")
-        if not known.is_near(client.address) and not _signed(known.secret, ext, body, proof):
+        if not known.is_near(client.address) and not _is_signed(known.secret, ext, body, proof):
             self._refuse("signature", f"Check signature failed for accessKey={known.access_key}")
         return known
 
@@ -521,7 +521,7 @@ class AccessControl:
             raise failed("too many changes wait to be carried out") from None
 
 
-def _signed(secret: SecretKey, ext: dict[str, str], body: memoryview, proof: CallSignature | None) -> bool:
+def _is_signed(secret: SecretKey, ext: dict[str, str], body: memoryview, proof: CallSignature | None) -> bool:
     """Whether a request is signed with a secret key."""
     if proof is None:
         return secret.verify(ext, body)

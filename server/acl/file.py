@@ -106,7 +106,7 @@ def with_account(data: bytes, config: PlainAccessConfig, now: int) -> bytes:
     """
     document = load(data)
     entries = _list(document.get(ACCOUNTS), ACCOUNTS)
-    former: dict[Any, Any] = next((each for each in entries if _named(each, config.access_key)), {})
+    former: dict[Any, Any] = next((each for each in entries if _has_name(each, config.access_key)), {})
     changes = {
         "accessKey": config.access_key,
         "secretKey": config.secret_key,
@@ -118,8 +118,8 @@ def with_account(data: bytes, config: PlainAccessConfig, now: int) -> bytes:
         "groupPerms": None if config.group_perms is None else list(config.group_perms),
     }
     entry = {**former, **{key: value for key, value in changes.items() if value is not None}}
-    document[ACCOUNTS] = [*(each for each in entries if not _named(each, config.access_key)), entry]
-    return _written(document, now)
+    document[ACCOUNTS] = [*(each for each in entries if not _has_name(each, config.access_key)), entry]
+    return _format_document(document, now)
 
 
 def without_account(data: bytes, access_key: str, now: int) -> bytes:
@@ -130,10 +130,10 @@ def without_account(data: bytes, access_key: str, now: int) -> bytes:
     """
     document = load(data)
     entries = _list(document.get(ACCOUNTS), ACCOUNTS)
-    document[ACCOUNTS] = kept = [each for each in entries if not _named(each, access_key)]
+    document[ACCOUNTS] = kept = [each for each in entries if not _has_name(each, access_key)]
     if len(kept) == len(entries):
         raise AclFileInvalid(f"{ACCOUNTS}: {access_key} is not there")
-    return _written(document, now)
+    return _format_document(document, now)
 
 
 def with_addresses(data: bytes, addresses: tuple[str, ...], now: int) -> bytes:
@@ -144,16 +144,16 @@ def with_addresses(data: bytes, addresses: tuple[str, ...], now: int) -> bytes:
     """
     document = load(data)
     document[ADDRESSES] = list(addresses)
-    return _written(document, now)
+    return _format_document(document, now)
 
 
-def _written(document: dict[Any, Any], now: int) -> bytes:
+def _format_document(document: dict[Any, Any], now: int) -> bytes:
     former = _version(document.get(VERSION))
     document[VERSION] = [{"counter": 1 if former is None else former.counter + 1, "timestamp": now}]
     return document_bytes(document)
 
 
-def _named(entry: object, access_key: str | None) -> bool:
+def _has_name(entry: object, access_key: str | None) -> bool:
     return isinstance(entry, dict) and entry.get("accessKey") == access_key
 
 

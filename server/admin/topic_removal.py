@@ -111,15 +111,15 @@ class TopicRemoval:
             errors.append(error)
             return
         # From here on it is deleted, whatever else fails; and no message came in between.
-        with _noted(errors):
+        with _noting_errors(errors):
             self._topics.remove(topic)
         for waiting in (self._long_poll, self._pops):
             await self._budget.carry_out(waiting.end_topic(topic, TopicNotFound(topic, gap=" ")))
-        with _noted(errors):
+        with _noting_errors(errors):
             await self._run_sync(self._deleted.save)
         saving = self._topics.table.saving()
         if saving is not None:
-            with _noted(errors):
+            with _noting_errors(errors):
                 await self._run_sync(self._topics.table.save, saving)
         await self._remove_offsets(topic, errors)
         await self._budget.carry_out(removing(self._retention, self._retention.queues_of(topic)))
@@ -144,7 +144,7 @@ class TopicRemoval:
             await self._budget.carry_out(self._removing(groups, topic))
             text = await self._budget.carry_out(self._offsets.encode_in_steps())
             if text is not None:
-                with _noted(errors):
+                with _noting_errors(errors):
                     await self._run_sync(self._offsets.write, text)
 
     def _removing(self, groups: list[str], topic: str) -> Generator[None, None, None]:
@@ -169,7 +169,7 @@ def pop_retries(groups: list[str], topic: str, exists: Callable[[str], bool]) ->
 
 
 @contextlib.contextmanager
-def _noted(errors: list[StoreError]) -> Iterator[None]:
+def _noting_errors(errors: list[StoreError]) -> Iterator[None]:
     """Continue after an error of the store, which is noted."""
     try:
         yield

@@ -34,10 +34,10 @@ family: Final = RequestRoutes[Assignments]("assignment")
 
 @family.route(RequestCode.QUERY_ASSIGNMENT, summary="the queues of a client, and how it reads them")
 def _query(assignments: Assignments, request: Request[None]) -> ReplyOperation:
-    return _assigned(assignments, parse_body(QueryAssignmentRequestBody, request.body))
+    return _answer_query(assignments, parse_body(QueryAssignmentRequestBody, request.body))
 
 
-def _assigned(assignments: Assignments, read: Operation[QueryAssignmentRequestBody]) -> ReplyOperation:
+def _answer_query(assignments: Assignments, read: Operation[QueryAssignmentRequestBody]) -> ReplyOperation:
     query = yield from read
     found = assignments.queues_of_client(query)
     if found is None:

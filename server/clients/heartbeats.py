@@ -102,9 +102,9 @@ class Heartbeats:
         ):
             return None
         read = parse_body(HeartbeatData, body, most_entries=heartbeat_entries(most))
-        return self._taken(peer, header, digest, read, len(body))
+        return self._process(peer, header, digest, read, len(body))
 
-    def _taken(
+    def _process(
         self, peer: Peer, header: Header, digest: bytes, read: Operation[HeartbeatData], size: int
     ) -> Operation[None]:
         data = yield from read

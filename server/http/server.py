@@ -85,13 +85,13 @@ class HttpServer:
             async with trio.open_nursery() as nursery:
                 while True:
                     await trio.lowlevel.wait_readable(self._sock)
-                    sock = self._accepted()
+                    sock = self._accept_waiting()
                     if sock is None:
                         await trio.sleep(_PAUSE_SECONDS)
                     else:
                         self._serve_or_refuse(trio.socket.from_stdlib_socket(sock), nursery)
 
-    def _accepted(self) -> socket.socket | None:
+    def _accept_waiting(self) -> socket.socket | None:
         """The waiting connection; None: it was closed, or there is no descriptor, which the broker's listeners log."""
         try:
             return self._sock.accept()[0]

@@ -165,7 +165,7 @@ class Arrivals:
     def _step(self) -> None:
         """Handle the events of some connections, and begin some."""
         until = trio.current_time() + STEP_SECONDS
-        events, at = self._events or self._happened(), 0
+        events, at = self._events or self._poll_events(), 0
         for arrival, flags in events:
             at += 1
             if arrival is not None and self._all.get(arrival.sock.fileno()) is arrival:
@@ -179,7 +179,7 @@ class Arrivals:
             begun += not tried
         self._more = tried < len(self._turn)
 
-    def _happened(self) -> list[tuple[Arrival | None, int]]:
+    def _poll_events(self) -> list[tuple[Arrival | None, int]]:
         """The events, with their connections: descriptors may belong to others by the time the events are handled."""
         return [(self._all.get(descriptor), flags) for descriptor, flags in self._epoll.poll(0, _POLLED_MOST)]
 

@@ -286,12 +286,12 @@ class Listener:
         self.sessions.add(session)
         return session
 
-    def _taken(self, session: Session) -> socket.socket:
+    def _take_over(self, session: Session) -> socket.socket:
         self.sessions.discard(session)
         return session.hand_over()
 
     def _tls_begins(self, session: Session, first: bytes) -> None:
-        self._begin_tls(self._taken(session), session.remote, first)
+        self._begin_tls(self._take_over(session), session.remote, first)
 
     def _begin_tls(self, sock: socket.socket, remote: tuple[str, int], first: bytes) -> None:
         """Serve a connection over TLS: a session has the inner end; `first` is what the client has sent."""
@@ -317,7 +317,7 @@ class Listener:
     def _http2_begins(self, session: Session, first: bytes) -> None:
         """Serve a session's connection as one of HTTP/2, of which `first` has been read."""
         assert self._http2 is not None  # noqa: S101 - else sessions would not call this
-        http2, sock = self._http2, self._taken(session)
+        http2, sock = self._http2, self._take_over(session)
         if http2.is_prepared:
             self._take_http2(http2, sock, session.remote, first)
         else:

@@ -118,7 +118,7 @@ class Reader:
 
     async def _read_on(self) -> None:
         """Read once, or have the rounds read until requests remain unserved, or the connection is closed."""
-        if self._rounds is not None and self._rounds.wants(several=self._several):
+        if self._rounds is not None and self._rounds.should_join(several=self._several):
             self._handed_back = trio.Event()
             self._rounds.join(self._sock.fileno(), self)
             await self._handed_back.wait()

@@ -51,7 +51,7 @@ class ReadRounds:
         self._unserved: list[tuple[int, int]] = []
         self._connections = 0
 
-    def wants(self, *, several: bool) -> bool:
+    def should_join(self, *, several: bool) -> bool:
         """Whether a connection should join, whose client has several calls in flight, or one."""
         return self._connections > (1 if several else _FEW)
 

@@ -245,7 +245,7 @@ class Polls:
             wanted = entry.wait.message_filter
             if entry.ended or wanted in tried or self._does_not_read(entry.peer):
                 continue
-            made = self._tried(entry)
+            made = self._try_entry(entry)
             if made is not None:
                 return self._settle(entry, made)
             tried.append(wanted)
@@ -256,7 +256,7 @@ class Polls:
         if any(entry.wait.queue.group == line.group for entry, _ in self._batch):
             self._store()
 
-    def _tried(self, entry: PollEntry) -> PopResult | Reply | None:
+    def _try_entry(self, entry: PollEntry) -> PopResult | Reply | None:
         if entry.ended:
             return None
         try:
@@ -383,7 +383,7 @@ class Polls:
         if entry.line is None:
             return
         self._store_before(entry.line)
-        made = None if self._does_not_read(entry.peer) else self._tried(entry)
+        made = None if self._does_not_read(entry.peer) else self._try_entry(entry)
         if made is None:
             self._answer(entry, entry.wait.timeout_reply())
         else:

@@ -57,7 +57,7 @@ class ProxyQuotas:
                 return
             if not throttle.passes(SEND, quota_set):
                 raise QuotaExceeded(throttle.send_remark)
-            throttle.sent(quota_set, list(_sent(header.code, fields, ext, body)))
+            throttle.sent(quota_set, list(_drafts_of_send(header.code, fields, ext, body)))
         elif header.code in PULLS:
             quota_set = self._receive_gate(header, proof)
             if quota_set is not None and not throttle.passes(RECEIVE, quota_set):
@@ -79,7 +79,7 @@ class ProxyQuotas:
         self._throttle.received(quota_set, (memoryview(body),))
 
 
-def _sent(code: int, fields: SendFields, ext: Mapping[str, str], body: memoryview) -> Iterator[Draft]:
+def _drafts_of_send(code: int, fields: SendFields, ext: Mapping[str, str], body: memoryview) -> Iterator[Draft]:
     """The messages of a send, each in the topic that it will wait in."""
     properties = ext.get(fields.properties, "").encode()
     topic = ext.get(fields.topic, "")

@@ -156,7 +156,7 @@ class FrameRelay(RelayingDispatcher):
                 if not self._may_pass(session, tunnel, header, frame):
                     continue
                 if tunnel is None:
-                    tunnel = self._opened(session)
+                    tunnel = self._open_tunnel(session)
                     if tunnel is None:
                         self._refuse(session, header, frame.serialize_type)
                         continue
@@ -224,7 +224,7 @@ class FrameRelay(RelayingDispatcher):
         if self._times is not None:
             self._times.answered(incoming.header.code, incoming.at)
 
-    def _opened(self, session: Session, begun: AdoptedConnection | None = None) -> Tunnel | None:
+    def _open_tunnel(self, session: Session, begun: AdoptedConnection | None = None) -> Tunnel | None:
         """A new tunnel for a client; None: it has disconnected, or the broker's address is not known."""
         if self._target is None or session.closed:
             return None
@@ -248,7 +248,7 @@ class FrameRelay(RelayingDispatcher):
 
     def adopt(self, session: Session, begun: AdoptedConnection) -> None:
         """Take over a client with the connection to the broker that it has."""
-        if self._opened(session, begun) is None:
+        if self._open_tunnel(session, begun) is None:
             begun.sock.close()
 
     def _refuse(self, session: Session, header: Header, serialize_type: int) -> None:

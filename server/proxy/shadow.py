@@ -137,11 +137,11 @@ class ShadowCluster:
             The function to call with the header and body of the broker's answer, or with None if there is none. None:
             the answer is not needed.
         """
-        return self.take_chosen(broker, header, body) if self._chosen(header) else None
+        return self.take_chosen(broker, header, body) if self._is_chosen(header) else None
 
     def take_chosen(self, broker: str, header: Header, body: Buffer) -> OnRelayedAnswer | None:
         """Copy a send that is chosen already: as `copy_send`."""
-        copy = self._copied(broker, header, body)
+        copy = self._make_copy(broker, header, body)
         if copy is None:
             return None
         if header.is_oneway:
@@ -151,7 +151,7 @@ class ShadowCluster:
 
     def around(self, broker: str, header: Header, body: Buffer, done: OnAnswer) -> OnAnswer:
         """Copy a send that is made for a call, if it is chosen; return what receives its answer."""
-        copy = self._copied(broker, header, body) if self._chosen(header) else None
+        copy = self._make_copy(broker, header, body) if self._is_chosen(header) else None
         return done if copy is None else partial(self._answered_call, copy, done)
 
     def drop(self, count: int) -> None:
@@ -159,10 +159,10 @@ class ShadowCluster:
         self.sampled += count
         self.outcomes[DROPPED] += count
 
-    def _chosen(self, header: Header) -> bool:
+    def _is_chosen(self, header: Header) -> bool:
         return header.code in SENDS and self._choose(_MILLIONTHS) < self._chance
 
-    def _copied(self, broker: str, header: Header, body: Buffer) -> _Copy | None:
+    def _make_copy(self, broker: str, header: Header, body: Buffer) -> _Copy | None:
         fields, ext = SENDS.get(header.code), header.ext or {}
         if fields is None or is_half(fields, ext):
             return None
@@ -284,9 +284,9 @@ class ShadowCluster:
         copy.answers[number] = answer
         if len(copy.answers) == _CLUSTERS:
             del self._open[copy]
-            self.outcomes[self._compared(copy, copy.answers[0], copy.answers[1])] += 1
+            self.outcomes[self._compare(copy, copy.answers[0], copy.answers[1])] += 1
 
-    def _compared(self, copy: _Copy, first: _ClusterAnswer | None, second: _ClusterAnswer | None) -> str:
+    def _compare(self, copy: _Copy, first: _ClusterAnswer | None, second: _ClusterAnswer | None) -> str:
         if first is None or second is None:
             return NOT_COMPARED
         stored = first.code == second.code == ResponseCode.SUCCESS

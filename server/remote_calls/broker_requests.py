@@ -136,12 +136,12 @@ class BrokerRequests:
             seconds += fields.poll_time / 1000
         size = len(body) + _KEPT_EACH
         self._in_flight.add(size)
-        done = self._guarded(request, ext, partial(self._done, caller, header, broker, size))
+        done = self._with_checks(request, ext, partial(self._done, caller, header, broker, size))
         try:
-            if self._pulled(broker, request, partial(self._done_now, done)):
+            if self._emulate_pop(broker, request, partial(self._done_now, done)):
                 return None
             if isinstance(fields, PopMessageRequestHeader):
-                done = partial(self._popped, broker, fields, done)
+                done = partial(self._on_pop_answer, broker, fields, done)
             if self._checks.copy is not None:
                 done = self._checks.copy(broker, replace(header, ext=ext), body, done)
             return self._pool.send(address, ClientRequest(header.code, ext, body), seconds=seconds, done=done)
@@ -149,7 +149,7 @@ class BrokerRequests:
             self._in_flight.add(-size)
             raise
 
-    def _guarded(self, request: Request[Any], ext: dict[str, str], done: OnAnswer) -> OnAnswer:
+    def _with_checks(self, request: Request[Any], ext: dict[str, str], done: OnAnswer) -> OnAnswer:
         """What takes the answer to a request: it is decided about again, and charged to quotas, before it is given."""
         if not isinstance(request.fields, PopMessageRequestHeader):
             return done
@@ -160,7 +160,7 @@ class BrokerRequests:
         charge = self._checks.charge(replace(request.header, ext=ext), request.call_signature)
         return done if charge is None else partial(_charge, charge, done)
 
-    def _pulled(self, broker: str, request: Request[Any], done: OnAnswer) -> bool:
+    def _emulate_pop(self, broker: str, request: Request[Any], done: OnAnswer) -> bool:
         """Carry out a request of POP here, if it is for a broker without that; or return False."""
         pulls, fields = self._pulls, request.fields
         if isinstance(fields, PopMessageRequestHeader) and pulls.lacks_pop(broker):
@@ -175,7 +175,7 @@ class BrokerRequests:
             return False
         return True
 
-    def _popped(
+    def _on_pop_answer(
         self, broker: str, fields: PopMessageRequestHeader, done: OnAnswer, found: Response | UpstreamConnectionError
     ) -> None:
         """Receive a broker's answer to a pop; if the broker has no POP, the request is carried out by pulls."""

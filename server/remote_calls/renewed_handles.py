@@ -35,7 +35,7 @@ from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pop import ChangeInvisibleTimeRequestHeader, ChangeInvisibleTimeResponseHeader
 
 _PERIOD_SECONDS: Final = 5.0
-_MOST_ASKED: Final = 64
+_MOST_IN_FLIGHT: Final = 64
 """So many renewals wait for the answers of one broker at a time."""
 _MOST_SPENT: Final = 16_384
 """Handles that were changed, and are known as such."""
@@ -63,10 +63,10 @@ class _Renewed:
 class _Renewing:
     """The renewals of one broker's deliveries that wait for its answers."""
 
-    __slots__ = ("answered", "asks")
+    __slots__ = ("answered", "in_flight")
 
     def __init__(self) -> None:
-        self.asks = 0
+        self.in_flight = 0
         self.answered = trio.Event()
 
 
@@ -170,16 +170,16 @@ class RenewedHandles(HeldDeliveries):
         return False
 
     async def _renew(self, broker: str, due: list[tuple[str, _Renewed]], renewing: _Renewing) -> None:
-        """Renew deliveries of one broker, so many at a time: others ask it, too, on the same connection."""
+        """Renew deliveries of one broker, so many at a time: other requests share the connection."""
         until = trio.current_time() + STEP_SECONDS
         for text, each in due:
-            while renewing.asks >= _MOST_ASKED:
+            while renewing.in_flight >= _MOST_IN_FLIGHT:
                 renewing.answered = trio.Event()
                 await renewing.answered.wait()
                 until = trio.current_time() + STEP_SECONDS
             if self._is_due(text, each, self._clock()):
                 each.changing = True
-                renewing.asks += 1
+                renewing.in_flight += 1
                 header = change_header(each.handle.receipt, each.topic, each.group, STEP_MS)
                 self._change(broker, header, partial(self._answered, text, each, renewing))
             if trio.current_time() >= until:
@@ -190,11 +190,11 @@ class RenewedHandles(HeldDeliveries):
     def _answered(
         self, text: str, each: _Renewed, renewing: _Renewing, found: Response | UpstreamConnectionError
     ) -> None:
-        renewing.asks -= 1
+        renewing.in_flight -= 1
         renewing.answered.set()
         self._changed(text, each, found)
 
-    def _changed(self, text: str, each: _Renewed, found: Response | UpstreamConnectionError) -> None:
+    def _on_changed(self, text: str, each: _Renewed, found: Response | UpstreamConnectionError) -> None:
         each.changing = False
         if self._renewed.get(text) is not each or isinstance(found, UpstreamConnectionError):
             return  # tried again, if there is still time

@@ -184,7 +184,7 @@ class Throttle:
     def cold(self, group: str) -> QuotaSet:
         """The quotas of a group's reads from the disk, which is charged in bytes."""
         self._make_room()
-        buckets = [self._bucket(RECEIVE, COLD, name) for name in (_kept(group, names.MAX_GROUP_LENGTH), "")]
+        buckets = [self._bucket(RECEIVE, COLD, name) for name in (_key_of(group, names.MAX_GROUP_LENGTH), "")]
         return QuotaSet([bucket for bucket in buckets if bucket is not None], (COLD, COLD))
 
     def written(self) -> Iterator[tuple[str, str, str, int, int]]:
@@ -233,18 +233,18 @@ class Throttle:
         try:
             return self._quota_sets[direction, topic, group, account]
         except KeyError:
-            topic, group = _kept(topic, names.MAX_RETRY_TOPIC_LENGTH), _kept(group, names.MAX_GROUP_LENGTH)
-            account = _kept(account, _MAX_ACCOUNT_LENGTH)
+            topic, group = _key_of(topic, names.MAX_RETRY_TOPIC_LENGTH), _key_of(group, names.MAX_GROUP_LENGTH)
+            account = _key_of(account, _MAX_ACCOUNT_LENGTH)
             key = direction, topic, group, account
             if key in self._quota_sets:
                 return self._quota_sets[key]
             if len(self._quota_sets) >= _MOST_QUOTA_SETS:
                 self._quota_sets.clear()
             self._make_room()
-            quota_set = self._quota_sets[key] = self._made(direction, topic, group, account)
+            quota_set = self._quota_sets[key] = self._make_quota_set(direction, topic, group, account)
             return quota_set
 
-    def _made(self, direction: str, topic: str, group: str, account: str) -> QuotaSet | None:
+    def _make_quota_set(self, direction: str, topic: str, group: str, account: str) -> QuotaSet | None:
         if topic in self._uncounted:
             return None
         if direction == SEND and topic in self._backlogged:
@@ -290,6 +290,6 @@ def _is_full(bucket: PythonBucket, now_ns: int) -> bool:
     return bucket.level >= bucket.rate * _NANO
 
 
-def _kept(name: str, most: int) -> str:
+def _key_of(name: str, most: int) -> str:
     """The key for a name from a client, which may be as long as a frame."""
     return name if len(name.encode(errors="replace")) <= most else _TOO_LONG

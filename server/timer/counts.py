@@ -41,7 +41,7 @@ class TopicNames:
         """
         self._topics = topics
         self._names: dict[int, str] = {}
-        self._known: set[str] = set()
+        self._entered: set[str] = set()
 
     def counts(self, by_hash: Mapping[int, int]) -> dict[str, int]:
         """Counts by name; those of topics that do not exist any more are omitted."""
@@ -55,6 +55,6 @@ class TopicNames:
 
     def _learn(self, topics: Iterable[str]) -> None:
         for topic in topics:
-            if topic not in self._known:
-                self._known.add(topic)
+            if topic not in self._entered:
+                self._entered.add(topic)
                 self._names[string_hash(topic)] = topic

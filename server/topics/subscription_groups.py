@@ -97,7 +97,7 @@ class SubscriptionGroups:
         known = self._table.get(group)
         if known is not None:
             return known
-        made = self._made(group)
+        made = self._make_group(group)
         if made is not None:
             self._write_down()
         return made
@@ -113,14 +113,14 @@ class SubscriptionGroups:
         for part in in_batches(groups):
             version = self._table.data_version
             try:
-                found += [self._table.get(group) or self._made(group) for group in part]
+                found += [self._table.get(group) or self._make_group(group) for group in part]
             finally:
                 if self._table.data_version != version:
                     self._write_down()
             yield None
         return found
 
-    def _made(self, group: str) -> SubscriptionGroupConfig | None:
+    def _make_group(self, group: str) -> SubscriptionGroupConfig | None:
         if not self._keys.current.auto_create_subscription_group and not names.is_system_group(group):
             return None
         problem = names.group_name_error(group)

@@ -91,14 +91,14 @@ class BackChecker:
     async def run(self) -> None:
         """Check without end, and note how far the queues are done with."""
         last = self._time.elapsed()
-        await _logged(self._read_copies)
+        await _run_logged(self._read_copies)
         while True:
             interval = self._keys.current.transaction_check_interval / 1000
             await self._time.sleep(max(0.0, min(_LONGEST_SLEEP, last + interval - self._time.elapsed())))
             self._state.note_progress()
             if self._time.elapsed() >= last + interval:
                 began, real = self._time.elapsed(), trio.current_time()
-                await _logged(self.run_round)
+                await _run_logged(self.run_round)
                 last = began + trio.current_time() - real  # without moves of the clock meanwhile: they count again
 
     async def _read_copies(self) -> None:
@@ -223,7 +223,7 @@ class BackChecker:
         report.moved += 1
 
 
-async def _logged(do: Callable[[], Awaitable[None]]) -> None:
+async def _run_logged(do: Callable[[], Awaitable[None]]) -> None:
     try:
         await do()
     except _FAULTS as error:

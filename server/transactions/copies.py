@@ -62,7 +62,7 @@ class HalfMessageCopies:
         self._state = state
         self.start = state.end
         #: Arrays: the garbage collector skips them; it would stop the event loop for 5 ms with each 50,000.
-        self._known: dict[Identity, array[int]] = {}
+        self._copies: dict[Identity, array[int]] = {}
         self._reading = self._read()
         self._read_all = False
 
@@ -87,7 +87,7 @@ class HalfMessageCopies:
                     known[of].append(offset)
                 if count % _STEP == 0:
                     yield
-        self._known = known
+        self._copies = known
         self._read_all = True
 
     def find(self, message: StoredMessage) -> int | None:
@@ -112,20 +112,20 @@ class HalfMessageCopies:
         of = identity(message)
         if of is None:
             return []
-        return [offset for offset in sorted(self._known.get(of, ())) if self._state.is_undecided(offset)]
+        return [offset for offset in sorted(self._copies.get(of, ())) if self._state.is_undecided(offset)]
 
     def __len__(self) -> int:
         """How many half messages are known to have copies."""
-        return len(self._known)
+        return len(self._copies)
 
     def put(self, message: StoredMessage, offset: int) -> None:
         """Take note of a half message's copy behind all others."""
         of = identity(message)
         if of is not None:
-            self._known.setdefault(of, array("q")).append(offset)
+            self._copies.setdefault(of, array("q")).append(offset)
 
     def forget(self, message: StoredMessage) -> None:
         """Take note that some of a half message and its copies were decided."""
         of = identity(message)
-        if of is not None and of in self._known and not self.undecided(message):
-            del self._known[of]
+        if of is not None and of in self._copies and not self.undecided(message):
+            del self._copies[of]

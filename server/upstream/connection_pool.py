@@ -213,11 +213,11 @@ class ConnectionPool:
         """Run a task as long as `run` does, or return False: it has ended. If the task fails, that is logged."""
         if self._nursery is None:
             return False
-        self._nursery.start_soon(_logged, task, *args)
+        self._nursery.start_soon(_run_logged, task, *args)
         return True
 
 
-async def _logged(task: Callable[..., Awaitable[Any]], *args: Any) -> None:  # noqa: ANN401 - what the task takes
+async def _run_logged(task: Callable[..., Awaitable[Any]], *args: Any) -> None:  # noqa: ANN401 - what the task takes
     try:
         await task(*args)
     except Exception:  # what one server sends must not end the tasks of all

@@ -62,7 +62,9 @@ class ProxyLoopGuard:
     def __init__(self, own: str, connecting: Connect) -> None:
         self._own = own
         self._connecting = connecting
-        self._known: OrderedDict[Address, float | None] = OrderedDict()  # until when it is a ring; None: it is none
+        self._ring_until: OrderedDict[Address, float | None] = (
+            OrderedDict()
+        )  # until when it is a ring; None: it is none
         self._probes: dict[Address, trio.Event] = {}
         self._passing_on = trio.CapacityLimiter(_MOST_PASSED_ON)
 
@@ -86,7 +88,7 @@ class ProxyLoopGuard:
         """
         while address in self._probes:
             await self._probes[address].wait()
-        until = self._known.get(address, 0.0)
+        until = self._ring_until.get(address, 0.0)
         if until is not None and trio.current_time() >= until:
             until = await self._probe(address)
         if until is not None:
@@ -106,12 +108,12 @@ class ProxyLoopGuard:
             del self._probes[address]
             answered.set()
         until = trio.current_time() + _RING_SECONDS if ring else None
-        if ring and self._known.get(address) is None:
+        if ring and self._ring_until.get(address) is None:
             log.error("%(address)s is not connected to: %(reason)s", {"address": address, "reason": LOOP_REMARK})
-        self._known[address] = until
-        self._known.move_to_end(address)
-        if len(self._known) > _MOST_KNOWN:
-            self._known.popitem(last=False)
+        self._ring_until[address] = until
+        self._ring_until.move_to_end(address)
+        if len(self._ring_until) > _MOST_KNOWN:
+            self._ring_until.popitem(last=False)
         return until
 
     async def pass_on(self, address: Address | None, fields: Mapping[str, str] | None) -> dict[str, str]:

@@ -136,17 +136,17 @@ def fast_path_criteria(
     )
 
 
-def kernel_payloads(run: DirectRecords | None, wish: FastPathCriteria) -> list[bytes] | None:
+def kernel_payloads(run: DirectRecords | None, criteria: FastPathCriteria) -> list[bytes] | None:
     """The payloads for all messages of a pop; None: one of them is not plain, or the client does not get it.
 
     Args:
         run: What it gets; None: it is not plain.
-        wish: What the client wants.
+        criteria: What the client wants.
     """
     writer = _writer()
     if writer is None or run is None:
         return None
-    topic, broker, mark, most_attempts, tags = wish
+    topic, broker, mark, most_attempts, tags = criteria
     records, *place = run
     payloads: list[bytes] | None = writer.write(records, topic, *place, broker, mark, most_attempts, tags)
     return payloads

@@ -65,14 +65,14 @@ class _Plan(NamedTuple):
     Attributes:
         spec: The pop.
         wanted: Its filter, as the request has it.
-        wish: What the messages must be to be plain.
+        criteria: What the messages must be to be plain.
         polling: For how many ms the client would wait; None: it gives no time.
         renewed: Whether the server renews the deliveries.
     """
 
     spec: PopSpec
     wanted: Filter
-    wish: FastPathCriteria
+    criteria: FastPathCriteria
     polling: int | None
     renewed: bool
 
@@ -182,14 +182,14 @@ class KernelReceives:
             QueueBusy: it would take of one of `busy`.
         """
         try:
-            plan = self._plans.get(payload) or self._planned(call, payload)
+            plan = self._plans.get(payload) or self._make_plan(call, payload)
             return None if plan is None else self._take(call, plan, busy)
         except QueueBusy:
             raise
         except Exception:  # noqa: BLE001 - the general way gives the reason
             return None
 
-    def _planned(self, call: Call, payload: bytes) -> _Plan | None:
+    def _make_plan(self, call: Call, payload: bytes) -> _Plan | None:
         """What is decided for a request; None: the general way decides."""
         request, services = ReceiveMessageRequest.FromString(payload), self._services
         topic, group = request.message_queue.topic.name, request.group.name
@@ -204,14 +204,14 @@ class KernelReceives:
         fields = pop_request(call, client, request, wanted, in_order=False, now=services.clock())
         spec = self._pops.make_spec(fields, call.remote_text)
         polling = wanted_polling(request)
-        wish = fast_path_criteria(
+        criteria = fast_path_criteria(
             topic=topic,
             broker=self._pops.broker_name,
             tags=tags_of(wanted),
             most_attempts=most_attempts(config),
             renewed=request.auto_renew,
         )
-        plan = _Plan(spec, wanted, wish, polling, request.auto_renew)
+        plan = _Plan(spec, wanted, criteria, polling, request.auto_renew)
         # Others name the client, or this one call.
         if not request.auto_renew and not request.attempt_id and len(payload) <= _LONGEST_KEPT:
             if len(self._plans) >= _PLANS_KEPT:
@@ -230,7 +230,7 @@ class KernelReceives:
             check_polling(call, client, plan.polling)
         taken = pops.take(PopSpec(fields, plan.spec.message_filter, busy, counts_remaining=pops.polls.held > 0))
         run = records_of_pop(taken, fields.invisible_time) if taken.drafts else None
-        payloads = kernel_payloads(run, plan.wish)
+        payloads = kernel_payloads(run, plan.criteria)
         return None if run is None or payloads is None else _Plain(call, client, plan, taken, run, payloads)
 
     def _store(self, group: _Group, connection: GrpcConnection) -> None:

@@ -93,8 +93,8 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         return empty_response(reply, services.clock())
     delivery, most, tags = Delivery(services, call, client, topic, group), most_attempts(config), tags_of(wanted)
     renewed, run = request.auto_renew, records_of_reply(reply, fields)
-    wish = fast_path_criteria(topic=topic, broker=broker, tags=tags, most_attempts=most, renewed=renewed)
-    payloads = kernel_payloads(run, wish)
+    criteria = fast_path_criteria(topic=topic, broker=broker, tags=tags, most_attempts=most, renewed=renewed)
+    payloads = kernel_payloads(run, criteria)
     if run is not None and payloads is not None:
         call.undo = lambda: delivery.give_back(list(popped_messages(broker, reply, renewed=renewed)))
         if renewed:

@@ -113,7 +113,7 @@ class Redelivery:
                 renewed.append((pending, invisible_time))
                 continue
             try:
-                made = self._made(pending, queue_id, now)
+                made = self._make_drafts(pending, queue_id, now)
             except (ServerError, StoreError) as error:  # its retry topic cannot be created now
                 self.faults.note(error)
                 points.postpone(pending, until + _AGAIN_MS)
@@ -167,7 +167,7 @@ class Redelivery:
                 self.faults.note(refusal)
                 points.postpone(pending, until + _AGAIN_MS)
 
-    def _made(self, pending: PendingCheckPoint, queue_id: int, now: int) -> list[tuple[int, Draft, Draft]]:
+    def _make_drafts(self, pending: PendingCheckPoint, queue_id: int, now: int) -> list[tuple[int, Draft, Draft]]:
         """What is to be stored for the messages of a check point: each, and an acknowledgement; with queue offsets."""
         point = pending.point
         topic, group = point.topic, point.group

@@ -127,7 +127,7 @@ class PopEmulation:
             changed = group.changed
             taken = group.take(header)
             if taken:
-                done(self._popped(header, taken))
+                done(self._pop_response(header, taken))
                 return
             if group.failure is not None:
                 done(group.failure)
@@ -142,7 +142,7 @@ class PopEmulation:
                 done(Response(PopResponseCode.POLLING_TIMEOUT, "no new message", {}, b""))
                 return
 
-    def _popped(self, header: PopMessageRequestHeader, taken: Iterable[QueueMessages]) -> Response:
+    def _pop_response(self, header: PopMessageRequestHeader, taken: Iterable[QueueMessages]) -> Response:
         popped, records = [], []
         pop_time = self._clock()
         for queue, messages in taken:

@@ -106,12 +106,12 @@ class DequeuePut:
             overdue = late or self._markers.behind >= MANY_BEHIND
             if number and not overdue:
                 await trio.lowlevel.checkpoint()
-            held_up = await self._stored(group, self._budget.carry_out if overdue else run_with_checkpoints)
+            held_up = await self._store_when_ready(group, self._budget.carry_out if overdue else run_with_checkpoints)
         self._refused = held_up + self._refused
         if self._refused:
             self._retry_at = min(self._retry_at, trio.current_time() + RETRY_SECONDS)
 
-    async def _stored(self, copies: list[DueCopy], carry_out: CarryOut) -> list[DueCopy]:
+    async def _store_when_ready(self, copies: list[DueCopy], carry_out: CarryOut) -> list[DueCopy]:
         """As `_store`, as soon as that can be done."""
         while True:
             unblamed = await carry_out(self._steps(copies))

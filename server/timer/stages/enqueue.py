@@ -91,7 +91,7 @@ class EnqueueGet:
             group = self._read(most, until, monotonic)
             self._count(group)
             self._offset = group.end
-            if monotonic() >= until or not (self._enter_now(group) or _sent(groups, group)):
+            if monotonic() >= until or not (self._enter_now(group) or _try_to_send(groups, group)):
                 return group
         return None
 
@@ -127,7 +127,7 @@ class EnqueueGet:
             self._counts.dropped += group.unreadable
 
 
-def _sent(groups: trio.MemorySendChannel[TimerEntries], group: TimerEntries) -> bool:
+def _try_to_send(groups: trio.MemorySendChannel[TimerEntries], group: TimerEntries) -> bool:
     """Send a group if there is room for it."""
     try:
         groups.send_nowait(group)
