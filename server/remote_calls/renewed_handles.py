@@ -192,7 +192,7 @@ class RenewedHandles(HeldDeliveries):
     ) -> None:
         renewing.in_flight -= 1
         renewing.answered.set()
-        self._changed(text, each, found)
+        self._on_changed(text, each, found)
 
     def _on_changed(self, text: str, each: _Renewed, found: Response | UpstreamConnectionError) -> None:
         each.changing = False
