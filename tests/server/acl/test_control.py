@@ -160,8 +160,8 @@ def test_refusals_are_counted_by_reason(control: Callable[[str | bytes], AccessC
     refusal_of(guard, Question(17, {"topic": "T"}), who)
     refusal_of(guard, Question(12, {"topic": "T"}), who)
     refusal_of(guard, Question(28, {"topic": "T"}), who)
-    heartbeat, here = Question(34, {}, '{"clientID":"a"}'), FakePeer()
-    assert refusal_of(guard, heartbeat, who, peer=here) is None
+    heartbeat, holder = Question(34, {}, '{"clientID":"a"}'), FakePeer()
+    assert refusal_of(guard, heartbeat, who, peer=holder) is None
     assert (
         refusal_of(guard, heartbeat, Who("another", SECRET))
         == f"{acl_cases.REFUSED}: client id a belongs to another account"

@@ -249,11 +249,11 @@ async def test_a_kill_in_the_middle_leaves_it_whole_or_deleted(tmp_path: Path, m
     for number, each in enumerate(taken):
         async with serving(each) as server:
             client = server.broker()
-            there = (await client.pull("T")).header.code != ResponseCode.TOPIC_NOT_EXIST
-            assert await end_of(client, "T") == ("5" if there else "0"), number
-            assert await client.committed() == (2 if there else None), number
+            exists = (await client.pull("T")).header.code != ResponseCode.TOPIC_NOT_EXIST
+            assert await end_of(client, "T") == ("5" if exists else "0"), number
+            assert await client.committed() == (2 if exists else None), number
             assert await end_of(client, "U") == "5"
-            outcomes.append(there)
+            outcomes.append(exists)
     assert outcomes == sorted(outcomes, reverse=True)
     assert not outcomes[-1]
 

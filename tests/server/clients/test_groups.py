@@ -262,24 +262,24 @@ async def test_many_members_are_notified_in_steps_and_once_after_many_changes() 
 
 async def test_closing_a_connection_of_many_groups_examines_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = ClientGroups(lambda _: True)
-    looks = 0
+    accesses = 0
 
     class Counted(FakePeer):
         def __hash__(self) -> int:  # of every access to a table of connections
-            nonlocal looks
-            looks += 1
+            nonlocal accesses
+            accesses += 1
             return 1
 
     staying, leaving = Counted(), Counted()
     for peer in (staying, leaving):
         for number in range(300):
             groups.register_producer(peer, peer.name, f"{id(peer)}-{number}", language="JAVA", version=0)
-    looks = 0
+    accesses = 0
     groups.peer_closed(leaving)
     await run_for_a_moment(groups)
     assert groups.producers(f"{id(leaving)}-0") == []
     assert groups.producer_by_client_id(leaving.name) is staying
-    assert looks < 20 * 300
+    assert accesses < 20 * 300
 
 
 async def test_a_connection_that_closes_during_notifications_leaves_its_groups() -> None:

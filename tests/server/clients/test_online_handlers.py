@@ -222,14 +222,14 @@ async def test_a_stored_message_is_sent_to_a_client(broker: Client, member: Clie
 async def test_an_unknown_message_is_not_sent_to_a_client(broker: Client, member: Client) -> None:
     found = await message_id(broker)
     nowhere = offset_message_id(bytes.fromhex(found[:16]), 123_456)
-    who = {"consumerGroup": "G", "clientId": "one"}
+    target = {"consumerGroup": "G", "clientId": "one"}
     for ext, remark in (
         ({"msgId": nowhere}, "can not find message by the offset, 123456"),
         ({}, "no message id is given"),
     ):
-        got = await broker.request(DIRECTLY, {**who, **ext})
+        got = await broker.request(DIRECTLY, {**target, **ext})
         assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, remark)
-    got = await broker.request(DIRECTLY, {**who, "msgId": "unique"})
+    got = await broker.request(DIRECTLY, {**target, "msgId": "unique"})
     assert got.header.code == ResponseCode.SYSTEM_ERROR
     got = await broker.request(DIRECTLY, {"consumerGroup": "G", "msgId": found})
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, "The Consumer <G> <> not online")

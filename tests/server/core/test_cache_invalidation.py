@@ -63,7 +63,7 @@ async def test_every_change_invalidates(
 ) -> None:
     invalidated: list[str] = []
     for each in ("invalidate", "invalidate_subscriptions"):
-        monkeypatch.setattr(CacheInvalidation, each, lambda _self, said=each: invalidated.append(said))
+        monkeypatch.setattr(CacheInvalidation, each, lambda _self, method=each: invalidated.append(method))
     async with serving_topic(tmp_path) as (server, client):
         await client.send("T")
         await client.request(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=b'{"groupName":"G"}')

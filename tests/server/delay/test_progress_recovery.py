@@ -171,11 +171,11 @@ def test_records_that_resemble_copies_are_ignored(delays: Delays) -> None:
         text = properties_text(**{**copy, **changes}).encode()
         assert delays.store.append([draft(0, body=b"a", properties=text, born_timestamp=NOW)])
     assert delays.store.append([draft(0, body=b"REAL_TOPIC\x01", properties=b"")])
-    there = len(delays.delivered())
+    delivered_before = len(delays.delivered())
     delays.kill()
     delays.reopen()
     delays.deliver()
-    assert delays.delivered()[there:] == [b"a"]
+    assert delays.delivered()[delivered_before:] == [b"a"]
 
 
 def test_a_level_is_read_ahead_in_parts(delays: Delays, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -251,16 +251,16 @@ def test_the_time_of_death_survives_a_start(setup: Setup) -> None:
 def test_one_heartbeat_compiles_a_bounded_number_of_expressions(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
     names = ", ".join(f"'{number}'" for number in range(1000))
     topics = [f"T{number}" for number in range(5)]
-    said = [sql(f"{topic} IN ({names})", topic=topic) for topic in topics]
+    subscriptions = [sql(f"{topic} IN ({names})", topic=topic) for topic in topics]
     assert (
-        sum(len(each.sub_string or "") for each in said[:2])
+        sum(len(each.sub_string or "") for each in subscriptions[:2])
         < 16_384
-        < sum(len(each.sub_string or "") for each in said[:3])
+        < sum(len(each.sub_string or "") for each in subscriptions[:3])
     )
     found = []
     for _ in range(3):
         allowance = Allowance()
-        for number, each in enumerate(said):  # a group has one of them
+        for number, each in enumerate(subscriptions):  # a group has one of them
             setup.filters.register(f"G{number}", [each], allowance)
         found.append([each.topic for each in setup.table])
     assert found == [topics[:2], topics[:4], topics]

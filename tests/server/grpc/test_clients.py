@@ -167,17 +167,17 @@ async def test_silent_clients_are_forgotten_in_steps_with_one_log_line(
     assert [text.partition(",")[0] for text in caplog.messages] == ["50 5.x clients made no call"]
 
 
-async def test_the_words_of_all_but_the_first_clients_of_a_connection_count(room: Room) -> None:
+async def test_declarations_of_all_but_a_connections_first_clients_are_counted(room: Room) -> None:
     line: Any = Connection()
-    said = NO_DECLARATION.with_settings(producer_settings("T"), 1)
+    declaration = NO_DECLARATION.with_settings(producer_settings("T"), 1)
     for number in range(20):
-        room.admitted(line, str(number)).declare(said)
-    assert room.in_flight.bytes == room.clients.kept_of(line) == 4 * (said.cost + 2)
+        room.admitted(line, str(number)).declare(declaration)
+    assert room.in_flight.bytes == room.clients.kept_of(line) == 4 * (declaration.cost + 2)
     room.clients.connection_closed(line)
     assert room.in_flight.bytes == room.clients.kept_of(line) == 0
 
 
-async def test_long_words_count_for_any_client(room: Room) -> None:
+async def test_long_declarations_are_counted_for_any_client(room: Room) -> None:
     line: Any = Connection()
     client = room.admitted(line)
     client.declare(NO_DECLARATION.with_subscription("G", "T", Filter(TAG, "x" * 100_000), 1))
@@ -203,7 +203,7 @@ async def test_many_clients_of_a_closed_connection_leave_in_steps(room: Room) ->
         while len(room.gone) < 9:
             before = len(room.gone)
             await trio.lowlevel.checkpoint()
-            assert len(room.gone) - before <= 6  # the task may have had two turns
+            assert len(room.gone) - before <= 6  # the task may have run twice
         await settle()
         assert clients[-1] not in room.gone
         nursery.cancel_scope.cancel()

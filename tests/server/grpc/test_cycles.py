@@ -69,7 +69,7 @@ async def test_settings_that_wait_when_the_connection_closes_are_freed(
 
 
 @pytest.mark.usefixtures("no_collector")
-async def test_a_telemetry_stream_that_is_over_is_freed_without_the_collector(server: Server, broker: Client) -> None:
+async def test_a_telemetry_stream_that_has_ended_is_freed_without_the_collector(server: Server, broker: Client) -> None:
     for ends in (True, False):
         for number in range(5):
             with Sdk(server.broker_address, f"client{number}") as sdk:

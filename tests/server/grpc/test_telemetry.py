@@ -221,9 +221,9 @@ async def test_a_message_can_be_verified(sdk: Sdk, broker: Client, code: d.Code,
 async def test_a_stream_that_was_cancelled_at_once_gets_no_request(sdk: Sdk, broker: Client) -> None:
     stream = await sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER))
     await sdk.command(stream)
-    gone = sdk.open(SERVICE + "Telemetry")
-    sdk.put(gone, s.TelemetryCommand(settings=consumer_settings(kind=d.PUSH_CONSUMER)), end=False)
-    sdk.http2.reset_stream(gone)
+    closed_stream = sdk.open(SERVICE + "Telemetry")
+    sdk.put(closed_stream, s.TelemetryCommand(settings=consumer_settings(kind=d.PUSH_CONSUMER)), end=False)
+    sdk.http2.reset_stream(closed_stream)
     await sdk.send_out()
     await sdk.call("Heartbeat", heartbeat())
     ext = {"consumerGroup": "G", "clientId": CLIENT, "jstackEnable": "true"}
@@ -307,7 +307,9 @@ async def test_lite_topics_are_not_supported(sdk: Sdk) -> None:
 
 
 @pytest.mark.parametrize("nonce", ["9" * 5000, "9" * 900_000, "\u0663", "x", ""])
-async def test_an_answer_to_no_question_changes_nothing(sdk: Sdk, nonce: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_answer_without_a_pending_request_changes_nothing(
+    sdk: Sdk, nonce: str, caplog: pytest.LogCaptureFixture
+) -> None:
     payload = s.TelemetryCommand(verify_message_result=s.VerifyMessageResult(nonce=nonce)).SerializeToString()
     found = await outcome_of(sdk, Case(f"{SERVICE}Telemetry", "", payload, len(payload), refused=False))
     assert found.status == 0
@@ -326,7 +328,7 @@ async def test_a_heartbeat_is_short_after_receives_with_long_filters(sdk: Sdk, b
     assert within(longest.seconds, MOST_SECONDS)
 
 
-def test_what_a_client_held_is_given_back_in_parts() -> None:
+def test_messages_of_a_closed_client_are_returned_in_parts() -> None:
     held = [("T", "G", read_handle(f"0 {NOW} 60000 0 0 broker-a 0 {number} 0", NOW)) for number in range(1000)]
     made: list[object] = []
     services: Any = SimpleNamespace(

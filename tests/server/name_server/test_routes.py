@@ -26,15 +26,15 @@ def topics(*names: str, queues: int = 4) -> dict[str, TopicConfig]:
     return {name: TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues) for name in names}
 
 
-def register(table: RouteTable, who: BrokerIdentity, *names: str, **changes: Any) -> BrokerRegistration:
+def register(table: RouteTable, identity: BrokerIdentity, *names: str, **changes: Any) -> BrokerRegistration:
     count = changes.pop("queues", 4)
     values: dict[str, Any] = {
-        "queues": None if count is None else queues_of(who.name, topics(*names, queues=count)),
+        "queues": None if count is None else queues_of(identity.name, topics(*names, queues=count)),
         "data_version": V1,
-        "ha_address": f"ha-{who.address}",
+        "ha_address": f"ha-{identity.address}",
         **changes,
     }
-    return table.register(who, **values)
+    return table.register(identity, **values)
 
 
 def queues(table: RouteTable, topic: str) -> dict[str, int]:
@@ -192,12 +192,12 @@ async def test_a_broker_that_unregisters_removes_its_own_topics_only(monkeypatch
 
 
 async def test_brokers_with_many_topics_are_removed_soon_unless_they_return(nursery: trio.Nursery) -> None:
-    table, gone, back = RouteTable(), FakePeer("gone"), FakePeer("back")
+    table, silent, back = RouteTable(), FakePeer("gone"), FakePeer("back")
     nursery.start_soon(table.run, BackgroundBudget())
     many = [f"T{number}" for number in range(9000)]
-    register(table, broker("a"), *many, peer=gone)
-    register(table, broker("b"), *many, peer=gone)
-    table.peer_closed(gone)
+    register(table, broker("a"), *many, peer=silent)
+    register(table, broker("b"), *many, peer=silent)
+    table.peer_closed(silent)
     register(table, broker("b"), *many, peer=back)
     await settle()
     assert queues(table, "T1") == {"b": 4}

@@ -193,9 +193,9 @@ async def test_a_connection_that_breaks_is_dropped(door: Door, monkeypatch: pyte
 
 
 def test_a_request_is_recognised_when_it_is_whole() -> None:
-    here, there = socket.socketpair()
-    with here, there:
-        there.sendall(FRAME)
-        assert holds_request(here, FRAME[:9])
-        assert not holds_request(here, (len(FRAME) + 1).to_bytes(4))
-        assert not holds_request(here, FRAME[:3])
+    near, far = socket.socketpair()
+    with near, far:
+        far.sendall(FRAME)
+        assert holds_request(near, FRAME[:9])
+        assert not holds_request(near, (len(FRAME) + 1).to_bytes(4))
+        assert not holds_request(near, FRAME[:3])

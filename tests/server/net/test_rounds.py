@@ -102,12 +102,12 @@ async def test_a_long_round_yields_and_continues_with_the_rest(room: Room) -> No
     for each in connections:
         each.then = lambda: mock_clock().jump(1)
         each.send_byte()
-    said = ["read 0", "answer 0", "read 1", "answer 1", "read 2", "answer 2"]
+    events = ["read 0", "answer 0", "read 1", "answer 1", "read 2", "answer 2"]
     passes = []
-    while len(room.done) < len(said):
+    while len(room.done) < len(events):
         await trio.lowlevel.checkpoint()
         passes.append(len(room.done))
-    assert room.done == said
+    assert room.done == events
     assert len({*passes} - {0}) > 1
 
 

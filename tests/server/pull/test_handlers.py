@@ -476,9 +476,9 @@ async def test_only_a_pull_at_the_end_is_held(
 
 
 async def test_a_held_pull_of_a_closed_connection_is_forgotten(server: Server, broker: Client) -> None:
-    gone = server.broker()
-    await gone.hold("T", seconds=15)
-    gone.close()
+    closed = server.broker()
+    await closed.hold("T", seconds=15)
+    closed.close()
     await server.pass_time(1)
     assert (await broker.send("T")).header.code == 0
     await server.pass_time(20)

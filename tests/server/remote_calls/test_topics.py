@@ -67,24 +67,24 @@ class Lines:
         return True
 
 
-@pytest.mark.parametrize("topics_asked", [1, 4])
-async def test_those_who_wait_for_topics_go_on_a_few_in_each_pass_of_the_loop(topics_asked: int) -> None:
-    """Each may make an answer that lists thousands of queues."""
-    told: list[object] = []
+@pytest.mark.parametrize("topic_count", [1, 4])
+async def test_calls_that_wait_for_topics_continue_a_few_in_each_pass_of_the_loop(topic_count: int) -> None:
+    """Each call may produce an answer with thousands of queues."""
+    results: list[object] = []
 
     def done(*, found: bool | UpstreamConnectionError) -> None:
-        told.append(found)
+        results.append(found)
         mock_clock().jump(0.05)
 
     cluster: Any = SlowCluster(None)
     async with trio.open_nursery() as nursery:
         topics = RemoteTopics(cluster, Lines(nursery))  # type: ignore[arg-type] # it only starts tasks
         for number in range(20):
-            assert topics.when_loaded(f"T{number % topics_asked}", done)
-        while len(told) < 20:
-            before = len(told)
+            assert topics.when_loaded(f"T{number % topic_count}", done)
+        while len(results) < 20:
+            before = len(results)
             await trio.lowlevel.checkpoint()
-            assert len(told) - before <= 2  # a task may have its turn before this one's and after it
-    assert told == [False] * 20
-    assert cluster.queries == topics_asked
+            assert len(results) - before <= 2  # a task may run before this one and after it
+    assert results == [False] * 20
+    assert cluster.queries == topic_count
     assert not topics.is_fresh("T0")

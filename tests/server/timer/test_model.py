@@ -208,11 +208,11 @@ class TimerModel(RuleBasedStateMachine):
     def forget_what_is_lost(self) -> None:
         waiting = self.life.waiting()
         markers = {each.properties.get("TIMER_DEL_UNIQKEY") for each in waiting}
-        there = {each.body for each in waiting} | {each.body for each in self.life.delivered()}
-        self.expected = {body: each for body, each in self.expected.items() if body in there}
-        lost = {body for body in self.cancelled if body in there and self.expected[body].key not in markers}
-        self.cancelled = {body for body in self.cancelled if body in there} - lost
-        self.open = {body for body in self.open if body in there} | lost
+        present = {each.body for each in waiting} | {each.body for each in self.life.delivered()}
+        self.expected = {body: each for body, each in self.expected.items() if body in present}
+        lost = {body for body in self.cancelled if body in present and self.expected[body].key not in markers}
+        self.cancelled = {body for body in self.cancelled if body in present} - lost
+        self.open = {body for body in self.open if body in present} | lost
 
     # --- what must hold ---
 

@@ -67,16 +67,16 @@ async def test_earlier_signals_wake_once() -> None:
 
 async def test_a_task_that_waits_is_woken() -> None:
     bell = WakeSignal()
-    heard: list[float] = []
+    woken_at: list[float] = []
 
     async def wait() -> None:
         await bell.wait()
-        heard.append(trio.current_time())
+        woken_at.append(trio.current_time())
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait)
         await settle()
-        assert heard == []
+        assert woken_at == []
         bell.wake()
         await settle()
-        assert heard == [trio.current_time()]
+        assert woken_at == [trio.current_time()]

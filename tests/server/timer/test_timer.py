@@ -389,10 +389,10 @@ async def test_large_messages_make_small_groups(tmp_path: Path) -> None:
 class CountingClock(Clock):
     """Counts how often it is read."""
 
-    looks = 0
+    readings = 0
 
     def __call__(self) -> int:
-        self.looks += 1
+        self.readings += 1
         return super().__call__()
 
 
@@ -400,10 +400,10 @@ async def test_an_idle_timer_does_nothing(tmp_path: Path) -> None:
     clock = CountingClock()
     async with Timers.started(tmp_path, clock=clock) as timers:
         for _ in range(2):
-            before = clock.looks
+            before = clock.readings
             for _ in range(100):
                 await timers.pass_time(60_000)
-            assert clock.looks == before
+            assert clock.readings == before
             assert not timers.timer.catching_up
             timers.send_in(b"a", 5000)
             await timers.pass_time(5000)
@@ -415,8 +415,8 @@ async def test_an_idle_timer_does_nothing(tmp_path: Path) -> None:
 async def test_nothing_is_created_on_the_disk_before_the_first_message(tmp_path: Path) -> None:
     async with Timers.started(tmp_path) as timers:
         await timers.pass_time(10_000)
-    there = {path.name for path in (tmp_path / "store").iterdir()}
-    assert there == {"checkpoint", "commitlog", "config", "consumequeue", "lock"}
+    files = {path.name for path in (tmp_path / "store").iterdir()}
+    assert files == {"checkpoint", "commitlog", "config", "consumequeue", "lock"}
 
 
 # --- counts ---

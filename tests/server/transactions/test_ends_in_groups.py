@@ -75,7 +75,7 @@ def end(message: Sent, outcome: int = COMMIT, **changes: str) -> dict[str, str]:
 
 def requests(plain: Sequence[Sent], halves: Sequence[Sent]) -> list[tuple[int, dict[str, str], int]]:
     """Code, header and flag of all requests that a client may send."""
-    gone = Sent(1 << 40, 0)
+    missing = Sent(1 << 40, 0)
     return [
         (END, end(halves[0]), 0),
         (END, end(halves[1], ROLLBACK), 0),
@@ -88,7 +88,7 @@ def requests(plain: Sequence[Sent], halves: Sequence[Sent]) -> list[tuple[int, d
         (END, end(halves[4], producerGroup="Q"), 0),
         (END, end(halves[4], tranStateTableOffset="77"), 0),
         (END, end(halves[4], commitLogOffset="x"), 0),
-        (END, end(gone), 0),
+        (END, end(missing), 0),
         (END, end(plain[0]), 0),
         (END, {}, 0),
         (END, end(halves[5]), 0),

@@ -55,12 +55,12 @@ def test_a_half_message_equals_apaches(half: StoredMessage) -> None:
 def test_a_committed_message_equals_apaches(message: StoredMessage) -> None:
     (half,) = (half for half in HALVES if half.physical_offset == message.prepared_offset)
     own = split_properties(half.properties)
-    said = read_half_properties(own.shared_text)
-    assert said.queue is not None
-    draft = committed_draft(half, said.queue, own, said.tags)
+    half_properties = read_half_properties(own.shared_text)
+    assert half_properties.queue is not None
+    draft = committed_draft(half, half_properties.queue, own, half_properties.tags)
     assert equals_record(draft, message)
     properties = half.decoded_properties()
-    assert (said.group, said.wait) == (properties["PGROUP"].encode(), True)
+    assert (half_properties.group, half_properties.wait) == (properties["PGROUP"].encode(), True)
     assert (draft.unique_key, draft.keys) == (properties["UNIQ_KEY"], properties.get("KEYS"))
     assert draft.tags_code == string_hash(properties["TAGS"])
 
@@ -125,5 +125,5 @@ def test_a_producers_real_topic_is_ignored() -> None:
 )
 @pytest.mark.parametrize("filling", ["", "a" * 2000])
 def test_properties_of_half_messages_are_read(text: str, wait: bool, filling: str) -> None:
-    said = read_half_properties(f"{text}\x02PGROUP\x01P\x02TAGS\x01A\x02x\x01{filling}".encode())
-    assert said == (b"P", None, wait, string_hash("A"))
+    half_properties = read_half_properties(f"{text}\x02PGROUP\x01P\x02TAGS\x01A\x02x\x01{filling}".encode())
+    assert half_properties == (b"P", None, wait, string_hash("A"))

@@ -85,12 +85,12 @@ async def test_a_broker_without_a_name_server_is_in_the_routes_of_others(tmp_pat
 async def test_a_broker_may_have_its_own_name_server_besides(tmp_path: Path) -> None:
     elsewhere = NameServer(tmp_path / "elsewhere")
     async with (
-        elsewhere.running() as there,
+        elsewhere.running() as other_server,
         serving(tmp_path / "store", name_servers=(elsewhere.address,), broker_name="a") as server,
     ):
         await settle()
         await server.broker().create_topic("T", 1)
-        assert await route(there, "T") == await route(server.name_server(), "T") is not None
+        assert await route(other_server, "T") == await route(server.name_server(), "T") is not None
 
 
 async def test_a_restarted_name_server_knows_the_broker_within_seconds(
@@ -122,14 +122,14 @@ async def test_it_stays_registered(tmp_path: Path) -> None:
 async def test_the_brokers_permission_is_registered(tmp_path: Path) -> None:
     elsewhere = NameServer(tmp_path / "elsewhere")
     async with (
-        elsewhere.running() as there,
+        elsewhere.running() as other_server,
         serving(tmp_path / "store", name_server=None, name_servers=(elsewhere.address,)) as server,
     ):
         broker = server.broker()
         await broker.create_topic("T", 1)
         await broker.request(RequestCode.UPDATE_BROKER_CONFIG, body=b"brokerPermission=4")
         await server.pass_time(31)
-        found = await route(there, "T")
+        found = await route(other_server, "T")
         assert found is not None
         assert found.queue_datas[0].perm == Permission.READ
 

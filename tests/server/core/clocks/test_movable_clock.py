@@ -60,10 +60,10 @@ def test_it_is_ahead_by_the_sum_of_its_moves(files: NoFiles) -> None:
 
 def test_subscribers_are_notified_after_each_move(files: NoFiles) -> None:
     clock = clock_of(files)
-    heard: list[int] = []
-    clock.moved.subscribe(lambda: heard.append(clock()))
+    notified: list[int] = []
+    clock.moved.subscribe(lambda: notified.append(clock()))
     clock.advance(HOUR)
-    assert heard == [NOW + HOUR]
+    assert notified == [NOW + HOUR]
 
 
 @pytest.mark.parametrize("step", [-1, -HOUR, MOST_AHEAD - 4, 1 << 80])

@@ -133,5 +133,5 @@ async def test_a_request_without_an_account_is_not_read(kind: str, headers: dict
                 for payload in (b"\x1a\0" * 2000, b"\xff\xff"):
                     found = await outcome_of(sdk, Case(path, "entries", payload, len(payload), refused=True))
                     (response,) = found.messages(METHODS[path].response)[:1] or [None]
-                    said = found.headers.get("grpc-message", "") if response is None else response.status.message
-                    assert "AclException" in said or "unknown method" in said, (path, found.headers)
+                    error_text = found.headers.get("grpc-message", "") if response is None else response.status.message
+                    assert "AclException" in error_text or "unknown method" in error_text, (path, found.headers)

@@ -63,17 +63,17 @@ async def test_a_client_without_a_descriptor_is_refused_as_by_the_limit() -> Non
 def test_closed_connections_are_not_counted(steps: list[tuple[str, bool]]) -> None:
     async def main() -> None:
         door = admission(max_connections_per_address=2, max_connections=4)
-        there: list[str] = []
+        connected: list[str] = []
         for host, comes in steps:
             if comes:
-                fits = there.count(host) < 2 and len(there) < 4
+                fits = connected.count(host) < 2 and len(connected) < 4
                 assert (door.enter(host) is None) is fits
-                there += [host] * fits
-            elif host in there:
-                there.remove(host)
+                connected += [host] * fits
+            elif host in connected:
+                connected.remove(host)
                 door.leave(host)
-            assert door.connections == len(there)
-        for host in there:
+            assert door.connections == len(connected)
+        for host in connected:
             door.leave(host)
         assert door.connections == 0
         assert door._of_address == {}

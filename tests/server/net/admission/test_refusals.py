@@ -22,10 +22,10 @@ ERROR = LimitExceeded("maxConnections", 5)
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    here, there = socket.socketpair()
-    here.settimeout(0)
-    there.settimeout(0)
-    return here, there
+    near, far = socket.socketpair()
+    near.settimeout(0)
+    far.settimeout(0)
+    return near, far
 
 
 def request(flag: int = 0, kind: int = JSON, body: bytes = b"") -> bytes:
@@ -34,57 +34,57 @@ def request(flag: int = 0, kind: int = JSON, body: bytes = b"") -> bytes:
 
 @pytest.mark.parametrize("kind", [JSON, BINARY])
 async def test_the_answer_can_be_read_before_the_connection_ends(nursery: trio.Nursery, kind: int) -> None:
-    here, there = pair()
-    ConnectionRefuser(DescriptorBudget()).refuse(here, ERROR, nursery)
+    near, far = pair()
+    ConnectionRefuser(DescriptorBudget()).refuse(near, ERROR, nursery)
     data = request(kind=kind, body=bytes(9000))
     for part in (data[:5], data[5:30], data[30:]):
         await settle()
-        there.send(part)
+        far.send(part)
     await settle()
-    answer = decode_frame(there.recv(1 << 16))
+    answer = decode_frame(far.recv(1 << 16))
     assert (answer.header.code, answer.header.opaque, answer.header.remark) == (2, 7, str(ERROR))
     assert answer.serialize_type == kind
-    assert there.recv(1) == b""  # no more will come; bytes in flight are read
-    there.send(bytes(100))
+    assert far.recv(1) == b""  # no more will come; bytes in flight are read
+    far.send(bytes(100))
     await settle()
-    assert here.fileno() >= 0
-    there.close()
+    assert near.fileno() >= 0
+    far.close()
     await settle()
-    assert here.fileno() == -1
+    assert near.fileno() == -1
 
 
 async def test_a_silent_client_is_closed_after_a_second(nursery: trio.Nursery) -> None:
-    here, there = pair()
+    near, far = pair()
     answered, says = pair()
     refusing = ConnectionRefuser(DescriptorBudget())
-    refusing.refuse(here, ERROR, nursery)
+    refusing.refuse(near, ERROR, nursery)
     refusing.refuse(answered, ERROR, nursery)
     await settle()
     says.send(request())  # and reads without end
     await settle()
     mock_clock().jump(1.1)
     await settle()
-    assert (here.fileno(), answered.fileno()) == (-1, -1)
-    assert there.recv(1) == b""
-    for each in (there, says):
+    assert (near.fileno(), answered.fileno()) == (-1, -1)
+    assert far.recv(1) == b""
+    for each in (far, says):
         each.close()
 
 
 async def test_a_bounded_number_is_answered_at_a_time(nursery: trio.Nursery) -> None:
     refusing = ConnectionRefuser(DescriptorBudget())
     pairs = [pair() for _ in range(MOST_AT_ONCE + 1)]
-    for here, _ in pairs:
-        refusing.refuse(here, ERROR, nursery)
+    for near, _ in pairs:
+        refusing.refuse(near, ERROR, nursery)
     await settle()
-    assert [here.fileno() == -1 for here, _ in pairs] == [False] * MOST_AT_ONCE + [True]
+    assert [near.fileno() == -1 for near, _ in pairs] == [False] * MOST_AT_ONCE + [True]
     pairs[0][1].close()
     await settle()
-    here, there = pair()
-    refusing.refuse(here, ERROR, nursery)
+    near, far = pair()
+    refusing.refuse(near, ERROR, nursery)
     await settle()
-    assert here.fileno() >= 0
+    assert near.fileno() >= 0
     nursery.cancel_scope.cancel()
-    for _, other in (*pairs, (here, there)):
+    for _, other in (*pairs, (near, far)):
         other.close()
 
 
@@ -94,14 +94,14 @@ async def test_a_bounded_number_is_answered_at_a_time(nursery: trio.Nursery) -> 
     ids=["http", "header beyond its frame", "header too long", "no length", "nothing"],
 )
 async def test_a_malformed_frame_is_closed_without_an_answer(nursery: trio.Nursery, data: bytes) -> None:
-    here, there = pair()
-    ConnectionRefuser(DescriptorBudget()).refuse(here, ERROR, nursery)
-    there.send(data)
-    there.shutdown(socket.SHUT_WR)
+    near, far = pair()
+    ConnectionRefuser(DescriptorBudget()).refuse(near, ERROR, nursery)
+    far.send(data)
+    far.shutdown(socket.SHUT_WR)
     await settle()
-    assert here.fileno() == -1
-    assert there.recv(10) == b""
-    there.close()
+    assert near.fileno() == -1
+    assert far.recv(10) == b""
+    far.close()
 
 
 def test_a_one_way_request_gets_no_answer() -> None:
@@ -123,11 +123,11 @@ def test_the_header_is_read_from_the_first_bytes() -> None:
 
 
 async def test_a_spurious_wakeup_is_harmless() -> None:
-    here, there = pair()
-    sock = WokenForNothing(fileno=here.detach())
+    near, far = pair()
+    sock = WokenForNothing(fileno=near.detach())
     sock.settimeout(0)
-    there.send(b"x")
-    there.close()
+    far.send(b"x")
+    far.close()
     await refusals.drain(sock)
     assert sock.woken == 3
     sock.close()
