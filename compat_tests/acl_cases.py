@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from compat_tests.remoting import Ask, Connection
+from compat_tests.remoting import Connection, FrameRequest
 
 FOLDER: Final = Path(__file__).parent.parent / "tests" / "server" / "acl"
 ACCOUNTS: Final = FOLDER / "accounts.yml"
@@ -158,7 +158,7 @@ def _consuming() -> list[Question]:
 QUESTIONS: Final = (*_sends(), *_consuming(), *(Question(code, {"only": "this"}) for code in OTHER_CODES))
 
 
-def signed(question: Question, who: Who) -> Ask:
+def signed(question: Question, who: Who) -> FrameRequest:
     """The request as `who` sends it, signed by an implementation that shares no code with rocketwire's."""
     fields = dict(question.fields)
     body = question.body.encode()
@@ -167,7 +167,7 @@ def signed(question: Question, who: Who) -> Ask:
         content = "".join(fields[name] for name in sorted(fields)).encode() + body
         fields["Signature"] = base64.b64encode(hmac.new(who.secret.encode(), content, hashlib.sha1).digest()).decode()
         fields.pop(who.without, None)
-    return Ask(question.code, fields, body)
+    return FrameRequest(question.code, fields, body)
 
 
 def differs(question: Question) -> bool:

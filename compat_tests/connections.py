@@ -72,7 +72,7 @@ class Forwarder:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.target = 0
-        self.onward: set[int] = set()  # the local ports of its own connections to the target
+        self.onward: set[int] = set()  # the local ports of this forwarder's connections to the target
         self._ends: set[socket.socket] = set()
         self._selector = selectors.DefaultSelector()
         self._over = threading.Event()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Final, Self
 
-from compat_tests.remoting import Ask, Connection
+from compat_tests.remoting import Connection, FrameRequest
 from rocketwire.compat.messages import Event
 
 _QUERY_OFFSET: Final = 14
@@ -33,8 +33,9 @@ class Committed:
 
     def __init__(self, brokers: Sequence[str], *, topic: str, group: str, queues: int) -> None:
         self._brokers = brokers
-        self._asks = [
-            Ask(_QUERY_OFFSET, {"topic": topic, "consumerGroup": group, "queueId": queue}) for queue in range(queues)
+        self._queries = [
+            FrameRequest(_QUERY_OFFSET, {"topic": topic, "consumerGroup": group, "queueId": queue})
+            for queue in range(queues)
         ]
         self._stack = ExitStack()
         self._connections: Mapping[str, Connection] = {}
@@ -61,7 +62,7 @@ class Committed:
         """Read all offsets."""
         found = dict(self._offsets)
         for broker, connection in self._connections.items():
-            for queue, answer in enumerate(connection.ask_all(self._asks)):
+            for queue, answer in enumerate(connection.ask_all(self._queries)):
                 if answer.code == _SUCCESS:
                     found[broker, queue] = int(answer.fields["offset"])
         for queue_of, offset in self._offsets.items():

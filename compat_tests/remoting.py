@@ -24,7 +24,7 @@ _AT_ONCE: Final = 64  # requests on the way
 _ANSWER: Final = 1  # the flag of frames that answer one
 
 
-class Ask(NamedTuple):
+class FrameRequest(NamedTuple):
     """A request: its code, the header's fields and the body."""
 
     code: int
@@ -32,19 +32,21 @@ class Ask(NamedTuple):
     body: bytes = b""
 
 
-def send(topic: str, body: bytes = b"body", *, properties: str = "", queue: int = 0, **changes: str | int) -> Ask:
+def send(
+    topic: str, body: bytes = b"body", *, properties: str = "", queue: int = 0, **changes: str | int
+) -> FrameRequest:
     """A send of one message; `changes` are fields by their short names."""
     fields: dict[str, str | int] = {"a": "producers", "b": topic, "c": "TBW102", "d": 4, "e": queue, "f": 0, "g": 1}
     fields |= {"h": 0, "i": properties, "j": 0, "k": "false", "m": "false"}
-    return Ask(SEND_MESSAGE_V2, {**fields, **changes}, body)
+    return FrameRequest(SEND_MESSAGE_V2, {**fields, **changes}, body)
 
 
-def pull(topic: str, group: str = "readers", **changes: str | int) -> Ask:
+def pull(topic: str, group: str = "readers", **changes: str | int) -> FrameRequest:
     """A pull from a queue, the first one, that brings its subscription (to everything) and does not wait."""
     fields: dict[str, str | int] = {"consumerGroup": group, "topic": topic, "queueId": 0, "queueOffset": 0}
     fields |= {"maxMsgNums": 32, "sysFlag": WITH_SUBSCRIPTION, "commitOffset": 0, "suspendTimeoutMillis": 0}
     fields |= {"subscription": "*", "subVersion": 0, "expressionType": "TAG"}
-    return Ask(PULL_MESSAGE, {**fields, **changes})
+    return FrameRequest(PULL_MESSAGE, {**fields, **changes})
 
 
 def _framed(header: Mapping[str, Any], body: bytes) -> bytes:
@@ -81,17 +83,17 @@ class Connection:
 
     def ask(self, code: int, fields: Mapping[str, str | int] | None = None, body: bytes = b"") -> Answer:
         """The answer to one request."""
-        (answer,) = self.ask_all([Ask(code, fields or {}, body)])
+        (answer,) = self.ask_all([FrameRequest(code, fields or {}, body)])
         return answer
 
-    def ask_all(self, asks: Iterable[Ask]) -> list[Answer]:
+    def ask_all(self, requests: Iterable[FrameRequest]) -> list[Answer]:
         """The answers to the requests, in the order of these; many are on their way at once."""
-        waiting = list(asks)
+        waiting = list(requests)
         answers: list[Answer] = []
         for start in range(0, len(waiting), _AT_ONCE):
             some = waiting[start : start + _AT_ONCE]
             first = self._opaque + 1
-            self._socket.sendall(b"".join(self._frame(ask) for ask in some))
+            self._socket.sendall(b"".join(self._frame(each) for each in some))
             by_opaque = dict(self._answer() for _ in some)
             answers += [by_opaque[first + number] for number in range(len(some))]
         return answers
@@ -107,10 +109,10 @@ class Connection:
         """Answer a request of the server, or what may be one."""
         self._socket.sendall(_framed({"code": 0, "flag": _ANSWER, "opaque": opaque, "extFields": {}}, body))
 
-    def _frame(self, ask: Ask) -> bytes:
+    def _frame(self, request: FrameRequest) -> bytes:
         self._opaque += 1
-        fields = {name: str(value) for name, value in ask.fields.items()}
-        return _framed({"code": ask.code, "flag": 0, "opaque": self._opaque, "extFields": fields}, ask.body)
+        fields = {name: str(value) for name, value in request.fields.items()}
+        return _framed({"code": request.code, "flag": 0, "opaque": self._opaque, "extFields": fields}, request.body)
 
     def _answer(self) -> tuple[int, Answer]:
         """The next answer; requests of the server are skipped."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from compat_tests.remoting import Answer, Ask, Connection, send
+from compat_tests.remoting import Answer, Connection, FrameRequest, send
 from compat_tests.store_view import GET_MAX_OFFSET, Queue, View
 from compat_tests.stored import Stored
 from compat_tests.waiting import wait_until
@@ -130,7 +130,7 @@ def send_many_delayed(
         Delayed(unique_key=f"{name}-{number}-{levels[number % len(levels)]}", level=levels[number % len(levels)])
         for number in range(count)
     ]
-    asks = [
+    requests = [
         _single(
             _Message(
                 queue=(topic, 0),
@@ -141,7 +141,7 @@ def send_many_delayed(
         )
         for each in sent
     ]
-    answers = connection.ask_all(asks)
+    answers = connection.ask_all(requests)
     assert {answer.code for answer in answers} == {0}
     return sent
 
@@ -186,18 +186,18 @@ def _kind(topic: str, name: str, number: int, queues: int, *, queue: int | None 
     return _Message(queue=place, unique_key=name, body=body, sys_flag=sys_flag, properties=properties)
 
 
-def _single(message: _Message) -> Ask:
-    return Ask(SEND_MESSAGE_V2, _fields(message, properties=message.text(), batch=False), message.body)
+def _single(message: _Message) -> FrameRequest:
+    return FrameRequest(SEND_MESSAGE_V2, _fields(message, properties=message.text(), batch=False), message.body)
 
 
-def _batch(messages: Iterable[_Message]) -> Ask:
+def _batch(messages: Iterable[_Message]) -> FrameRequest:
     parts, last = [], None
     for last in messages:
         text = last.text().encode()
         size = _BATCHED.size + len(last.body) + 2 + len(text)
         parts += [_BATCHED.pack(size, 0, 0, 0, len(last.body)), last.body, struct.pack(">h", len(text)), text]
     assert last is not None
-    return Ask(SEND_BATCH_MESSAGE, _fields(last, properties="", batch=True), b"".join(parts))
+    return FrameRequest(SEND_BATCH_MESSAGE, _fields(last, properties="", batch=True), b"".join(parts))
 
 
 def _fields(message: _Message, *, properties: str, batch: bool) -> Mapping[str, str | int]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from compat_tests import remoting
-from compat_tests.remoting import Answer, Ask, Connection
+from compat_tests.remoting import Answer, Connection, FrameRequest
 from compat_tests.stored import Stored, records
 from compat_tests.waiting import wait_until
 
@@ -79,7 +79,7 @@ def look(broker: str) -> View:
         queues = _pull_all(connection, ends)
         every = [message for found in queues.values() for message in found]
         by_key = _by_key(connection, every)
-        by_id = connection.ask_all(Ask(VIEW_MESSAGE_BY_ID, {"offset": each.physical_offset}) for each in every)
+        by_id = connection.ask_all(FrameRequest(VIEW_MESSAGE_BY_ID, {"offset": each.physical_offset}) for each in every)
         by_time = _by_time(connection, queues)
     assert not [answer for answer in by_id if answer.code != _SUCCESS]
     return View(
@@ -141,7 +141,9 @@ def committed(broker: str, group: str, topic: str, queues: Iterable[int]) -> lis
     """The next offset that a group consumes in each of the queues."""
     fields = {"consumerGroup": group, "topic": topic}
     with Connection(broker) as connection:
-        answers = connection.ask_all(Ask(QUERY_CONSUMER_OFFSET, {**fields, "queueId": queue}) for queue in queues)
+        answers = connection.ask_all(
+            FrameRequest(QUERY_CONSUMER_OFFSET, {**fields, "queueId": queue}) for queue in queues
+        )
     return [int(answer.fields["offset"]) for answer in answers]
 
 
@@ -180,7 +182,7 @@ def _ends(connection: Connection) -> dict[Queue, tuple[int, int]]:
 
 
 def _offsets(connection: Connection, code: int, queues: Iterable[Queue]) -> list[int]:
-    answers = connection.ask_all(Ask(code, {"topic": topic, "queueId": queue}) for topic, queue in queues)
+    answers = connection.ask_all(FrameRequest(code, {"topic": topic, "queueId": queue}) for topic, queue in queues)
     return [int(answer.fields["offset"]) for answer in answers]
 
 
@@ -196,7 +198,7 @@ def _pull_all(connection: Connection, ends: Mapping[Queue, tuple[int, int]]) -> 
     return {queue: tuple(messages) for queue, messages in found.items()}
 
 
-def _pull(queue: Queue, offset: int, group: str) -> Ask:
+def _pull(queue: Queue, offset: int, group: str) -> FrameRequest:
     return remoting.pull(queue[0], group, queueId=queue[1], queueOffset=offset, maxMsgNums=_AT_ONCE)
 
 
@@ -215,9 +217,9 @@ def _by_key(connection: Connection, messages: Iterable[Stored]) -> dict[Key, tup
     return {key: _bodies(answer) for key, answer in zip(keys, answers, strict=True)}
 
 
-def _query(key: Key) -> Ask:
+def _query(key: Key) -> FrameRequest:
     times = {"beginTimestamp": 0, "endTimestamp": _FOREVER}
-    return Ask(QUERY_MESSAGE, {"topic": key[0], "key": key[1], "maxNum": _MANY, **times})
+    return FrameRequest(QUERY_MESSAGE, {"topic": key[0], "key": key[1], "maxNum": _MANY, **times})
 
 
 def _bodies(answer: Answer) -> tuple[bytes, ...]:
@@ -227,7 +229,7 @@ def _bodies(answer: Answer) -> tuple[bytes, ...]:
 def _by_time(connection: Connection, queues: Mapping[Queue, tuple[Stored, ...]]) -> dict[tuple[Queue, int], int]:
     wanted = list(dict.fromkeys((queue, each.store_timestamp) for queue, found in queues.items() for each in found))
     answers = connection.ask_all(
-        Ask(SEARCH_OFFSET_BY_TIMESTAMP, {"topic": topic, "queueId": queue, "timestamp": at})
+        FrameRequest(SEARCH_OFFSET_BY_TIMESTAMP, {"topic": topic, "queueId": queue, "timestamp": at})
         for (topic, queue), at in wanted
     )
     return {each: int(answer.fields["offset"]) for each, answer in zip(wanted, answers, strict=True)}

@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from compat_tests.remoting import Ask, Connection, pull, send
+from compat_tests.remoting import Connection, FrameRequest, pull, send
 from compat_tests.shared_store import POPPING, SIZES, SharedStore
 from compat_tests.store_traffic import Load, commit, create_topic, send_all_kinds
 from compat_tests.store_view import GET_MAX_OFFSET, QUERY_MESSAGE, look
@@ -44,14 +44,14 @@ def fields(properties: str, *, batch: bool, topic: str = TOPIC) -> Mapping[str, 
     return send(topic, properties=properties, a="formats", g=BORN, h=7, l=16, m=str(batch).lower()).fields
 
 
-def single(number: int, size: int) -> Ask:
+def single(number: int, size: int) -> FrameRequest:
     """One message. Its properties are in an order that Apache's hash map keeps."""
-    return Ask(
+    return FrameRequest(
         SEND_MESSAGE_V2, fields(f"AAA\x01{number}\x02UNIQ_KEY\x01U{number}", batch=False), bytes([number]) * size
     )
 
 
-def batch(number: int, count: int, size: int, properties: str = "WAIT\x01true") -> Ask:
+def batch(number: int, count: int, size: int, properties: str = "WAIT\x01true") -> FrameRequest:
     """So many messages in one send."""
     parts = []
     for at in range(count):
@@ -59,7 +59,7 @@ def batch(number: int, count: int, size: int, properties: str = "WAIT\x01true") 
         body = bytes([number]) * size
         total = _BATCHED.size + len(body) + 2 + len(text)
         parts += [_BATCHED.pack(total, 0, 0, 0, len(body)), body, struct.pack(">h", len(text)), text]
-    return Ask(SEND_BATCH_MESSAGE, fields(properties, batch=True), b"".join(parts))
+    return FrameRequest(SEND_BATCH_MESSAGE, fields(properties, batch=True), b"".join(parts))
 
 
 def log(store: SharedStore) -> Iterator[tuple[int, bytes]]:
@@ -83,10 +83,10 @@ class Sender:
         self.answers: list[tuple[int, str, tuple[int, ...]]] = []
         self._connection = connection
 
-    def send(self, *asks: Ask) -> int:
+    def send(self, *requests: FrameRequest) -> int:
         """The place of the last message's record."""
-        for ask in asks:
-            answer = self._connection.ask_all([ask])[0]
+        for message in requests:
+            answer = self._connection.ask_all([message])[0]
             places = tuple(int(each[16:], 16) for each in answer.fields["msgId"].split(","))
             self.answers.append((answer.code, answer.fields["queueOffset"], places))
         return self.answers[-1][2][-1]
@@ -162,7 +162,9 @@ def test_messages_without_keys_at_the_end_are_done_for_both(tmp_path: Path, name
             if number == 1:
                 create_topic(connection, TOPIC, 1)
             sender.send(single(number, 100))
-            last = [sender.send(Ask(SEND_MESSAGE_V2, fields("a\x01b", batch=False), b"x")) for _ in range(50)][-1]
+            last = [sender.send(FrameRequest(SEND_MESSAGE_V2, fields("a\x01b", batch=False), b"x")) for _ in range(50)][
+                -1
+            ]
             for earlier in range(1, number + 1):
                 wait_for_key(connection, f"U{earlier}")
         if name == "rocketwire":
@@ -297,7 +299,8 @@ def test_a_queue_with_an_extension_is_filtered_by_the_client(tmp_path: Path, nam
     """Its tags codes are places in the extension; what rocketwire adds has hashes again, and Apache takes both."""
     store = SharedStore(tmp_path, name_server)
     tagged = [
-        Ask(SEND_MESSAGE_V2, fields(f"TAGS\x01Tag{number % 2}", batch=False), bytes([number])) for number in range(6)
+        FrameRequest(SEND_MESSAGE_V2, fields(f"TAGS\x01Tag{number % 2}", batch=False), bytes([number]))
+        for number in range(6)
     ]
     with store.apache(enableConsumeQueueExt="true"), Connection(store.broker) as connection:
         create_topic(connection, TOPIC, 1)

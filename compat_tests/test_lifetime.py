@@ -189,7 +189,7 @@ def _left(store: SharedStore, first: str, stops: AbstractContextManager[object])
         send_all_kinds(connection, "Left", "removed", queues=2, count=1500)
         send_all_kinds(connection, "Left", "kept", queues=2, count=50)
         assert connection.ask(DELETE_EXPIRED_COMMITLOG).code == 0
-        smallest = [remoting.Ask(GET_MIN_OFFSET, {"topic": "Left", "queueId": queue}) for queue in (0, 1)]
+        smallest = [remoting.FrameRequest(GET_MIN_OFFSET, {"topic": "Left", "queueId": queue}) for queue in (0, 1)]
         _wait_until_expired(store.path, lambda: [answer.fields["offset"] for answer in connection.ask_all(smallest)])
         before = look(store.broker)
     assert before.ends["Left", 0][0] > 0

@@ -24,8 +24,8 @@ _RUNS: Final = ((APACHE_4, "4.9.7"), (APACHE_5, "5.5.0"), (OURS, "5.5.0"))
 _OF_ONE_BROKER: Final = re.compile(
     r"\b(BROKER|NAMESRV)\b|(?<=Port = )\d+|(?<= = )/\S+|(?<=Addr = )\S+|(?<=Fetch )\d .+"
 )
-"""Addresses, which the proxy replaces by its own, and what two runs have different: ports, paths, and how soon a broker
-removes a consumer."""
+"""Addresses, which the proxy replaces, and what two runs have different: ports, paths, and how soon a broker removes a
+consumer."""
 
 _TRACKED: Final = re.compile(r"trackType=\w+")
 """The tool queries the consumer's offset at the broker whose address is in the message, and does not find it."""

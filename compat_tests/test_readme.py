@@ -21,7 +21,7 @@ import pytest
 
 from compat_tests import remoting
 from compat_tests.readme import commands, environment, printed
-from compat_tests.remoting import Answer, Ask, Connection
+from compat_tests.remoting import Answer, Connection, FrameRequest
 from rocketwire.compat.brokers.processes import Process
 from rocketwire.compat.environment import artifacts
 
@@ -60,21 +60,21 @@ def served(folder: Path, command: str = "rocketwire serve") -> Iterator[Process]
         server.stop()
 
 
-def message(queue: int = 0, topic: str = "TopicTest", body: bytes = b"Hello", **properties: str) -> Ask:
+def message(queue: int = 0, topic: str = "TopicTest", body: bytes = b"Hello", **properties: str) -> FrameRequest:
     text = "".join(f"{name}\x01{value}\x02" for name, value in properties.items())
     return remoting.send(topic, body, properties=text, queue=queue, g=time.time_ns() // 1_000_000)
 
 
-def send(*asks: Ask) -> list[Answer]:
+def send(*requests: FrameRequest) -> list[Answer]:
     with Connection(BROKER) as connection:
-        return connection.ask_all(asks)
+        return connection.ask_all(requests)
 
 
-def codes(*asks: Ask) -> set[int]:
-    return {answer.code for answer in send(*asks)}
+def codes(*requests: FrameRequest) -> set[int]:
+    return {answer.code for answer in send(*requests)}
 
 
-def pull(group: str) -> Ask:
+def pull(group: str) -> FrameRequest:
     return remoting.pull("TopicTest", group, maxMsgNums=1)
 
 

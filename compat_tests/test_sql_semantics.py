@@ -68,12 +68,12 @@ def test_as_apaches_filter(classes: Path, version: str, functions: tuple[str, ..
     assert sum(expected is not None for expected, _ in places) > len(places) / 2
 
 
-_TOLD = re.compile(r"Encountered .*? at line \d+, column \d+\.|Lexical error at line \d+, column \d+\.")
+_PLACE = re.compile(r"Encountered .*? at line \d+, column \d+\.|Lexical error at line \d+, column \d+\.")
 
 
 def _place_in(refusal: str) -> str | None:
     """What of a refusal has a position of Apache's: words and signs."""
-    found = _TOLD.search(refusal)
+    found = _PLACE.search(refusal)
     return found and found[0]
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from compat_tests.remoting import Ask, Connection
+from compat_tests.remoting import Connection, FrameRequest
 from compat_tests.shared_store import SharedStore, assert_undamaged
 from compat_tests.store_traffic import Load, create_topic
 from compat_tests.store_view import GET_MAX_OFFSET
@@ -44,5 +44,5 @@ def test_a_growing_store_and_a_killed_one_have_no_damage(
 
 def wait_for_queues(connection: Connection, count: int) -> None:
     """Return once the queues have so many messages: Apache's broker fills them behind the log."""
-    queues = [Ask(GET_MAX_OFFSET, {"topic": TOPIC, "queueId": queue}) for queue in range(QUEUES)]
+    queues = [FrameRequest(GET_MAX_OFFSET, {"topic": TOPIC, "queueId": queue}) for queue in range(QUEUES)]
     wait_until(lambda: sum(int(answer.fields["offset"]) for answer in connection.ask_all(queues)) >= count)

@@ -21,7 +21,7 @@ from rocketwire.compat.scenarios.transaction import plan, texts
 END_TRANSACTION: Final = 37
 RESUME_CHECK: Final = 323
 HALF: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
-GAVE_UP: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
+CHECKED_TOO_OFTEN: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 TIME_OUT: Final = 2000  # ms
 MOST_CHECKS: Final = 3
 LATE: Final = 20_000  # ms that a check may be late on a machine that does much else

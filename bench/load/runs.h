@@ -10,9 +10,9 @@
 void run_pipeline(const struct options *options, struct result *out);
 
 /* Delayed messages until they are delivered: sends with delay level 1 for the measured time, then waits until the
- * topic's queues hold exactly as many more, and looks at each how late it came. The time counted is that from the first
- * send to the last delivery less the delay; the latency that from the due time (born + delay) to the delivered record's
- * store time, in whole milliseconds. */
+ * topic's queues hold exactly as many more, and measures for each how late it came. The time counted is that from the
+ * first send to the last delivery less the delay; the latency that from the due time (born + delay) to the delivered
+ * record's store time, in whole milliseconds. */
 void run_delivery(const struct options *options, struct result *out);
 
 /* Many connections: producers and as many consumers, whose messages go from one to the other through the broker.

@@ -124,12 +124,12 @@ static void read_delivered(struct delivery *delivery)
         }
 }
 
-/* A message that did not come counts as late until `given_up`. */
-static void note_missing(struct delivery *delivery, int64_t given_up)
+/* A message that did not come counts as late until `run_end`. */
+static void note_missing(struct delivery *delivery, int64_t run_end)
 {
     for (int64_t number = 0; number < delivery->schedule.count; number++)
         if (delivery->times[number] == 0)
-            note_late(delivery, number, given_up - due_of(&delivery->schedule, number));
+            note_late(delivery, number, run_end - due_of(&delivery->schedule, number));
 }
 
 static double ms(const struct histogram *histogram, double part)

@@ -48,7 +48,7 @@ void lane_call(struct lane *lane, int slot, enum slot_state state, const char *p
     one->state = state;
     one->have = 0;
     one->began_at = now;
-    lane->slot_of[one->stream / 2 % STREAMS_TOLD_APART] = (uint16_t)slot;
+    lane->slot_of[one->stream / 2 % STREAMS_DISTINCT] = (uint16_t)slot;
 }
 
 static void add(struct slot *slot, const unsigned char *data, size_t length)
@@ -73,7 +73,7 @@ int lane_next(struct lane *lane)
             lane->known = true;
             continue;
         }
-        int number = lane->slot_of[event.stream / 2 % STREAMS_TOLD_APART];
+        int number = lane->slot_of[event.stream / 2 % STREAMS_DISTINCT];
         struct slot *slot = &lane->slots[number];
         if (slot->state == SLOT_FREE || slot->stream != event.stream)
             fail("an answer to a call that is not open (stream %u)", event.stream);

@@ -17,7 +17,7 @@ struct slot {
     size_t have, room;
 };
 
-enum { STREAMS_TOLD_APART = 1 << 16 };
+enum { STREAMS_DISTINCT = 1 << 16 };
 
 struct lane {
     struct http2 http2;
@@ -25,7 +25,7 @@ struct lane {
     int count;
     uint32_t telemetry; /* stream of the settings, 0: none */
     bool known;         /* the server has answered the settings */
-    uint16_t slot_of[STREAMS_TOLD_APART];
+    uint16_t slot_of[STREAMS_DISTINCT];
     char client_id[64];
 };
 

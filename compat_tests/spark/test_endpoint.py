@@ -132,7 +132,7 @@ def test_what_is_written_is_read_once_in_batches_and_streams(
 
 
 @pytest.mark.parametrize("namesrv", ["rocketwire"], indirect=True)
-def test_a_stream_into_an_endpoint_that_is_stopped_goes_on_from_its_checkpoint(
+def test_a_stream_into_an_endpoint_that_is_stopped_continues_from_its_checkpoint(
     spark: SparkSession, namesrv: str, unique: Unique, tmp_path: Path
 ) -> None:
     topic, copy = unique("source"), unique("copy")

@@ -28,7 +28,7 @@ from rocketwire.spark.schema import CORRUPT_RECORD
 #: Bytes of rows that are buffered before they are written: mostly all of a span.
 _MOST_HELD: Final = 192 << 20
 #: At most so many damaged places of a span are reported.
-_MOST_TOLD: Final = 20
+_MOST_REPORTED: Final = 20
 _DAY: Final = 86_400_000_000
 #: Columns whose values hardly repeat.
 _NO_DICTIONARY: Final = frozenset(
@@ -84,7 +84,7 @@ def _written(task: ExportTask, span: LogSpan, work: Path) -> dict[str, Any]:
     for batch in read(span, task.request):
         whole, wrong = _apart(batch)
         damaged += len(wrong)
-        damage += wrong[: _MOST_TOLD - len(damage)]
+        damage += wrong[: _MOST_REPORTED - len(damage)]
         if len(whole):
             rows += len(whole)
             mark = max(mark or (-1, 0), _last(whole))

@@ -207,7 +207,7 @@ def _frame(session: SparkSession, table: Table, tasks: Sequence[FileScanTask]) -
     for each in table.schema().as_arrow():
         try:
             fields.append(StructField(each.name, from_arrow_type(each.type)))
-        except Exception:  # noqa: BLE001, S112 - pyspark's error for a type without a counterpart has no class of its own
+        except Exception:  # noqa: BLE001, S112 - pyspark's error for a type without a counterpart has no separate class
             continue
     schema = StructType(fields)
     read = TableFileReader(table, schema)

@@ -23,7 +23,7 @@ from rocketwire.store.offline.read.opening import FileGone
 from rocketwire.store.offline.read.queues import QueueReader
 
 #: Number of queues (the largest) whose entries give starts of records.
-_ASKED: Final = 4
+_QUEUES: Final = 4
 #: Largest distance of a cut from its ideal place, as a part of a span's size.
 _NEAR: Final = 8
 
@@ -127,7 +127,7 @@ def _place_behind(
 def _guides(store: StoreSnapshot) -> list[QueueRange]:
     """Whole ranges of the queues that have most room for entries."""
     guides = []
-    for files in nlargest(_ASKED, store.queue_files(), key=lambda queue: queue.files[-1].end - queue.files[0].start):
+    for files in nlargest(_QUEUES, store.queue_files(), key=lambda queue: queue.files[-1].end - queue.files[0].start):
         with QueueReader(files, log_start=store.start) as queue:
             if queue.end > queue.min:
                 guides.append(QueueRange(files.topic, files.queue_id, files.path, queue.min, queue.end, files.files))

@@ -21,7 +21,7 @@ from rocketwire.store.offline.read.scan import is_written
 from rocketwire.store.records.walk import WalkEnd
 
 #: Number of queues that are read for their newest record.
-_ASKED: Final = 16
+_QUEUES: Final = 16
 #: Bytes read at once: mostly little follows the newest known record.
 _BLOCK: Final = 64 << 10
 #: A record's size and magic number where none was ever written.
@@ -104,7 +104,9 @@ def _known_record(file: LogFileReader, newest: Sequence[int]) -> WholeRecord | N
 def _newest(directory: StoreDirectory) -> list[int]:
     """The physical offsets in the newest entries of the queues read."""
     written = [queue for queue in directory.queues if queue.files]
-    return in_slices(directory.files, _newest_of, nlargest(_ASKED, written, key=lambda queue: queue.files[-1].modified))
+    return in_slices(
+        directory.files, _newest_of, nlargest(_QUEUES, written, key=lambda queue: queue.files[-1].modified)
+    )
 
 
 def _newest_of(queues: Sequence[QueueFiles]) -> Iterator[int]:

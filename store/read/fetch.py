@@ -206,7 +206,7 @@ def _fetch_each(  # noqa: C901, PLR0912 - one loop, see above
     log_end = log.position
     status = FetchStatus.NO_MATCHED_MESSAGE
     chunks: list[memoryview] = []
-    run_start = run_size = count = size = scanned = physical_offset = read = looked_at = 0
+    run_start = run_size = count = size = scanned = physical_offset = read = examined = 0
     skip_until = -1
     for physical_offset, record_size, tags_code in ENTRY_STRUCT.iter_unpack(entries):
         if skip_until >= 0 and physical_offset < skip_until:
@@ -233,7 +233,7 @@ def _fetch_each(  # noqa: C901, PLR0912 - one loop, see above
                 break
             text = properties_of(record)
             read += len(text) + _EACH
-            looked_at += record_size
+            examined += record_size
             if not matches(text):
                 if not count:
                     status = FetchStatus.NO_MATCHED_MESSAGE
@@ -258,5 +258,5 @@ def _fetch_each(  # noqa: C901, PLR0912 - one loop, see above
         count,
         size,
         log_end - physical_offset > limits.memory,
-        looked_at if matches is not None else size,
+        examined if matches is not None else size,
     )

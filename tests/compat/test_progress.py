@@ -9,7 +9,7 @@ import pytest
 
 from compat_tests import progress
 from compat_tests.progress import Committed, acknowledged_twice
-from compat_tests.remoting import Answer, Ask
+from compat_tests.remoting import Answer, FrameRequest
 
 _BROKER = "127.0.0.1:10911"
 _NOT_FOUND = 22
@@ -29,8 +29,8 @@ class _Broker:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def ask_all(self, asks: Iterable[Ask]) -> list[Answer]:
-        assert [each.fields["queueId"] for each in asks] == [0, 1]
+    def ask_all(self, requests: Iterable[FrameRequest]) -> list[Answer]:
+        assert [each.fields["queueId"] for each in requests] == [0, 1]
         return [
             Answer(_NOT_FOUND if offset is None else 0, "", {} if offset is None else {"offset": str(offset)}, b"")
             for offset in self.offsets

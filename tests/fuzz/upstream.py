@@ -47,7 +47,7 @@ from tests.server.proxy.proxied import Proxy, proxying
 
 ANSWER: Final = FRAME
 
-_ASKS, _WITHOUT_POP = 1, 2
+_SENDS_REQUESTS, _WITHOUT_POP = 1, 2
 _POP_CODES: Final = frozenset({RequestCode.POP_MESSAGE, RequestCode.GET_TOPIC_CONFIG})
 _STEP_SECONDS: Final = 20.0
 _LATE_SECONDS: Final = 120.0
@@ -80,14 +80,14 @@ class Upstream:
                         header = decode_header(frame.header, frame.serialize_type)
                     except WireError:
                         return
-                    reported = b"" if header.is_response else self._told(header)
+                    reported = b"" if header.is_response else self._answer_to(header)
                     if reported is None:
                         return
                     await stream.send_all(reported)
 
-    def _told(self, header: Header) -> bytes | None:
+    def _answer_to(self, header: Header) -> bytes | None:
         own = encode_frame(Header(code=RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, opaque=1, flag=2), b"")
-        before = own if self.options & _ASKS else b""
+        before = own if self.options & _SENDS_REQUESTS else b""
         if self.answers:
             answer = self.answers.pop(0)
             return before + framed(answer.replace(b"OPAQUE", b"%d" % header.opaque)) if answer else None

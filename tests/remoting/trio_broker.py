@@ -156,7 +156,7 @@ class Broker:
 
     async def _answer(self, stream: Any, sending: trio.Lock, requested: RequestReceived) -> None:
         self.requests.append((trio.current_time(), requested.code, requested.ext))
-        reported = await self._told(requested)
+        reported = await self._answer_to(requested)
         if reported is None or requested.oneway:
             return
         header = Header(
@@ -165,7 +165,7 @@ class Broker:
         async with sending:
             await stream.send_all(encode_frame(header, reported.body))
 
-    async def _told(self, requested: RequestReceived) -> FakeAnswer | None:  # noqa: C901 - a case for each code
+    async def _answer_to(self, requested: RequestReceived) -> FakeAnswer | None:  # noqa: C901 - a case for each code
         own = self.answers.get(requested.code)
         if own is not None:
             return own(requested.ext)

@@ -37,7 +37,7 @@ ALL = os.environ.get("ROCKETWIRE_FAULTS") == "all"
 
 #: Checked for every stop; and those that alternate.
 ALWAYS = (EVERYTHING, NOTHING)
-IN_TURN = (
+ALTERNATING = (
     disk_images.EVEN,
     disk_images.ALL_BUT_LOG,
     disk_images.ENTRIES,
@@ -130,7 +130,7 @@ def watch(disk: CrashDisk, moment: Callable[[], Moment]) -> list[Stop]:
 def crashes(number: int, stop: Stop) -> Iterable[Crash]:
     """The crashes to check for the stop of that number."""
     pages = len(disk_images.dirty_pages(stop.image))
-    turns = [*IN_TURN, *(crash for n in range(pages) for crash in (disk_images.only(n), disk_images.all_but(n)))]
+    turns = [*ALTERNATING, *(crash for n in range(pages) for crash in (disk_images.only(n), disk_images.all_but(n)))]
     if ALL:
         return (*ALWAYS, *turns)
     # After a step the pages that are dirty are nearly those before the next one.

@@ -56,7 +56,7 @@ def check(root: Path, version: str) -> None:
 
     Raises:
         VersionRefused: it is no version such as 0.2.0, it is not newer than the others, the work tree of the repository
-            is not clean, or there is nothing to tell.
+            is not clean, or there are no news.
     """
     try:
         wanted = Version(version)

@@ -108,14 +108,14 @@ def every_outcome(case: Case) -> None:
     ]
     assert [halves.count(body) for body in ("c", "r", "uc", "ur", "uuc")] == [1, 1, 2, 2, 3]
 
-    given_up = _dropped(case, sent["u"]["msgId"])
-    assert (given_up["text"], given_up["properties"][names.REAL_TOPIC]) == ("u", topic)
-    assert given_up["properties"][names.TRANSACTION_CHECK_TIMES] == str(MOST_CHECKS)
+    dropped = _dropped(case, sent["u"]["msgId"])
+    assert (dropped["text"], dropped["properties"][names.REAL_TOPIC]) == ("u", topic)
+    assert dropped["properties"][names.TRANSACTION_CHECK_TIMES] == str(MOST_CHECKS)
 
     # An administrator may have the broker check it with its producers again.
-    host, _, port = given_up["storeHost"].removeprefix("/").rpartition(":")
+    host, _, port = dropped["storeHost"].removeprefix("/").rpartition(":")
     fields = ResumeCheckHalfMessageRequestHeader(
-        msg_id=offset_message_id(encode_host(host, int(port)), given_up["physicalOffset"])
+        msg_id=offset_message_id(encode_host(host, int(port)), dropped["physicalOffset"])
     )
     with case.endpoint.access.cluster() as cluster:
         (broker,) = cluster.all_brokers().values()

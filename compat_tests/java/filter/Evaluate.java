@@ -15,8 +15,9 @@ import org.apache.rocketmq.filter.expression.EvaluationContext;
 import org.apache.rocketmq.filter.expression.Expression;
 
 /**
- * Apache's SQL92 filter, asked from outside. Standard input: a count of property texts and the texts, a count of expressions
- * and the expressions, each text behind its length in bytes (int). Standard output: a line an expression, one letter a property
+ * Apache's SQL92 filter, called from outside. Standard input: a count of property texts and the texts, a count of
+ * expressions and the expressions, each text behind its length in bytes (int). Standard output: a line an expression,
+ * one letter a property
  * text: T true, F false, N null, X exception, ? another result; or ! and what the parser says, its line ends as tabs.
  */
 public final class Evaluate {

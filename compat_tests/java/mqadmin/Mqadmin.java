@@ -32,7 +32,7 @@ final class Mqadmin {
             command.start();
             while (command.isAlive()) {
                 if (Clients.hasLeft(command)) {
-                    command.interrupt(); // 5.x waits up to 3 s for its threads; only then a command tells of its failure
+                    command.interrupt(); // 5.x waits up to 3 s for its threads; only then a command reports its failure
                 }
                 command.join(10);
             }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rocketwire.compat.results import Results
 
 
-_TOLD = (Outcome.DIFFERS, Outcome.FAILS, Outcome.FLAKY)
+_LISTED = (Outcome.DIFFERS, Outcome.FAILS, Outcome.FLAKY)
 
 
 @contextlib.contextmanager
@@ -40,7 +40,7 @@ def progress(total: int) -> Iterator[Callable[[Result], None]]:
 
         def advance(result: Result) -> None:
             bar.update(task, advance=1, description=f"{result.client} {result.scenario}")
-            if result.outcome in _TOLD:
+            if result.outcome in _LISTED:
                 bar.console.print(shown(result), markup=False, highlight=False)
 
         yield advance

@@ -214,16 +214,16 @@ class TopicReader:
         for queue, offset in starts.items():
             fetching.seek(queue, offset)
         lost: set[str] = set()
-        look_at = time.monotonic() + ROUTE_SECONDS
+        next_query = time.monotonic() + ROUTE_SECONDS
         while True:
-            for pulled in self._runner.run(fetching.fetch(max(0.0, look_at - time.monotonic()))):
+            for pulled in self._runner.run(fetching.fetch(max(0.0, next_query - time.monotonic()))):
                 self._report_state(pulled, lost)
                 yield from (
                     BrokerMessage(pulled.queue.broker, one) for one in pulled.messages if self._selection.has_key(one)
                 )
                 reached(pulled.queue, pulled.next_offset)
-            if time.monotonic() >= look_at:
-                look_at = time.monotonic() + ROUTE_SECONDS
+            if time.monotonic() >= next_query:
+                next_query = time.monotonic() + ROUTE_SECONDS
                 for queue in self._new_queues(fetching.positions, wanted):
                     self._report(f"{self.topic}, broker {queue.broker}: queue {queue.queue_id} is new")
                     fetching.seek(queue, 0)

@@ -65,13 +65,13 @@ def summary_lines(summary: VerifySummary) -> list[str]:
     findings = "no damage" if not summary.damages else f"damage: {count_of(summary.damages, 'finding')}"
     if summary.notes:
         findings += f"; notes: {number(summary.notes)}"
-    looked_at = (
+    checked = (
         f"{count_of(summary.records, 'record')} in {size(summary.log_bytes)} of log, "
         f"{_entries_of(summary.queue_entries, 'queue')}, {_entries_of(summary.index_entries, 'index')}, "
         f"{count_of(summary.timer_units, 'timer unit')}"
         f"{_pop(summary)}"
     )
-    return [looked_at, f"{summary.state.value}; {findings}"]
+    return [checked, f"{summary.state.value}; {findings}"]
 
 
 def _entries_of(count: int, what: str) -> str:

@@ -24,7 +24,7 @@ _FINE = (ResponseCode.SUCCESS,)
 
 
 class BrokerClient(Protocol):
-    """The sender of requests: a client of the library, or a server on behalf of its own clients."""
+    """The sender of requests: a client of the library, or a server on behalf of its clients."""
 
     @property
     def client_id(self) -> str:

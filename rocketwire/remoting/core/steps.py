@@ -1,6 +1,6 @@
 """Operations: generators that yield what they need from outside, and return a value.
 
-A driver performs each step, by its own means, and sends the result into the generator, or throws the error. So each
+A driver performs each step, by its means, and sends the result into the generator, or throws the error. So each
 operation is written once, and runs with threads, with asyncio and with trio. Between two steps no other operation of
 the same client runs: state that operations share needs no locks.
 

@@ -50,7 +50,7 @@ class TimerMessage(NamedTuple):
     def mark(self) -> int:
         """A number that a message shares with the marker that cancels it; `NO_MARK` without unique key.
 
-        It is a hash of the unique key and the second of the slot: a marker cancels a message of its own slot, and with
+        It is a hash of the unique key and the second of the slot: a marker cancels a message of the same slot, and with
         every precision the messages of a slot share a second. It is the same within one process only.
         """
         key = self.cancels if self.cancels is not None else self.unique_key

@@ -20,9 +20,9 @@ def golden_copy(golden_497: Golden, tmp_path: Path) -> Path:
 def test_a_whole_store(golden_497: Golden, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["store", "verify", str(golden_497.untouched)]) == 0
     caught = capsys.readouterr()
-    note, looked_at, found = caught.out.splitlines()
+    note, checked, found = caught.out.splitlines()
     assert note.startswith("note: consumequeue/GoldenDel/0, GoldenDel queue 0: missing: 1 messages")
-    assert looked_at == ("931 records in 1.1 MiB of log, 930 queue entries, 1,831 index entries, 0 timer units")
+    assert checked == ("931 records in 1.1 MiB of log, 930 queue entries, 1,831 index entries, 0 timer units")
     assert found == "at rest: the last broker stopped cleanly; no damage; notes: 1"
     assert caught.err == ""
 

@@ -619,7 +619,7 @@ def test_the_plan_decides_whether_a_batch_waits(rig: Rig, waits: bool) -> None:
 
 
 def test_waiting_may_raise() -> None:
-    def stop(*_told: object) -> None:
+    def stop(*_args: object) -> None:
         raise Stopped
 
     rig = Rig(waiting=stop)

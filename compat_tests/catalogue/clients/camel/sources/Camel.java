@@ -7,7 +7,7 @@ import java.util.TreeMap;
 import org.apache.camel.Message;
 import org.apache.camel.component.rocketmq.RocketMQConstants;
 
-/** What the programs of Camel's component share: endpoints, and what is told of messages. */
+/** What the programs of Camel's component share: endpoints, and what is printed of messages. */
 final class Camel {
     private Camel() {
     }

@@ -21,7 +21,7 @@ const beyond = 1 << 40
 
 var instances int64
 
-// instance is a name of its own for a client: those of one name share their connections, and their groups.
+// instance is a new name for a client: those of one name share their connections, and their groups.
 func instance(in request) string {
 	return in.textOr("instance", fmt.Sprintf("%d_%d_%d", os.Getpid(), time.Now().UnixNano(), atomic.AddInt64(&instances, 1)))
 }
@@ -102,7 +102,7 @@ func (seen *lookout) Select(_ *primitive.Message, queues []*primitive.MessageQue
 	return nil
 }
 
-// queuesOf are the topic's queues, by broker and number. Only selectors are told them.
+// queuesOf are the topic's queues, by broker and number. Only selectors get them.
 func queuesOf(in request, topic string) []*primitive.MessageQueue {
 	seen := &lookout{}
 	looking := startedProducer(in, producer.WithRetry(0), producer.WithQueueSelector(seen))

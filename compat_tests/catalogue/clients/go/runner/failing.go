@@ -8,8 +8,8 @@ import (
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 )
 
-// pushFailing fails a message as often as its property `fail` says, in the way that its property `how` names, asking
-// for the delay level in its property `level`. With `mode=orderly` it suspends the queue for `suspend` ms.
+// pushFailing fails a message as often as its property `fail` says, in the way that its property `how` names, with the
+// delay level in its property `level`. With `mode=orderly` it suspends the queue for `suspend` ms.
 func pushFailing(in request) {
 	box := &inbox{}
 	mode := in.textOr("mode", "concurrent")
@@ -48,8 +48,8 @@ func concurrently(box *inbox) listener {
 		if !fails(messages[0]) {
 			return consumer.ConsumeSuccess, nil
 		}
-		if asked, has := primitive.GetConcurrentlyCtx(ctx); has && messages[0].GetProperty("level") != "" {
-			asked.DelayLevelWhenNextConsume = number(messages[0].GetProperty("level"))
+		if context, has := primitive.GetConcurrentlyCtx(ctx); has && messages[0].GetProperty("level") != "" {
+			context.DelayLevelWhenNextConsume = number(messages[0].GetProperty("level"))
 		}
 		if messages[0].GetProperty("how") == "throw" {
 			return consumer.ConsumeRetryLater, errors.New("as asked for")
@@ -64,8 +64,8 @@ func orderly(box *inbox, suspend int) listener {
 		if !fails(messages[0]) {
 			return consumer.ConsumeSuccess, nil
 		}
-		if asked, has := primitive.GetOrderlyCtx(ctx); has {
-			asked.SuspendCurrentQueueTimeMillis = suspend
+		if context, has := primitive.GetOrderlyCtx(ctx); has {
+			context.SuspendCurrentQueueTimeMillis = suspend
 		}
 		return consumer.SuspendCurrentQueueAMoment, nil
 	}

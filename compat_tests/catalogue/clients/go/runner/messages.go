@@ -15,7 +15,7 @@ type wanted struct {
 	queue   int
 }
 
-// messages makes those that the request asks for, one `message` argument each, itself form-encoded: body, or size and
+// messages makes those that the request describes, one `message` argument each, itself form-encoded: body, or size and
 // seed (noise that does not compress); tags, keys, flag, delay (a level); p.NAME is a user's property, s.NAME one of
 // the system, whose value "+N" is N ms after now; queue is the queue it is meant for.
 func messages(in request) []wanted {

@@ -76,7 +76,7 @@ func pulled(from puller, queue *primitive.MessageQueue, offset int64, atOnce int
 	return result
 }
 
-// pullAt pulls one queue once at each of the offsets asked for, past either end too.
+// pullAt pulls one queue once at each of the requested offsets, past either end too.
 func pullAt(in request) {
 	needsNoExpression(in)
 	from := startedPuller(in, in.text("group"))

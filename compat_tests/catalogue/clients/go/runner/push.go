@@ -67,7 +67,7 @@ func pushBroadcast(in request) {
 }
 
 // pushSQL filters one topic by SQL, the n-th of the expressions `sql` in the group `group`_n. Once all are started,
-// messages are sent, if there are any. The client does not look at the answer to its heartbeat: it notices no refusal.
+// messages are sent, if there are any. The client does not check the answer to its heartbeat: it notices no refusal.
 func pushSQL(in request) {
 	box := &inbox{}
 	for number, sql := range in.all("sql") {

@@ -92,7 +92,7 @@ func body(fields url.Values) []byte {
 	return noise[:size]
 }
 
-// withBody adds what an event tells of a body.
+// withBody adds the body to an event.
 func withBody(what event, body []byte) event {
 	digest := sha256.Sum256(body)
 	what["length"], what["sha256"], what["text"] = len(body), hex.EncodeToString(digest[:]), nil

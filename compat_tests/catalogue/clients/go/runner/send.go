@@ -109,7 +109,7 @@ func sendToQueue(in request) {
 	}
 }
 
-// deleteTopic deletes a topic with the admin client, which looks at no answer's code, at the `broker` addresses.
+// deleteTopic deletes a topic with the admin client, which checks no answer's code, at the `broker` addresses.
 func deleteTopic(in request) {
 	tool, err := admin.NewAdmin(admin.WithResolver(resolver(in)))
 	check(err)

@@ -17,7 +17,7 @@ type plans struct {
 	last   bool // whether the last letter is said at every check
 	checks *int64
 	mutex  sync.Mutex
-	asked  map[string]int
+	steps  map[string]int
 }
 
 // sendInTransaction sends the messages in transactions (c commit, r rollback, anything else: unknown), then waits until
@@ -34,7 +34,7 @@ func sendInTransaction(in request) {
 		result, err := helper.SendMessageInTransaction(context.Background(), own)
 		check(err)
 		sent(result.SendResult)
-		time.Sleep(1500 * time.Millisecond) // until its heartbeat has told the broker of it
+		time.Sleep(1500 * time.Millisecond) // until its heartbeat has reached the broker
 	}
 	from := transactionProducer(in, "producer", &checks)
 	defer from.Shutdown()
@@ -60,7 +60,7 @@ func sendInTransaction(in request) {
 }
 
 func transactionProducer(in request, name string, checks *int64) rocketmq.TransactionProducer {
-	listener := &plans{name: name, last: in.numberOr("last", 0) == 1, checks: checks, asked: map[string]int{}}
+	listener := &plans{name: name, last: in.numberOr("last", 0) == 1, checks: checks, steps: map[string]int{}}
 	made, err := rocketmq.NewTransactionProducer(listener, producerOptions(in)...)
 	check(err)
 	check(made.Start())
@@ -78,8 +78,8 @@ func (said *plans) CheckLocalTransaction(message *primitive.MessageExt) primitiv
 	what["at"] = time.Now().UnixMilli()
 	print(what)
 	said.mutex.Lock()
-	said.asked[message.TransactionId]++
-	step := said.asked[message.TransactionId]
+	said.steps[message.TransactionId]++
+	step := said.steps[message.TransactionId]
 	said.mutex.Unlock()
 	atomic.AddInt64(said.checks, 1)
 	if said.last {

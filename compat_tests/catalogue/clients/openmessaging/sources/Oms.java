@@ -15,7 +15,7 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** What the programs of the OpenMessaging client share: the access point, messages, what is told of them. */
+/** What the programs of the OpenMessaging client share: the access point, messages, what is printed of them. */
 final class Oms {
     private final AtomicInteger received = new AtomicInteger();
     private final Out out;
@@ -39,7 +39,8 @@ final class Oms {
         return producer;
     }
 
-    /** The messages that the request asks for. The client has no names for tags and keys: RocketMQ's stand in the user's headers. */
+    /** The messages that the request describes. The client has no names for tags and keys: RocketMQ's stand in the
+     ** user's headers. */
     static List<BytesMessage> messages(Request in, Producer producer) throws Exception {
         List<BytesMessage> all = new ArrayList<>();
         for (Messages.Wanted wanted : Messages.of(in)) {

@@ -25,7 +25,7 @@ final class Sends {
         }
     }
 
-    /** One-way. Leaving closes the connection under them, and the client does not tell when they are stored. */
+    /** One-way. Leaving closes the connection under them, and the client does not report when they are stored. */
     public static void sendOneway(Request in, Out out) throws Exception {
         Producer producer = Oms.producer(in);
         try {

@@ -18,7 +18,7 @@ _VERSION: Final = re.compile(r"rocketmq-clients/golang/v5 v(\S+)$", re.MULTILINE
 
 _CONTINUES: Final = "it continues with a message group while one of its messages waits to be tried again"
 
-_STILL_ASKED: Final = "a producer that it has stopped still answers checks"
+_STILL_ANSWERS: Final = "a producer that it has stopped still answers checks"
 
 
 class GoSdk(Adapter):
@@ -37,8 +37,8 @@ class GoSdk(Adapter):
             "grpc-simple.late-acknowledgement": "it does not check the answer to an acknowledgement",
             "grpc-fifo.failing-keeps-order": _CONTINUES,
             "grpc-fifo.given-up": _CONTINUES,
-            "grpc-transaction.another-producer": _STILL_ASKED,
-            "grpc-mixed.transaction-checked-by-4": _STILL_ASKED,
+            "grpc-transaction.another-producer": _STILL_ANSWERS,
+            "grpc-mixed.transaction-checked-by-4": _STILL_ANSWERS,
         }
     )
 

@@ -19,7 +19,7 @@ import org.springframework.context.support.GenericApplicationContext;
 
 /**
  * A Spring application that the starter configures by its properties. Its producer and its listeners' consumers get what the
- * programs of Apache's Java client give theirs: a name of their own, heartbeats every 2 s and longer time-outs.
+ * programs of Apache's Java client give theirs: different names, heartbeats every 2 s and longer time-outs.
  */
 final class SpringClient implements AutoCloseable {
     private final ConfigurableApplicationContext context;

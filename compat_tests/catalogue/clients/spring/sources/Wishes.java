@@ -11,7 +11,7 @@ import org.apache.rocketmq.spring.support.RocketMQHeaders;
 import org.springframework.messaging.Message;
 import org.springframework.messaging.support.MessageBuilder;
 
-/** The messages that a request asks for, as Spring's; the template makes RocketMQ's of them. */
+/** The messages that a request describes, as Spring's; the template makes RocketMQ's of them. */
 final class Wishes {
     private static final long TIMEOUT = 30_000;
 

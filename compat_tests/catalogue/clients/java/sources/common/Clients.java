@@ -20,9 +20,10 @@ import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.remoting.RPCHook;
 
 /**
- * The clients of the scenarios: defaults of the official client but for the name server, an instance name of its own each, and
- * heartbeats every 2 s. (A 5.x consumer that shares out its queues while its first heartbeat is on the way tells the broker of
- * its new subscription version only with the next one, 30 s later by default, and is refused every pull until then.)
+ * The clients of the scenarios: defaults of the official client but for the name server, a different instance name
+ * each, and heartbeats every 2 s. (A 5.x consumer that shares out its queues while its first heartbeat is on the way
+ * sends its new subscription version only with the next one, 30 s later by default, and is refused every pull until
+ * then.)
  */
 public final class Clients {
     /** Seconds that anything is waited for which comes sooner or later: longer than a machine that does much else needs. */

@@ -6,9 +6,10 @@ import java.util.Map;
 import org.apache.rocketmq.common.message.Message;
 
 /**
- * The messages a request asks for, one `message` argument each, itself form-encoded: body (text), or size and seed (noise that
- * doesn't compress: SHA-256 of "seed:0", "seed:1", ...); tags, keys, flag, delay (a level); any p.NAME is the user property NAME; any s.NAME
- * is a property of the system, a value "+N" of it being N ms after the request was read; queue is the queue it is meant for.
+ * The messages of a request, one `message` argument each, itself form-encoded: body (text), or size and seed (noise
+ * that doesn't compress: SHA-256 of "seed:0", "seed:1", ...); tags, keys, flag, delay (a level); any p.NAME is the user
+ * property NAME; any s.NAME is a property of the system, a value "+N" of it being N ms after the request was read;
+ * queue is the queue it is meant for.
  */
 public final class Messages {
     private Messages() {

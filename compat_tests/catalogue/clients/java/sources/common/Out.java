@@ -9,7 +9,7 @@ import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 
-/** What a client of 4.x tells. */
+/** The events of a client of 4.x. */
 public final class Out extends Lines {
     public Out(PrintStream stream) {
         super(stream);

@@ -79,7 +79,8 @@ final class Pulls {
         });
     }
 
-    /** pullBlockIfNotFound at a queue's end: once nothing comes and the broker gives up, once a message comes meanwhile. */
+    /** pullBlockIfNotFound at a queue's end: once nothing comes until the broker answers, once a message comes
+     ** meanwhile. */
     public static void pullBlocking(Request in, Out out) throws Exception {
         DefaultMQPullConsumer consumer = Clients.own(new DefaultMQPullConsumer(in.text("group")), in);
         consumer.setBrokerSuspendMaxTimeMillis(in.number("suspend"));

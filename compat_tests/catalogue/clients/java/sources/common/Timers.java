@@ -57,7 +57,7 @@ final class Timers {
         }
     }
 
-    /** The marker is a message of its own, with a unique key of its own. */
+    /** The marker is a separate message, with another unique key. */
     private static void cancel(DefaultMQProducer producer, Messages.Wanted target, Out out) throws Exception {
         Message marker = new Message(target.message.getTopic(), new byte[] {'x'});
         Shim.property(marker, "TIMER_DELIVER_MS", target.message.getProperty("TIMER_DELIVER_MS"));

@@ -55,7 +55,7 @@ final class Lite {
         polled(lite, in, out);
         Clients.pulling(in, consumer -> {
             List<MessageQueue> queues = Clients.queues(consumer.fetchSubscribeMessageQueues(in.text("topic")));
-            // The client sends no filter before the answer to a heartbeat told it of the broker's version.
+            // The client sends no filter before it knows the broker's version from the answer to a heartbeat.
             MQClientInstance client = consumer.getDefaultMQPullConsumerImpl().getRebalanceImpl().getmQClientFactory();
             client.updateTopicRouteInfoFromNameServer(in.text("topic"));
             client.sendHeartbeatToAllBrokerWithLock();

@@ -9,7 +9,7 @@ import (
 	"github.com/apache/rocketmq-clients/golang/v5/credentials"
 )
 
-// The client sends no more than 2 MiB in one call unless it is told.
+// The client sends no more than 2 MiB in one call unless it is configured.
 const mostSent = 8 << 20
 
 func config(in request) *sdk.Config {
@@ -46,7 +46,7 @@ func subscriptions(in request) map[string]*sdk.FilterExpression {
 	return all
 }
 
-// messages makes those that the request asks for, one `message` argument each, itself form-encoded.
+// messages makes those that the request describes, one `message` argument each, itself form-encoded.
 func messages(in request) []*sdk.Message {
 	var all []*sdk.Message
 	now := time.Now().UnixMilli()

@@ -16,7 +16,7 @@ type open struct {
 	push   sdk.PushConsumer
 	held   map[string]*sdk.MessageView // what a simple consumer received, by id: each as it came last
 	mutex  sync.Mutex
-	unread []event // what a listener has taken and nobody has asked for yet
+	unread []event // what a listener has taken and no request has read yet
 	tries  map[string]int
 }
 
@@ -136,7 +136,7 @@ func (box *open) take(message *sdk.MessageView) sdk.ConsumerResult {
 	return sdk.FAILURE
 }
 
-func (box *open) tell() int {
+func (box *open) printEvents() int {
 	box.mutex.Lock()
 	events := box.unread
 	box.unread = nil
@@ -150,11 +150,11 @@ func (box *open) tell() int {
 func taken(in request) {
 	box := opened(in)
 	end := time.Now().Add(time.Duration(in.numberOr("wait", long)) * time.Second)
-	for got := box.tell(); got < in.numberOr("count", 0) && time.Now().Before(end); got += box.tell() {
+	for got := box.printEvents(); got < in.numberOr("count", 0) && time.Now().Before(end); got += box.printEvents() {
 		time.Sleep(10 * time.Millisecond)
 	}
 	time.Sleep(time.Duration(in.numberOr("settle", 300)) * time.Millisecond)
-	box.tell()
+	box.printEvents()
 }
 
 func closeConsumer(in request) {

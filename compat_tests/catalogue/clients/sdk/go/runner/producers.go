@@ -62,11 +62,11 @@ type plans struct {
 	last   bool // whether the last letter is said at every check
 	checks int64
 	mutex  sync.Mutex
-	asked  map[string]int
+	steps  map[string]int
 }
 
 func publishInTransaction(in request) {
-	said := &plans{last: in.numberOr("last", 0) == 1, asked: map[string]int{}}
+	said := &plans{last: in.numberOr("last", 0) == 1, steps: map[string]int{}}
 	producer, err := startedProducer(in, sdk.WithTransactionChecker(&sdk.TransactionChecker{Check: said.check}))
 	check(err)
 	defer producer.GracefulStop()
@@ -98,8 +98,8 @@ func publishInTransaction(in request) {
 func (said *plans) check(message *sdk.MessageView) sdk.TransactionResolution {
 	print(described("checked", message))
 	said.mutex.Lock()
-	said.asked[message.GetMessageId()]++
-	step := said.asked[message.GetMessageId()]
+	said.steps[message.GetMessageId()]++
+	step := said.steps[message.GetMessageId()]
 	said.mutex.Unlock()
 	atomic.AddInt64(&said.checks, 1)
 	if said.last {

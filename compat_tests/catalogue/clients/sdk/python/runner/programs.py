@@ -91,19 +91,19 @@ class _Checker(TransactionChecker):  # type: ignore[misc]
 
     def __init__(self, *, last: bool) -> None:
         self._last = last
-        self._asked: Counter[str] = Counter()
+        self._steps: Counter[str] = Counter()
 
     def check(self, message: Message) -> Any:
         event("checked", **output.message(message))
-        self._asked[message.message_id] += 1
+        self._steps[message.message_id] += 1
         plan = next(iter(message.keys))
-        step = len(plan) if self._last else self._asked[message.message_id]
+        step = len(plan) if self._last else self._steps[message.message_id]
         return _OUTCOMES.get(_letter(plan, step), TransactionResolution.TRANSACTION_RESOLUTION_UNSPECIFIED)
 
     @property
     def checks(self) -> int:
         """How many checks it got."""
-        return self._asked.total()
+        return self._steps.total()
 
 
 def _letter(plan: str, step: int) -> str:

@@ -20,7 +20,7 @@ final class Consumers {
     private final Closeable consumer;
     /** The messages that a simple consumer received, by their ids: each as it came last. */
     private final Map<String, MessageView> held = new ConcurrentHashMap<>();
-    /** What a listener has taken since the last `Taken`; locked by itself. */
+    /** What a listener has taken since the last `Taken`; it is its own lock. */
     private final List<Lines.Event> unread;
 
     private Consumers(Closeable consumer, List<Lines.Event> unread) {

@@ -10,7 +10,7 @@ import org.apache.rocketmq.client.apis.ClientException;
 import org.apache.rocketmq.client.apis.message.MessageView;
 import org.apache.rocketmq.client.apis.producer.SendReceipt;
 
-/** What a client of 5.x tells. */
+/** The events of a client of 5.x. */
 public final class Out extends Lines {
     private static final Pattern CODE = Pattern.compile("response-code=(\\d+)");
 

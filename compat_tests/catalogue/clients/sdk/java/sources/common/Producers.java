@@ -74,7 +74,8 @@ final class Producers {
     }
 
     /**
-     * Sends each message in a transaction of its own. The letters of a message's key say what is decided at once (c commit, r
+     * Sends each message in a separate transaction. The letters of a message's key say what is decided at once (c
+     * commit, r
      * rollback, anything else: nothing yet) and at each check after that, the last letter for all that follow: "uuc". With `last` 1 the
      * last letter is said at every check. Then it waits until `checks` checks came, and a moment for their answers.
      */
