@@ -139,7 +139,7 @@ class _Wait:
         self.had_writer |= is_open
         waited = time.monotonic() - self._began
         if not is_open and waited >= NO_WRITER_SECONDS:
-            raise TimeoutError(f"no process writes to it ({NO_WRITER_SECONDS:g} s)")
+            raise TimeoutError(f"nobody writes to it ({NO_WRITER_SECONDS:g} s)")
         if is_open and waited >= SILENCE_SECONDS:
             raise TimeoutError(f"it was not closed within {SILENCE_SECONDS:g} s")
         if waited >= _SAY_AFTER_SECONDS and not self._warned:

@@ -35,10 +35,27 @@ def test_pages_have_more_words_to_avoid(name: str, found: list[str]) -> None:
     assert [word for word, _ in findings(name, line)] == found
 
 
-def test_a_page_may_quote_what_the_program_prints() -> None:
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("self._told = asked", ["_told", "asked"]),
+        ("def test_a_pull_is_given_up() -> None:", ["_given_up"]),
+        ("/* Nobody waits for ever. */", ["Nobody", "for ever"]),
+        ("answer = connection.ask(request)", []),
+    ],
+)
+def test_code_of_some_folders_has_more_words_to_avoid(line: str, found: list[str]) -> None:
+    for name in ("store/store.py", "kernel/relay/relay.h", "tests/wire/test_batch.py"):
+        assert [word for word, _ in findings(name, line)] == found
+    assert list(findings("server/a.py", line)) == []
+
+
+def test_a_file_may_quote_what_the_program_prints() -> None:
     line = "| popped messages that come again | 815,285 |"
     assert list(findings("docs/benchmarks.md", line)) == []
+    assert list(findings("bench/backlogs.py", line)) == []
     assert [word for word, _ in findings("docs/operating.md", line)] == ["come again"]
+    assert [word for word, _ in findings("bench/report.py", line)] == ["come again"]
 
 
 def test_every_tracked_text_is_read() -> None:

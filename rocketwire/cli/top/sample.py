@@ -75,7 +75,7 @@ class Sampler:
 
     def __init__(self, cluster: BlockingCluster, *, in_parts: bool) -> None:
         self._cluster = cluster
-        self._in_turn = in_parts
+        self._in_parts = in_parts
         self._topics: list[str] = []
         self._brokers: dict[str, BlockingConnection] = {}
         self._listed: float | None = None
@@ -98,7 +98,7 @@ class Sampler:
                 self._query_broker(name, sample)
             except NotReached as error:
                 self._lost(name, error, sample)
-        known = {place.topic for offsets in sample.groups.values() for place in offsets} if self._in_turn else set()
+        known = {place.topic for offsets in sample.groups.values() for place in offsets} if self._in_parts else set()
         others = [each for each in self._topics if each not in known and not each.startswith("%")]
         chosen, self._topic_turn = self._turn(others, self._topic_turn, TOPICS_AT_ONCE)
         for each in dict.fromkeys([*([topic] if topic else []), *chosen]):
@@ -109,7 +109,7 @@ class Sampler:
         return sample
 
     def _turn(self, names: list[str], start: int, most: int) -> tuple[list[str], int]:
-        if not self._in_turn or len(names) <= most:
+        if not self._in_parts or len(names) <= most:
             return names, 0
         start %= len(names)
         return (names[start:] + names[:start])[:most], start + most
