@@ -176,5 +176,5 @@ def check_permissions(texts: tuple[str, ...] | None) -> None:
             )
 
 
-UNKNOWN_ACCOUNT_SECRET: Final = SecretKey("of nobody's account")
+UNKNOWN_ACCOUNT_SECRET: Final = SecretKey("of no account")
 """The key for requests of unknown accounts, so that checking them takes as long as for known accounts."""

@@ -218,7 +218,7 @@ class AccessControl:
         """Bind the client id of a heartbeat to the account that sends it; no other may act in its name."""
         if header.code in _LOCKS:
             self.check_client_id(locks_sender(body), account, peer)
-        if header.code == RequestCode.UNREGISTER_CLIENT:  # Apache's brokers forget the id, whichever connection asks
+        if header.code == RequestCode.UNREGISTER_CLIENT:  # Apache's brokers forget the id on any connection
             ext = _NO_FIELDS if header.ext is None else header.ext
             self.check_client_id(ext.get("clientID", ""), account, peer)
         if header.code != RequestCode.HEART_BEAT:

@@ -2,9 +2,9 @@
 
 A proxy decides by the topics and groups that it reads in a body, and a broker acts on those that it reads there itself.
 Apache's readers of JSON find a member by a hash of its name. They take `GroupName` or `group_name` for `groupName`, in
-5.5.0 also `t` with a NUL behind for `t`, and any name that somebody has searched for the same hash; they take the last
+5.5.0 also `t` with a NUL behind for `t`, and any name made up to have the same hash; they take the last
 of several members with one name, a number for its digits, and `{"$ref": ...}` for an object elsewhere in the text. So
-only the members that clients write are let through.
+only the members that clients write are passed on.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def _read(expression: str | None, expression_type: str | None) -> MessageFilter:
 
 
 _kept: Final = lru_cache(maxsize=1024)(_read)
-_last_long: Final = lru_cache(maxsize=1)(_read)  # a receive asks for the same one several times
+_last_long: Final = lru_cache(maxsize=1)(_read)  # a receive needs the same one several times
 
 
 def data_filter(subscription: SubscriptionData) -> MessageFilter:

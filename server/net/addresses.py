@@ -1,6 +1,6 @@
 """Host names and addresses of this machine: resolution, wildcard and loopback.
 
-For the syntax of host and port see `wire/addresses.py`. Port 0 asks the system for any free port.
+For the syntax of host and port see `wire/addresses.py`. Port 0 stands for any free port.
 """
 
 from __future__ import annotations

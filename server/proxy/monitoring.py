@@ -105,7 +105,7 @@ class ProxyMonitoring:
         cluster = self._sources.cluster
         if cluster.brokers:
             return None  # the last routes serve while no name server answers
-        return "no broker is known: no name server has told of one"
+        return "no broker is known: no name server has listed one"
 
     async def _metrics(self, _: HttpRequest) -> HttpResponse:
         # In a thread at first: what this imports takes a tenth of a second.

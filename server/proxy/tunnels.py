@@ -151,7 +151,7 @@ class Tunnel:
     def awaits_answer(self, opaque: int) -> bool:
         """Whether the broker sent this client a request of that number, and waits for its answer; it does no longer.
 
-        Apache's brokers look at the number alone: whoever guesses it could answer their requests to other clients.
+        Apache's brokers check the number alone: a client that guesses it could answer their requests to other clients.
         Without accounts every answer is passed on.
         """
         if self._check_receiver is None:

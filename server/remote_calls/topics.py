@@ -44,10 +44,10 @@ _ALL_TYPES: Final = {MESSAGE_TYPE: str(MessageType.MIXED)}
 
 
 class OnTopic(Protocol):
-    """Told of a topic that was asked for."""
+    """Called once a topic is loaded."""
 
     def __call__(self, *, found: bool | UpstreamConnectionError) -> None:
-        """Take whether there is one, or why nobody knows."""
+        """Take whether the topic exists, or the error for which that is not known."""
 
 
 class _CachedTopic:
@@ -94,7 +94,7 @@ class RemoteTopics:
         return cached.shares
 
     def broker_to_receive_from(self, broker: str, topic: str) -> str:
-        """The broker that a client names; if it names none, each readable one in turn."""
+        """The broker that a client names; if it names none, the readable ones one after the other."""
         if broker:
             return broker
         readable = [each.broker for each in self.shares(topic) if each.config.perm & Permission.READ]
@@ -160,12 +160,12 @@ class RemoteTopics:
         return bool(cached.shares)
 
     def is_fresh(self, topic: str) -> bool:
-        """Whether a topic was asked for just now, and there is one."""
+        """Whether a topic was loaded just now, and exists."""
         cached = self._cached.get(topic)
         return cached is not None and bool(cached.shares) and trio.current_time() - cached.at < FRESH_SECONDS
 
     def when_loaded(self, topic: str, done: OnTopic) -> bool:
-        """Ask for a topic, and call `done` then; False: no connections are made any more.
+        """Load a topic, and call `done` then; False: no connections are made any more.
 
         Thousands of calls may wait: these are no tasks, of which all would run in one pass of the event loop.
         """
@@ -177,7 +177,7 @@ class RemoteTopics:
         return True
 
     async def _load_for_all(self, topic: str) -> None:
-        waiting = self._waiting.pop(topic)  # who comes from now on wants an answer to a later question
+        waiting = self._waiting.pop(topic)  # calls that wait from now on need the answer to a later request
         found: bool | UpstreamConnectionError
         try:
             found = await self.load(topic)
