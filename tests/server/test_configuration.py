@@ -177,6 +177,7 @@ def test_every_field_but_those_of_the_command_line_is_a_key() -> None:
         "json_ready",
         "port_file",
         "end_with",
+        "is_member",
     }
     declared: list[Any] = list(config.groups())
     names = [field.name for group in declared for field in fields(group)]
