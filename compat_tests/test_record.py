@@ -38,6 +38,8 @@ KNOWN: Final = (
     ("GET_ROUTEINFO_BY_TOPIC", "code", "TOPIC_NOT_EXIST of a topic that is not registered yet"),
     ("GET_ROUTEINFO_BY_TOPIC", "remark", "the same"),
     ("GET_ROUTEINFO_BY_TOPIC", "body", "the same"),
+    ("PULL_MESSAGE", "body[[]*].properties.MSG_REGION", "stored with messages since Apache 5.x, and here"),
+    ("PULL_MESSAGE", "body[[]*].properties.TRACE_ON", "the same"),
 )
 
 
