@@ -225,21 +225,27 @@ class AccessControl:
             return
         self._check_heartbeat(body)
         client_id = heartbeat_sender(body)
-        self.check_client_id(client_id, account, peer)
-        self.note_client_id(client_id, account, peer)
+        if not self.note_client_id(client_id, account, peer):
+            self._refuse_client_id(client_id)
 
     def check_client_id(self, client_id: str, account: str, peer: Peer) -> None:
         """See `CallAccounts`."""
         if not self._client_ids.may_use(client_id, account, peer):
-            self._refuse("client_id", f"client id {client_id} belongs to another account")
+            self._refuse_client_id(client_id)
+
+    def _refuse_client_id(self, client_id: str) -> NoReturn:
+        self._refuse("client_id", f"client id {client_id} belongs to another account")
 
     def reserve_client_id(self, client_id: str) -> None:
         """See `CallAccounts`."""
         self._client_ids.reserve(client_id)
 
-    def note_client_id(self, client_id: str, account: str, peer: Peer) -> None:
+    def note_client_id(self, client_id: str, account: str, peer: Peer) -> bool:
         """See `CallAccounts`."""
+        if not self._client_ids.may_use(client_id, account, peer):
+            return False
         self._client_ids.heard(client_id, account, peer)
+        return True
 
     def _check_heartbeat(self, body: memoryview) -> None:
         """Raise LimitExceeded for a heartbeat that is too long to be parsed."""

@@ -54,5 +54,8 @@ class CallAccounts(Protocol):
     def reserve_client_id(self, client_id: str) -> None:
         """Let no account use a client id under which the server itself is a client of others."""
 
-    def note_client_id(self, client_id: str, account: str, peer: Peer) -> None:
-        """Note that an account has done something under a client id, and has it from now on."""
+    def note_client_id(self, client_id: str, account: str, peer: Peer) -> bool:
+        """Note that an account has done something under a client id, and has it from now on.
+
+        Returns whether it has the id: not if that belongs to another account by now.
+        """

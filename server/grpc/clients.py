@@ -204,6 +204,17 @@ def _claim(client_id: str, account: str, connection: CallConnection) -> tuple[st
     return client_id, account, "" if account else connection.place
 
 
+def _stranger(client_id: str, connection: CallConnection, in_flight: InFlight) -> GrpcClient:
+    """A client that receives under the id of one at another address: it is never connected under that id.
+
+    So its messages are not renewed. Under the renewer of the other client they would be while that one is connected.
+    """
+    client = GrpcClient(client_id, "", connection, in_flight)
+    client.renewer = f"{client_id} {connection.place}"
+    client.close()
+    return client
+
+
 class GrpcClients:
     """The 5.x clients of one broker.
 
@@ -275,7 +286,7 @@ class GrpcClients:
             if speaks:
                 client.owner.check_place(connection.place, trio.current_time)
             elif client.owner.is_elsewhere(connection.place, trio.current_time):
-                return GrpcClient(client_id, account, connection, self._in_flight)
+                return _stranger(client_id, connection, self._in_flight)
         of_connection = self._of_connections.get(connection, _NO_CLIENTS)
         if client not in of_connection and len(of_connection) >= _MOST_OF_CONNECTION:
             raise LimitExceeded(_LIMIT, _MOST_OF_CONNECTION)
@@ -297,12 +308,12 @@ class GrpcClients:
 
         Returns whether it was a call of the client. It was not if the client has closed meanwhile, or has opened its
         telemetry stream at another address. If the connection is closed, a client without another one is closed; so is
-        one whose id another client has by now.
+        one whose id another client has by now, of either protocol.
         """
         if client.closed or client.owner.is_elsewhere(connection.place, trio.current_time):
             return False
         taken = not client.admitted and client.client_id in self._clients
-        if connection.closed or taken:
+        if connection.closed or taken or not self._gets_id(client):
             if not client.connections:
                 self.leave(client)
             return False
@@ -313,9 +324,11 @@ class GrpcClients:
         client.call_admitted(connection)
         client.connections[connection] = client.seen
         self._of_connections.setdefault(connection, {})[client] = None
-        if self._accounts is not None:
-            self._accounts.note_client_id(client.client_id, client.account, client)
         return True
+
+    def _gets_id(self, client: GrpcClient) -> bool:
+        """Whether a client has its id from now on: not if it belongs to a remoting client of another account by now."""
+        return self._accounts is None or self._accounts.note_client_id(client.client_id, client.account, client)
 
     def leave(self, client: GrpcClient, *, for_good: bool = False) -> None:
         """Forget a client; unless it is `for_good`, it may be back soon."""

@@ -125,7 +125,9 @@ def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTer
         return NotifyClientTerminationResponse(status=OK)
     header = UnregisterClientRequestHeader(client_id=client.client_id, consumer_group=client.declaration.group or None)
     (reply,) = yield from serve(call.request(RequestCode.UNREGISTER_CLIENT, header, peer=client))
-    if reply.code == ResponseCode.SUCCESS:
+    # While the request was pending, the client may have closed, or opened its stream at another address.
+    still = services.clients.find_spoken_for(call.client_id, call.connection, call.account) is client
+    if still and reply.code == ResponseCode.SUCCESS:
         held = services.held.take_out(client, services.clock())
         services.clients.leave(client, for_good=True)
         while some := list(islice(held, _GIVEN_BACK_AT_ONCE)):

@@ -331,9 +331,10 @@ async def test_a_heartbeat_is_short_after_receives_with_long_filters(sdk: Sdk, b
 def test_messages_of_a_closed_client_are_returned_in_parts() -> None:
     held = [("T", "G", read_handle(f"0 {NOW} 60000 0 0 broker-a 0 {number} 0", NOW)) for number in range(1000)]
     made: list[object] = []
+    client = SimpleNamespace(client_id="c", declaration=NO_DECLARATION)
     services: Any = SimpleNamespace(
         clients=SimpleNamespace(
-            find_spoken_for=lambda *_: SimpleNamespace(client_id="c", declaration=NO_DECLARATION),
+            find_spoken_for=lambda *_: client,
             leave=lambda *_, **__: made.append("leaves"),
         ),
         held=SimpleNamespace(take_out=lambda *_: iter(held)),

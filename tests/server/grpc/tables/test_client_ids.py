@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from rocketwire.server.faults.grammar import parse_rule
+from rocketwire.server.faults.keys import FaultKeys
 from rocketwire.server.grpc.tables.client_ids import ALIVE_SECONDS
 from rocketwire.server.grpc.transport.connection import GrpcConnection
 from rocketwire.server.remote_calls.pop_emulation import service
@@ -180,6 +182,25 @@ async def test_a_grpc_consumer_has_its_id_in_the_remoting_protocol_too(tmp_path:
             await owner.command(await owner.telemetry(consumer_settings()))
 
 
+@pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
+async def test_a_pending_receive_does_not_get_an_id_that_a_remoting_client_has_got(
+    tmp_path: Path, *, through_proxy: bool
+) -> None:
+    """Otherwise both accounts have it: the receiver can get the owner's replies, and unlock its queues."""
+    async with guarded_ports(tmp_path, through_proxy=through_proxy) as (server, address, remote):
+        with Sdk(address, headers=MEMBER) as member:
+            waits = await member.begin("ReceiveMessage", receive_request(polling=5), SOON)
+            await member.rest()
+            await server.pass_time(1, step=0.5)
+            assert await remoting_heartbeat(remote, "owner-account") is None
+            await server.pass_time(5, step=0.5)
+            response, *_ = (await member.wait_until_over(waits)).messages(s.ReceiveMessageResponse)
+            assert code_of(response) is Code.MESSAGE_NOT_FOUND
+            assert code_of(await member.call("Heartbeat", heartbeat())) is Code.UNAUTHORIZED
+            assert await receive(server, member) is Code.UNAUTHORIZED
+            assert await remoting_heartbeat(remote, "owner-account") is None
+
+
 async def test_no_client_uses_the_client_id_of_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under it the proxy locks queues of brokers without POP, and brokers show it to all members of a group."""
     monkeypatch.setattr(service, "token_hex", lambda _: "1234")
@@ -335,6 +356,58 @@ async def test_without_accounts_a_receive_that_waits_elsewhere_changes_no_settin
             assert code_of(await owner.call("Heartbeat", heartbeat())) is Code.OK
             assert await consumers(broker) is not None
             assert await consumers(broker, "H") is None
+
+
+@pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
+async def test_without_accounts_messages_of_a_disconnected_receiver_at_another_address_are_redelivered(
+    tmp_path: Path, places: dict[int, str], *, through_proxy: bool
+) -> None:
+    """The client whose id it named stays connected, but does not have the messages."""
+    async with pair(tmp_path) as (server, proxy):
+        address, broker = proxy.standing.listened if through_proxy else server.broker_address, server.broker()
+        await server.pass_time(100)  # for a minute after a start all clients count as connected
+        with Sdk(address) as owner, Sdk(address) as other:
+            places[other.sock.getsockname()[1]] = "192.0.2.7"
+            await owner.command(await owner.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
+            await broker.send("T", b"hello")
+            assert len(messages(await other.receive(receive_request(auto_renew=True, invisible=0), SOON))) == 1
+            other.close()
+            for _ in range(9):
+                await server.pass_time(10, step=1)
+                assert code_of(await owner.call("Heartbeat", heartbeat())) is Code.OK
+            stream = await owner.begin("ReceiveMessage", receive_request(polling=5), SOON)
+            await server.pass_time(6, step=0.5)
+            found = messages((await owner.wait_until_over(stream)).messages(s.ReceiveMessageResponse))
+            assert [each.body for each in found] == [b"hello"]
+
+
+@pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
+async def test_without_accounts_a_pending_termination_does_not_end_a_client_at_another_address(
+    tmp_path: Path, places: dict[int, str], *, through_proxy: bool
+) -> None:
+    """Otherwise its stream stays open, but gets no commands."""
+    slow = FaultKeys(rules=(parse_rule(f"delay:3000:answer,code={int(RequestCode.UNREGISTER_CLIENT)}"),))
+    async with (
+        serving(tmp_path / "s", faults=slow) as server,
+        proxying(tmp_path / "p", server.name_server_address) as p,
+    ):
+        address, broker = p.standing.listened if through_proxy else server.broker_address, server.broker()
+        await broker.create_topic("T", 1)
+        with Sdk(address) as owner, Sdk(address) as other:
+            places[other.sock.getsockname()[1]] = "192.0.2.7"
+            assert code_of(await other.call("Heartbeat", heartbeat())) is Code.OK
+            waits = await other.begin("NotifyClientTermination", TERMINATION)
+            await other.rest()
+            await server.pass_time(1, step=0.5)
+            stream = await owner.telemetry(consumer_settings())
+            await owner.command(stream)
+            await server.pass_time(4, step=0.5)
+            (response,) = (await other.wait_until_over(waits)).messages(s.NotifyClientTerminationResponse)
+            assert code_of(response) is Code.FORBIDDEN
+            await broker.write(
+                broker.frame(RequestCode.GET_CONSUMER_RUNNING_INFO, {"consumerGroup": "G", "clientId": CLIENT})
+            )
+            assert (await owner.command(stream)).HasField("print_thread_stack_trace_command")
 
 
 async def test_without_accounts_streams_at_a_former_address_end(
