@@ -165,7 +165,7 @@ class Sends:
         self,
         plan: Callable[
             [str, bool, str],
-            tuple[tuple[str, str], int, tuple[tuple[PythonQueueTail | None, int, bytes], ...]] | bool | None,
+            tuple[tuple[str, str], int, bytes, tuple[tuple[PythonQueueTail | None, int, bytes], ...]] | bool | None,
         ],
         /,
     ) -> None: ...

@@ -1,5 +1,5 @@
-/* Messages that a consumer gives back for another try (36): the first try of a message whose record is in the file that
- * is being written, as server.retry.send_back stores it. Others are handed over before anything was done. */
+/* Messages that a consumer gives back for another try (36), whose record is in the file being written, as
+ * server.retry.send_back stores them. Others are handed over before anything was done. */
 
 #define _GNU_SOURCE /* memmem */
 
@@ -7,25 +7,24 @@
 
 #include <stdlib.h>
 
+#include "core/decimal.h"
 #include "core/utf8.h"
 #include "core/values.h"
 
 enum { FIRST_RETRY_LEVEL = 3, MESSAGE_ID_SIZE = 2 * (LOG_MESSAGE_HOST_SIZE + 8) };
 
 /* Properties of a message that was given back before. */
-static const char *const of_retries[] = {
+enum { WAIT, DELAY, RETRY_TOPIC, ORIGIN_MESSAGE_ID, REAL_TOPIC, REAL_QUEUE_ID, OF_RETRIES };
+static const char *const of_retries[OF_RETRIES] = {
     PROPERTY_WAIT,       PROPERTY_DELAY,         PROPERTY_RETRY_TOPIC, PROPERTY_ORIGIN_MESSAGE_ID,
     PROPERTY_REAL_TOPIC, PROPERTY_REAL_QUEUE_ID,
 };
 
 /* Whether the properties of a retry can be written behind the message's own, whose last is not for the index. */
-static bool is_first_try(log_message *message)
+static bool is_first_try(const log_message *message)
 {
     span text = message->properties;
-    if (message->found.nul || message->found.steering || text.at[text.len - 1] == ITEM_SEP || !utf8_valid(text) ||
-        !utf8_valid(message->topic)) {
-        return false;
-    }
+    if (message->found.steering || text.at[text.len - 1] == ITEM_SEP) return false;
     const uint8_t *end = text.at + text.len, *last = memrchr(text.at, ITEM_SEP, text.len);
     last = last == NULL ? text.at : last + 1;
     span unique_key = message->found.unique_key, keys = message->found.keys;
@@ -33,10 +32,30 @@ static bool is_first_try(log_message *message)
         (keys.at != NULL && keys.at + keys.len == end) || memchr(last, NAME_SEP, (size_t)(end - last)) == NULL) {
         return false;
     }
-    for (size_t each = 0; each < sizeof of_retries / sizeof *of_retries; each++) {
+    for (int each = 0; each < OF_RETRIES; each++) {
         if (memmem(text.at, text.len, of_retries[each], strlen(of_retries[each])) != NULL) return false;
     }
     return true;
+}
+
+/* Find the values of a message that was given back before, as this broker writes them: each once, and not first. Of
+ * them only the delay level changes with the next try. */
+static bool later_try(span text, span *values)
+{
+    memset(values, 0, OF_RETRIES * sizeof *values);
+    items rest = items_of(text);
+    for (item one; next_item(&rest, &one);) {
+        for (int each = 0; each < OF_RETRIES; each++) {
+            if (!span_is(one.name, of_retries[each], strlen(of_retries[each]))) continue;
+            if (values[each].at != NULL || one.value.len == 0 || one.whole.at == text.at) return false;
+            values[each] = one.value;
+        }
+    }
+    for (int each = 0; each < OF_RETRIES; each++) {
+        if (values[each].at == NULL) return false;
+    }
+    return span_is_text(values[WAIT], "false") && span_is_text(values[REAL_QUEUE_ID], "0") &&
+           values[ORIGIN_MESSAGE_ID].len == MESSAGE_ID_SIZE && values[ORIGIN_MESSAGE_ID].at[0] > ' ';
 }
 
 /* --- plans --- */
@@ -44,6 +63,7 @@ static bool is_first_try(log_message *message)
 void back_plan_release(void *plan)
 {
     Py_XDECREF(((back_plan *)plan)->counted);
+    Py_XDECREF(((back_plan *)plan)->topic);
     Py_XDECREF(((back_plan *)plan)->levels);
     free(plan);
 }
@@ -66,13 +86,13 @@ static back_plan *plan_of(PyObject *answer)
         return NULL;
     }
     if (answer == Py_None) return plan;
-    PyObject *counted, *levels;
+    PyObject *counted, *topic, *levels;
     int limit;
-    if (!PyArg_ParseTuple(answer, "OiO!", &counted, &limit, &PyTuple_Type, &levels)) {
+    if (!PyArg_ParseTuple(answer, "OiSO!", &counted, &limit, &topic, &PyTuple_Type, &levels)) {
         free(plan);
         return NULL;
     }
-    *plan = (back_plan){Py_NewRef(counted), Py_NewRef(levels), limit, false};
+    *plan = (back_plan){Py_NewRef(counted), Py_NewRef(topic), Py_NewRef(levels), limit, false};
     return plan;
 }
 
@@ -103,7 +123,8 @@ static path_result plan_for(Sends *self, const send_back_request *request, span 
 typedef struct {
     QueueTail *queue;
     long long delay; /* in ms */
-    span properties;
+    Py_ssize_t number;
+    span properties; /* behind those of a first try, before its id */
 } back_level;
 
 /* What a level has; false: its queue is made by the first message, in Python. */
@@ -117,6 +138,7 @@ static bool level_of(back_plan *plan, int64_t number, back_level *level)
     }
     plan->spent = !PyObject_TypeCheck(queue, QueueTail_Type);
     level->queue = (QueueTail *)queue;
+    level->number = at;
     level->properties = span_of(PyBytes_AsString(properties), (size_t)PyBytes_Size(properties));
     return !plan->spent;
 }
@@ -144,8 +166,34 @@ static bool count(Sends *self, PyObject *counted)
     return done;
 }
 
+/* Room for what is written anew of a message's properties. */
+typedef struct {
+    uint8_t id[MESSAGE_ID_SIZE], digits[DECIMAL_MOST];
+} new_parts;
+
+/* The properties of the next try: of a first one, behind the message's own; else with another delay level. */
+static void properties_of(const log_message *message, int64_t place, const back_level *level, const span *values,
+                          new_parts *room, span *properties)
+{
+    span text = message->properties;
+    if (values == NULL) {
+        uint8_t bytes[8];
+        put64(bytes, (uint64_t)place);
+        put_hex(put_hex(room->id, message->store_host), span_of(bytes, sizeof bytes));
+        properties[0] = text;
+        properties[1] = level->properties;
+        properties[2] = span_of(room->id, sizeof room->id);
+        return;
+    }
+    span delay = values[DELAY];
+    const uint8_t *behind = delay.at + delay.len;
+    properties[0] = span_of(text.at, (size_t)(delay.at - text.at));
+    properties[1] = span_of(room->digits, (size_t)(put_decimal(room->digits, level->number) - room->digits));
+    properties[2] = span_of(behind, (size_t)(text.at + text.len - behind));
+}
+
 static path_result store(Sends *self, const send_back_request *request, const log_message *message, back_plan *plan,
-                         const path_context *context)
+                         const span *values, const path_context *context)
 {
     if (message->reconsume_times >= plan->limit || message->reconsume_times < 0) return PATH_HANDED_OVER;
     if (request->has_max_times && request->max_times != plan->limit) return PATH_HANDED_OVER; /* as its version says */
@@ -153,9 +201,7 @@ static path_result store(Sends *self, const send_back_request *request, const lo
     int64_t number = request->delay_level;
     if (number == 0) number = (int64_t)FIRST_RETRY_LEVEL + message->reconsume_times;
     if (!level_of(plan, number, &level)) return PATH_HANDED_OVER;
-    uint8_t place[8], id[MESSAGE_ID_SIZE];
-    put64(place, (uint64_t)request->offset);
-    put_hex(put_hex(id, message->store_host), span_of(place, sizeof place));
+    new_parts room_for_parts;
     record one = {
         .topic_field = bytes_span(level.queue->topic_field),
         .magic = level.queue->magic,
@@ -168,9 +214,10 @@ static path_result store(Sends *self, const send_back_request *request, const lo
         .born_host = message->born_host,
         .store_host = self->store_host_field,
         .body = message->body,
-        .properties = {message->properties, level.properties, span_of(id, sizeof id)},
     };
-    if (message->properties.len + level.properties.len + sizeof id > MAX_PROPERTIES_LENGTH) return PATH_HANDED_OVER;
+    properties_of(message, request->offset, &level, values, &room_for_parts, one.properties);
+    size_t length = one.properties[0].len + one.properties[1].len + one.properties[2].len;
+    if (length > MAX_PROPERTIES_LENGTH) return PATH_HANDED_OVER;
     size_t size = record_size(&one);
     path_result room = sends_room_for(self, level.queue, 1, size);
     if (room != PATH_TAKEN) return room;
@@ -187,13 +234,22 @@ path_result send_back_serve(Sends *self, const header *head, path_context *conte
     send_back_request request;
     log_message message;
     back_plan *plan = NULL;
+    span values[OF_RETRIES];
     if (self->back == NULL || self->deferred || !send_back_read(head, &request) || request.delay_level < 0) {
         return PATH_HANDED_OVER;
     }
     if (!log_message_read(self->group.log, request.offset, &message)) return PATH_HANDED_OVER;
-    if (message.sys_flag & SYS_FLAG_TRANSACTION_MASK || !is_first_try(&message)) return PATH_HANDED_OVER;
-    path_result result = plan_for(self, &request, message.topic, &plan);
-    if (result == PATH_TAKEN && !log_message_is_mapped(self->group.log, &message)) return PATH_HANDED_OVER;
-    if (result == PATH_TAKEN) result = store(self, &request, &message, plan, context);
+    if (message.sys_flag & SYS_FLAG_TRANSACTION_MASK || message.found.nul || !utf8_valid(message.properties) ||
+        !utf8_valid(message.topic)) {
+        return PATH_HANDED_OVER;
+    }
+    bool again = later_try(message.properties, values);
+    if (!again && !is_first_try(&message)) return PATH_HANDED_OVER;
+    path_result result = plan_for(self, &request, again ? values[RETRY_TOPIC] : message.topic, &plan);
+    if (result != PATH_TAKEN) return result;
+    if (!log_message_is_mapped(self->group.log, &message)) return PATH_HANDED_OVER;
+    span topic = bytes_span(plan->topic);
+    if (again && !span_is(values[REAL_TOPIC], (const char *)topic.at, topic.len)) return PATH_HANDED_OVER;
+    result = store(self, &request, &message, plan, again ? values : NULL, context);
     return result == PATH_TAKEN ? sends_done(self, head, context) : result;
 }

@@ -33,6 +33,7 @@ typedef struct {
 /* Python's decisions about messages of one topic that a group gives back. */
 typedef struct {
     PyObject *counted; /* what they are counted by */
+    PyObject *topic;   /* bytes: the group's retry topic */
     PyObject
         *levels;   /* tuple of (queue or None, delay in ms, properties behind their own); NULL: they are for Python */
     int32_t limit; /* so many tries have messages in the group */

@@ -16,7 +16,7 @@ from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.errors import NotPermitted, ServerError, ServiceUnavailable, SystemBusy
 from rocketwire.server.delay import queue_of_level
-from rocketwire.server.messages.first_tries import FirstTries
+from rocketwire.server.messages.next_tries import NextTries
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.statistics.counters import Counters
@@ -167,8 +167,8 @@ class SendBack:
         """Count a message that was stored again with these properties: by its group and first topic."""
         self._counters.add((group, str(property_value(properties, _RETRY_TOPIC) or b"", "utf-8", "replace")), 1)
 
-    def first_tries(self, group: str, topic: str, *, unit_mode: bool) -> FirstTries | None:
-        """How messages of a topic are stored that a group gives back for the first time; None: one like another.
+    def next_tries(self, group: str, topic: str, *, unit_mode: bool) -> NextTries | None:
+        """How messages of a topic are stored that a group gives back; None: one like another.
 
         Raises:
             ServerError, WireError, StoreError: they are refused.
@@ -178,7 +178,7 @@ class SendBack:
             return None
         levels = range(1, len(self._store.delay_levels) + 1)
         behind = tuple(_added(topic, level, target.topic, 0) for level in levels)
-        return FirstTries((group, topic), target.limit, behind)
+        return NextTries((group, topic), target.limit, target.topic, behind)
 
     def count_all(self, counts: Mapping[GroupTopic, int]) -> None:
         """Count messages that the kernel stored again, by their groups and first topics."""

@@ -14,8 +14,8 @@ from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.metrics import SEND, Metrics
 from rocketwire.server.core.request import Reply
-from rocketwire.server.messages.first_tries import GivesBack
 from rocketwire.server.messages.message_writer import KEPT_EACH, MessageWriter
+from rocketwire.server.messages.next_tries import GivesBack
 from rocketwire.server.messages.page_cache import LEAST_MS, PageCacheGuard
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.net.session import Session
@@ -101,12 +101,14 @@ class SendBackPlan(NamedTuple):
     Attributes:
         counted: What they are counted by.
         limit: How many tries they have.
+        topic: The group's retry topic.
         levels: For each delay level its queue (None: its first message makes it), its delay in ms, and the properties
             behind the message's own, before its id.
     """
 
     counted: tuple[str, str]
     limit: int
+    topic: bytes
     levels: tuple[tuple[ConsumeQueue | None, int, bytes], ...]
 
 
@@ -263,10 +265,10 @@ class KernelSends:
         return WaitingPlan(with_real_queue(b"x", topic, queue_id)[1:], half, levels)
 
     def _back_plan(self, group: str, unit_mode: bool, topic: str) -> SendBackPlan | bool | None:  # noqa: FBT001 - as the kernel calls it
-        """What is done with first tries. None: they are for Python. False: this one is, for it is refused."""
+        """What is done with messages given back. None: they are for Python. False: this one is, for it is refused."""
         assert self._send_back is not None  # noqa: S101 - else nothing calls this
         try:
-            found = self._send_back.first_tries(group, topic, unit_mode=unit_mode)
+            found = self._send_back.next_tries(group, topic, unit_mode=unit_mode)
         except (ServerError, WireError, StoreError):
             return False
         if found is None:
@@ -276,6 +278,7 @@ class KernelSends:
         return SendBackPlan(
             found.counted,
             found.limit,
+            found.topic.encode(),
             tuple((queues.get((names.SCHEDULE_TOPIC, number)), delay, behind) for number, (delay, behind) in levels),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,12 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rocketwire.server.messages.restoring import restore_delayed
 from rocketwire.server.statistics.windows import StatisticsColumn
+from rocketwire.server.transactions.state import messages_from
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, SysFlag
-from rocketwire.wire.frame import encode_frame
+from rocketwire.wire.frame import Frame, encode_frame
 from rocketwire.wire.header import Header
+from rocketwire.wire.names import RETRY_PREFIX, SCHEDULE_TOPIC
 from tests.server.harness import properties_text, run, send_ext, topic_ext
 from tests.server.kernel_runs import Run, files_of, running
 
@@ -89,15 +93,45 @@ def counted(served: Run) -> dict[tuple[str, str], tuple[int, int]]:
     return {key: (counters.total(key), counters.total(key, StatisticsColumn.CALLS)) for key in keys if key in counters}
 
 
+Edit = tuple[bytes, bytes]
+"""What stands in properties, and what to write in its place."""
+
+
+def deliver(served: Run, delivered: dict[int, int], edits: Sequence[Edit]) -> list[int]:
+    """Store again what waits for its next try, with its properties edited; where each is stored."""
+    store, places = served.broker.base.store, []
+    for level in range(18):
+        queue = (SCHEDULE_TOPIC, level)
+        for offset, message in messages_from(store, queue, delivered.get(level, 0), 1024):
+            delivered[level] = offset + 1
+            record = store.record_at(message.physical_offset)
+            assert record is not None
+            draft = restore_delayed(bytes(record))
+            if draft.topic.startswith(RETRY_PREFIX):
+                for old, new in edits:
+                    draft.properties = draft.properties.replace(old, new)
+                places += [result.physical_offset for result in store.append([draft])]
+    return places
+
+
 async def outcome(
-    store: Path, messages: list[Message], reads: list[list[Back]], kernel: bool, **changes: Any
+    store: Path,
+    messages: list[Message],
+    reads: list[list[Back]],
+    edits: Sequence[Edit],
+    kernel: bool,
+    **changes: Any,
 ) -> tuple[Any, ...]:
     global opaques  # noqa: PLW0603 - both runs have the same
     opaques = itertools.count(1)
     with running(store, kernel=kernel, **{**SMALL, **changes}) as served:
         prepare(served)
         places = send_all(served, messages)
-        answers = [served.read(b"".join(back.frame(places) for back in backs)) for backs in reads]
+        answers: list[dict[int, Frame]] = []
+        delivered: dict[int, int] = {}
+        for backs in reads:
+            answers.append(served.read(b"".join(back.frame(places) for back in backs)))
+            places += deliver(served, delivered, edits)
         counts = served.metrics.requests, served.metrics.messages_in, counted(served)
     return answers, files_of(store), counts
 
@@ -132,14 +166,63 @@ backs_ = st.builds(
 )
 
 
-@given(st.lists(messages_, min_size=1, max_size=4), st.lists(st.lists(backs_, max_size=6), min_size=1, max_size=4))
+edits_ = st.lists(
+    st.sampled_from(
+        [
+            (b"WAIT\x01false", b"WAIT\x01true"),
+            (b"WAIT\x01false\x02", b""),
+            (b"DELAY\x013", b"DELAY\x01"),
+            (b"DELAY\x013", b"DELAY\x013\x02DELAY\x014"),
+            (b"DELAY\x01", b"DELAYED\x01"),
+            (b"REAL_QID\x010", b"REAL_QID\x011"),
+            (b"REAL_TOPIC\x01%RETRY%G", b"REAL_TOPIC\x01%RETRY%few"),
+            (b"RETRY_TOPIC\x01T", b"RETRY_TOPIC\x01v"),
+            (b"ORIGIN_MESSAGE_ID\x017F", b"ORIGIN_MESSAGE_ID\x01 "),
+            (b"MSG_REGION", b"\x02\x02"),
+            (b"UNIQ_KEY\x010A\x02", b""),
+        ]
+    ),
+    max_size=2,
+)
+
+
+@given(
+    st.lists(messages_, min_size=1, max_size=4),
+    st.lists(st.lists(backs_, max_size=6), min_size=1, max_size=4),
+    edits_,
+)
 @settings(max_examples=100, deadline=None)
 def test_both_paths_have_the_same_outcome(
-    tmp_path_factory: pytest.TempPathFactory, messages: list[Message], reads: list[list[Back]]
+    tmp_path_factory: pytest.TempPathFactory, messages: list[Message], reads: list[list[Back]], edits: list[Edit]
 ) -> None:
-    expected = run(outcome, tmp_path_factory.mktemp("python"), messages, reads, False)
-    found = run(outcome, tmp_path_factory.mktemp("kernel"), messages, reads, True)
+    expected = run(outcome, tmp_path_factory.mktemp("python"), messages, reads, edits, False)
+    found = run(outcome, tmp_path_factory.mktemp("kernel"), messages, reads, edits, True)
     assert found == expected
+
+
+@given(edits_)
+@settings(max_examples=40, deadline=None)
+def test_both_paths_have_the_same_outcome_for_later_tries(
+    tmp_path_factory: pytest.TempPathFactory, edits: list[Edit]
+) -> None:
+    reads = [[Back()], [Back(1), Back(1, level=18, kind=1)], [Back(2), Back(3, group="few")], [Back(4)]]
+    expected = run(outcome, tmp_path_factory.mktemp("python"), [Message()], reads, edits, False)
+    found = run(outcome, tmp_path_factory.mktemp("kernel"), [Message()], reads, edits, True)
+    assert found == expected
+
+
+async def test_the_kernel_stores_later_tries(tmp_path: Path) -> None:
+    with running(tmp_path, kernel=True, **SMALL) as served:
+        prepare(served)
+        places = send_all(served, [Message()])
+        delivered: dict[int, int] = {}
+        for tries in range(2):
+            data = Back(tries, level=1).frame(places)
+            before = served.by_kernel
+            served.read(data)
+            assert served.by_kernel - before == len(data)
+            places += deliver(served, delivered, ())
+        assert counted(served) == {("G", "T"): (2, 2)}
 
 
 async def test_the_kernel_stores_first_tries(tmp_path: Path) -> None:
