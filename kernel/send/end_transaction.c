@@ -104,7 +104,7 @@ static bool is_in_queue(const QueueTail *half, const log_message *message, int64
     return (int64_t)get64((const uint8_t *)half->view.buf + at) == place;
 }
 
-/* Ask Python whether a half message is undecided and has no copies: 1, 0, or -1 with an exception. */
+/* Whether a half message is undecided and has no copies, by Python: 1, 0, or -1 with an exception. */
 static int may_decide(Sends *self, int64_t offset)
 {
     PyObject *answer = PyObject_CallFunction(self->may_decide, "L", (long long)offset);

@@ -55,6 +55,7 @@ class GrpcClient:
         account: The account that its id belongs to; empty: none, or there is no access control.
         claim: What calls in its name have in common until one is admitted.
         renewer: Its name in renewed deliveries: a later client with the same id has another one.
+        renews: Whether it has received messages that are renewed, or tried to.
         remote_text: The ``host:port`` of the connection on which it last sent settings or a heartbeat.
         born_host: The same as records hold it.
         connections: Its connections, and when each last carried an answer to it, in seconds of the event loop.
@@ -85,6 +86,7 @@ class GrpcClient:
         "owner",
         "remote_text",
         "renewer",
+        "renews",
         "seen",
         "streams",
     )
@@ -101,7 +103,7 @@ class GrpcClient:
         self.streams: dict[TelemetrySession, None] = {}
         self.owner = ClientIdOwner(client_id, account)
         self.seen = trio.current_time()
-        self.admitted = self.closed = False
+        self.admitted = self.closed = self.renews = False
         self.connections: dict[CallConnection, float] = {}
         self._in_flight = in_flight
         self._spare = spare
@@ -320,7 +322,7 @@ class GrpcClients:
         if not client.admitted:
             self._claimed.pop(client.claim, None)
             self._clients[client.client_id] = client
-            self._renewals.client_arrived(client.renewer)
+            client.renews |= self._renewals.client_arrived(client.renewer)
         client.call_admitted(connection)
         client.connections[connection] = client.seen
         self._of_connections.setdefault(connection, {})[client] = None
@@ -336,10 +338,10 @@ class GrpcClients:
             self._claimed.pop(client.claim, None)
         if self._clients.get(client.client_id) is client:
             del self._clients[client.client_id]
-            self._renewals.client_left(client.renewer, for_good=for_good)
+            self._renewals.client_left(client.renewer, for_good=for_good or not client.renews)
         for connection, answered in client.connections.items():
             self._of_connections[connection].pop(client, None)
-            if not for_good:
+            if client.renews and not for_good:
                 self._renewals.connection_broke(client.renewer, connection.last_sign_of_life, answered)
         client.connections.clear()
         client.close()
@@ -348,9 +350,9 @@ class GrpcClients:
     def connection_closed(self, connection: CallConnection) -> None:
         """Note that a connection is closed: clients that have no other one leave, soon if they are many."""
         for client in self._of_connections.pop(connection, {}):
-            self._renewals.connection_broke(
-                client.renewer, connection.last_sign_of_life, client.connections.pop(connection)
-            )
+            answered = client.connections.pop(connection)
+            if client.renews:
+                self._renewals.connection_broke(client.renewer, connection.last_sign_of_life, answered)
             if not client.connections:
                 self._without_connection.append(client)
         self._let_some_leave()

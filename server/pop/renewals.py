@@ -29,6 +29,8 @@ _LOST_MS: Final = 10_000
 """An answer that went out so long before a connection was last heard of may be lost with it."""
 _SLACK_MS: Final = 1000
 """By so much clocks may differ, and the time of an answer from that of its pop."""
+MOST_KEPT: Final = 65_536
+"""Breaks and clients that may be back are noted for so many clients, the latest: of 1 KB at most each."""
 _DECIDED_MS: Final = 3 * STEP_MS
 """So long after a break it has been decided what of the answers that may be lost is renewed."""
 
@@ -59,10 +61,10 @@ class Renewals:
         self._connected: set[str] = set()
         self._grace_ends: dict[str, float] = {}  # of disconnected clients, the latest end last
 
-    def client_arrived(self, client_id: str) -> None:
-        """Note that a client is connected."""
+    def client_arrived(self, client_id: str) -> bool:
+        """Note that a client is connected; return whether it is back within its grace."""
         self._connected.add(client_id)
-        self._grace_ends.pop(client_id, None)
+        return self._grace_ends.pop(client_id, None) is not None
 
     def client_left(self, client_id: str, *, for_good: bool = False) -> None:
         """Note that a client has disconnected; unless it is `for_good`, it may be back soon."""
@@ -73,6 +75,8 @@ class Renewals:
         grace_ends.pop(client_id, None)
         if not for_good:
             grace_ends[client_id] = now + _GRACE_SECONDS
+            if len(grace_ends) > MOST_KEPT:
+                del grace_ends[next(iter(grace_ends))]
 
     def connection_broke(self, client_id: str, heard: float, answered: float) -> None:
         """Note that a connection of a client broke: its last answers may be lost.
@@ -93,6 +97,8 @@ class Renewals:
             last = recent.pop()
             start, stop = min(max(last.start, over), start), max(last.stop, stop)
         breaks[client_id] = [*recent, range(start, stop)]
+        if len(breaks) > MOST_KEPT:
+            del breaks[next(iter(breaks))]
 
     def renewal_ms(self, client_id: str | None, pop_time: int, now: int, former: int = STEP_MS) -> int | None:
         """For how long from the pop on messages whose time is up are invisible again, in ms; None: they are not.

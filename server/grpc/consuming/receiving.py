@@ -135,6 +135,7 @@ def pop_request(
     Raises:
         CallInvalid: a time in it is not valid.
     """
+    client.renews |= request.auto_renew
     return RenewedPopRequest(
         consumer_group=request.group.name,
         topic=request.message_queue.topic.name,

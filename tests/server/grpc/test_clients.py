@@ -209,3 +209,22 @@ async def test_many_clients_of_a_closed_connection_leave_in_steps(room: Room) ->
         nursery.cancel_scope.cancel()
     room.clients.connection_closed(other)
     assert clients[-1] in room.gone
+
+
+async def test_nothing_is_noted_for_renewals_of_a_client_that_never_received(room: Room) -> None:
+    for number in range(3):
+        line: Any = Connection()
+        room.admitted(line, f"client-{number}").renews = number == 2
+        room.clients.connection_closed(line)
+    back = [room.renewals.client_arrived(f"client-{number}") for number in range(3)]
+    assert back == [False, False, True]
+
+
+async def test_a_client_that_flaps_keeps_its_grace(room: Room) -> None:
+    line: Any = Connection()
+    room.admitted(line).renews = True
+    room.clients.connection_closed(line)
+    again: Any = Connection()
+    room.admitted(again)
+    room.clients.connection_closed(again)
+    assert room.renewals.client_arrived("a")

@@ -137,3 +137,17 @@ def test_messages_are_not_renewed_without_end(renewals: Renewals) -> None:
 )
 def test_the_time_follows_from_that_of_the_pop(after: int, steps: int) -> None:
     assert invisible_ms(POPPED, POPPED + after) == steps * STEP_MS
+
+
+def test_breaks_and_graces_are_noted_for_a_bounded_number_of_clients(
+    renewals: Renewals, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rocketwire.server.pop.renewals.MOST_KEPT", 2)
+    for client in "abc":
+        renewals.client_arrived(client)
+        renewals.connection_broke(client, time.now, time.now)
+        renewals.client_left(client)
+    assert [renews(renewals, client) for client in "abc"] == [None] * 3  # no grace, and twice a break
+    for client in "abc":
+        renewals.client_arrived(client)
+    assert [renews(renewals, client) is not None for client in "abc"] == [True, False, False]
