@@ -44,7 +44,7 @@ def rendered(*arguments: Any, **options: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(("form", "expected"), [("console", "INFO broker-b: ready"), ("json", '"broker": "broker-b"')])
 def test_each_line_names_one_of_several_brokers(form: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     root = logging.getLogger()
-    former, root.handlers = root.handlers, []
+    former, level, root.handlers = root.handlers, root.level, []
     try:
         with pytest.MonkeyPatch.context() as patch:
             for hook in ("sys.excepthook", "sys.unraisablehook", "threading.excepthook", "logging.captureWarnings"):
@@ -53,6 +53,7 @@ def test_each_line_names_one_of_several_brokers(form: str, expected: str, capsys
             logging.getLogger("rocketwire.test").warning("ready")
     finally:
         root.handlers = former
+        root.setLevel(level)
     assert expected.replace("INFO", "WARNING") in capsys.readouterr().err
 
 
