@@ -40,6 +40,7 @@ from rocketwire.server.acl.resources import (
     resource_text,
     sent_to,
 )
+from rocketwire.server.acl.sent_properties import property_beyond_topic
 from rocketwire.server.acl.white_list import WhiteListInvalid, normal, white_list
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.config.live import LiveGroup
@@ -265,6 +266,9 @@ class AccessControl:
         if self._owner_at is None:
             if header.code in DECIDED_BY_BODY:
                 check_one_reading(header.code, body)
+            name = property_beyond_topic(header.code, ext, body)
+            if name is not None:
+                self._refuse("property", f"the property {name} is not allowed through the proxy")
             return
         # A client without access to the group must not learn what is in the log.
         place = message_offset(header.code, ext)

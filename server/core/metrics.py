@@ -20,6 +20,7 @@ ACL_REASONS: Final = (
     "permission",
     "undecided_code",
     "client_id",
+    "property",
 )
 """The reasons for which access control refuses requests."""
 

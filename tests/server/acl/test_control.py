@@ -174,7 +174,7 @@ def test_refusals_are_counted_by_reason(control: Callable[[str | bytes], AccessC
         "permission": 1,
         "client_id": 1,
     }
-    assert set(ACL_REASONS) == {*metrics.acl_refused, "undecided_code"}  # which proxies refuse
+    assert set(ACL_REASONS) == {*metrics.acl_refused, "undecided_code", "property"}  # which proxies refuse
 
 
 def test_a_request_without_fields_or_with_an_unreadable_heartbeat_is_refused(

@@ -18,8 +18,19 @@ from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header, decode_header
-from tests.server.acl.test_every_code import ACCOUNTS, OTHER, signed
-from tests.server.harness import BINARY, JSON, Client, consumer, heartbeat, settle, subscription
+from tests.server.acl.test_every_code import ACCOUNTS, ADMIN, OTHER, signed
+from tests.server.harness import (
+    BINARY,
+    JSON,
+    Client,
+    batch_body,
+    consumer,
+    heartbeat,
+    properties_text,
+    send_ext,
+    settle,
+    subscription,
+)
 from tests.server.proxy.proxied import proxying
 from tests.server.proxy.test_bad_servers import brokers
 
@@ -158,3 +169,43 @@ async def test_a_client_gets_no_signature_of_the_proxy(tmp_path: Path, serialize
         assert (decode_header(memoryview(headers[0]), serialize_type).ext or {})["AccessKey"] == "proxy-account"
         (forwarded,) = client.pushes
         assert (forwarded.header.code, forwarded.header.ext) == (code, ext)
+
+
+@pytest.mark.parametrize("serialize_type", [JSON, BINARY])
+@pytest.mark.parametrize("name", ["INNER_MULTI_DISPATCH", "TIMER_DEL_UNIQKEY"])
+@pytest.mark.parametrize("code", [10, 310, 320, 324, 325])
+async def test_a_send_that_acts_on_more_than_its_topic_reaches_no_broker(
+    tmp_path: Path, code: int, name: str, serialize_type: int
+) -> None:
+    """5.5.0 cancels a timer message whose topic and unique key are in TIMER_DEL_UNIQKEY, whatever the send's topic."""
+    text = properties_text(UNIQ_KEY="U", **{name: "Hidden+V"})
+    sends = [(send_ext("Own", short=code not in {10, 324}, properties=text), b"x")]
+    if code not in {324, 325}:
+        batch = send_ext("Own", short=code != 10, batch=True)
+        sends += [(batch, batch_body([b"x", b"y"], text)), (batch, batch_body([b"x"], text) + b"rest")]
+    async with recorded(tmp_path) as (client, headers):
+        for ext, body in sends:
+            found = await client.request(code, signed(OTHER, ext, body), body, serialize_type=serialize_type)
+            assert f"the property {name} is not allowed through the proxy" in (found.header.remark or "")
+        assert headers == []
+
+
+async def test_a_send_may_have_the_names_of_these_properties_in_its_texts(tmp_path: Path) -> None:
+    words = "INNER_MULTI_DISPATCH TIMER_DEL_UNIQKEY"
+    text = properties_text(KEYS=words, MY_TIMER_DEL_UNIQKEY="x")
+    sends = [
+        (310, send_ext("Own", properties=text), words.encode()),
+        (310, send_ext("Own"), properties_text(TIMER_DEL_UNIQKEY="x").encode()),
+        (320, send_ext("Own", batch=True), batch_body([words.encode()], text)),
+    ]
+    async with recorded(tmp_path) as (client, headers):
+        for code, ext, body in sends:
+            assert (await client.request(code, signed(OTHER, ext, body), body)).header.code == 0
+        assert len(headers) == len(sends)
+
+
+async def test_an_administrator_may_cancel_any_timer_message(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as (client, headers):
+        ext = signed(ADMIN, send_ext("Own", properties=properties_text(TIMER_DEL_UNIQKEY="U")), b"x")
+        assert (await client.request(310, ext, b"x")).header.code == 0
+        assert len(headers) == 1
