@@ -166,7 +166,7 @@ static bool count(Sends *self, PyObject *counted)
     return done;
 }
 
-/* Room for what is written anew of a message's properties. */
+/* Room for the new parts of a message's properties. */
 typedef struct {
     uint8_t id[MESSAGE_ID_SIZE], digits[DECIMAL_MOST];
 } new_parts;
