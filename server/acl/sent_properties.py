@@ -2,8 +2,10 @@
 
 A proxy decides about a send by its topic. Apache's brokers put a message into each queue that its property
 INNER_MULTI_DISPATCH names as well (`enableMultiDispatch`), and cancel the timer message whose key its property
-TIMER_DEL_UNIQKEY is, whatever the topic of that one. Clients of 4.4.0 to 5.5.0 set neither: the broker makes the
-markers that cancel by a recall (370).
+TIMER_DEL_UNIQKEY is, whatever the topic of that one. With TRAN_PREPARED_QUEUE_OFFSET a half message takes the outcome
+of the one at that offset of the half messages' queue, so that another's transaction is checked again, and its message
+stored twice. Clients of 4.4.0 to 5.5.0 set none of them: brokers do. A message that a consumer forwards may have the
+last one, but is no half message.
 """
 
 from __future__ import annotations
@@ -14,7 +16,14 @@ from typing import Final
 from rocketwire.wire.batch import decode_batch
 from rocketwire.wire.errors import BatchInvalid
 from rocketwire.wire.facts.codes import RequestCode
-from rocketwire.wire.facts.properties import INNER_MULTI_DISPATCH, ITEM_SEP, NAME_SEP, TIMER_DEL_UNIQ_KEY
+from rocketwire.wire.facts.properties import (
+    INNER_MULTI_DISPATCH,
+    ITEM_SEP,
+    NAME_SEP,
+    TIMER_DEL_UNIQ_KEY,
+    TRANSACTION_PREPARED,
+    TRANSACTION_PREPARED_QUEUE_OFFSET,
+)
 
 _NAMES: Final = (INNER_MULTI_DISPATCH, TIMER_DEL_UNIQ_KEY)
 _PROPERTIES: Final[Mapping[int, tuple[str, str]]] = {
@@ -41,6 +50,8 @@ def property_beyond_topic(code: int, ext: Mapping[str, str], body: memoryview) -
     properties, batch = fields
     text = ext.get(properties, "")
     found = next((name for name in _NAMES if name in text and _has(text, name)), None)
+    if TRANSACTION_PREPARED_QUEUE_OFFSET in text and _has(text, TRANSACTION_PREPARED):
+        found = TRANSACTION_PREPARED_QUEUE_OFFSET
     if found is None and (code == RequestCode.SEND_BATCH_MESSAGE or ext.get(batch, "").lower() == "true"):
         return next(_in_batch(bytes(body)), None)
     return found

@@ -204,6 +204,21 @@ async def test_a_send_may_have_the_names_of_these_properties_in_its_texts(tmp_pa
         assert len(headers) == len(sends)
 
 
+async def test_no_half_message_takes_the_outcome_of_another(tmp_path: Path) -> None:
+    """5.5.0 would check the other transaction again, whose message is then stored twice."""
+    async with recorded(tmp_path) as (client, headers):
+        for properties, passes in (
+            ({"TRAN_MSG": "true", "TRAN_PREPARED_QUEUE_OFFSET": "5"}, False),
+            ({"TRAN_PREPARED_QUEUE_OFFSET": "5", "TRAN_MSG": "True"}, False),
+            ({"TRAN_MSG": "true"}, True),
+            ({"TRAN_PREPARED_QUEUE_OFFSET": "5"}, True),  # a consumer forwards a message that was committed
+        ):
+            ext = signed(OTHER, send_ext("Own", properties=properties_text(**properties), sys_flag=4), b"x")
+            before = len(headers)
+            found = await client.request(310, ext, b"x")
+            assert (found.header.code == 0, len(headers) > before) == (passes, passes)
+
+
 async def test_an_administrator_may_cancel_any_timer_message(tmp_path: Path) -> None:
     async with recorded(tmp_path) as (client, headers):
         ext = signed(ADMIN, send_ext("Own", properties=properties_text(TIMER_DEL_UNIQKEY="U")), b"x")
