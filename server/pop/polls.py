@@ -363,20 +363,15 @@ class Polls:
                 await self._sooner.wait()
 
     def _end_some(self) -> None:
-        """Answer some requests whose time is up."""
-        for entry in self._due(_FEW_DUE if self._budget.is_busy() else _MOST_DUE):
-            self._end(entry)
-        self._store()
-
-    def _due(self, most: int) -> list[PollEntry]:
-        """Requests whose time is up; only so many that other tasks wait little."""
-        now = trio.current_time()
-        due: list[PollEntry] = []
-        while len(due) < most and self._deadlines and self._deadlines[0][0] <= now:
+        """Answer some requests whose time is up; only so many that other tasks wait little."""
+        began = now = trio.current_time()
+        rest = _FEW_DUE if self._budget.is_busy() else _MOST_DUE
+        while rest and now <= began + _LOOK_SECONDS and self._deadlines and self._deadlines[0][0] <= began:
             entry = heappop(self._deadlines)[2]
             if entry.line is not None:
-                due.append(entry)
-        return due
+                self._end(entry)
+                rest, now = rest - 1, trio.current_time()
+        self._store()
 
     def _end(self, entry: PollEntry) -> None:
         """Try a request whose time is up once more, and answer it."""

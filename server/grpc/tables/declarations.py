@@ -21,6 +21,7 @@ from rocketwire.wire.java import string_hash
 
 MOST_BYTES: Final = 256 * 1024
 MOST_TAGS: Final = MOST_BYTES // 32
+MOST_TOPICS: Final = 1024
 """Of all subscriptions, also those that are learnt from what a client receives; as many as settings may have."""
 _OR: Final = "||"
 _PER_BYTE: Final = 10
@@ -38,6 +39,8 @@ class ClientDeclaration(NamedTuple):
         request_ms: Its timeout; 0: none is known.
         group: The consumer group that it receives for; empty: none is known.
         filters: Its subscriptions by topic, each with a version that grows with each change.
+        size: The characters of these: many receives in a row change one of them, so nothing goes through all.
+        tags: The tags of these.
     """
 
     producers: tuple[str, ...]
@@ -45,6 +48,8 @@ class ClientDeclaration(NamedTuple):
     request_ms: int
     group: str
     filters: Mapping[str, tuple[Filter, int]]
+    size: int = 0
+    tags: int = 0
 
     def with_settings(self, settings: Settings, now: int) -> ClientDeclaration:
         """The declaration with new settings.
@@ -65,18 +70,28 @@ class ClientDeclaration(NamedTuple):
             request_ms=duration_ms(settings.request_timeout),
             group=settings.subscription.group.name,
             filters={topic: (each, self._version(topic, each, now)) for topic, each in filters.items()},
+            size=sum([_size(topic, each) for topic, each in filters.items()]),
+            tags=sum(map(_tags, filters.values())),
         )
 
     def with_subscription(self, group: str, topic: str, to: Filter, now: int) -> ClientDeclaration:
         """The declaration with a subscription that follows from what the client receives."""
         if self.group != group:
-            return self._replace(group=group, filters={topic: (to, now)})
-        if self.filters.get(topic, (None, 0))[0] == to:
+            return self._replace(group=group, filters={topic: (to, now)}, size=_size(topic, to), tags=_tags(to))
+        known = self.filters.get(topic)
+        if known is not None and known[0] == to:
             return self
-        # Of subscriptions beyond the bounds the oldest are forgotten.
-        filters = {name: each for name, each in self.filters.items() if name != topic}
+        filters, size, tags = dict(self.filters), self.size + _size(topic, to), self.tags + _tags(to)
+        if known is not None:
+            del filters[topic]
+            size, tags = size - _size(topic, known[0]), tags - _tags(known[0])
+        for oldest in list(filters):
+            if size <= MOST_BYTES and tags <= MOST_TAGS and len(filters) < MOST_TOPICS:
+                break
+            dropped, _ = filters.pop(oldest)
+            size, tags = size - _size(oldest, dropped), tags - _tags(dropped)
         filters[topic] = (to, self._version(topic, to, now))
-        return self._replace(filters=_newest(filters))
+        return self._replace(filters=filters, size=size, tags=tags)
 
     def _version(self, topic: str, to: Filter, now: int) -> int:
         known = self.filters.get(topic)
@@ -87,9 +102,7 @@ class ClientDeclaration(NamedTuple):
     @property
     def cost(self) -> int:
         """About how many bytes it takes, with what is made of a heartbeat that says it."""
-        texts = sum(map(len, self.producers)) + sum(
-            [len(topic) + len(to.text) for topic, (to, _) in self.filters.items()]
-        )
+        texts = sum(map(len, self.producers)) + self.size
         return _PER_BYTE * texts + _PER_GROUP * (len(self.producers) + len(self.filters))
 
     def heartbeat(self, client_id: str) -> HeartbeatData | None:
@@ -117,17 +130,12 @@ class ClientDeclaration(NamedTuple):
 NO_DECLARATION: Final = ClientDeclaration((), active=False, request_ms=0, group="", filters={})
 
 
-def _newest(filters: dict[str, tuple[Filter, int]]) -> dict[str, tuple[Filter, int]]:
-    """As many of these subscriptions, the last ones, as a client may have beside its settings; one at least."""
-    size = tags = 0
-    found: list[str] = []
-    for topic, (to, _) in reversed(filters.items()):
-        size += len(topic) + len(to.text)
-        tags += to.text.count(_OR) + 1
-        if found and (size > MOST_BYTES or tags > MOST_TAGS):
-            break
-        found.append(topic)
-    return filters if len(found) == len(filters) else {topic: filters[topic] for topic in reversed(found)}
+def _size(topic: str, to: Filter) -> int:
+    return len(topic) + len(to.text)
+
+
+def _tags(to: Filter) -> int:
+    return to.text.count(_OR) + 1
 
 
 def _subscription(topic: str, to: Filter, version: int) -> SubscriptionData:

@@ -9,6 +9,7 @@ import pytest
 from rocketwire.server.core.errors import ServiceUnavailable, TopicNotFound
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import LongTaskScheduler
+from rocketwire.server.core.request import Reply
 from rocketwire.server.filters import EVERYTHING
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.messages.message_writer import NOT_STORED
@@ -208,3 +209,20 @@ async def test_many_answered_pops_leave_nothing_behind(room: PopTimers) -> None:
     assert len(polls._deadlines) < 1100
     assert (polls._lines, polls._by_topic, polls._by_peer) == ({}, {}, {})
     assert polls._filters.size_with(EVERYTHING) == 0
+
+
+async def test_pops_whose_time_is_up_end_in_steps_however_long_their_answers_take(
+    room: PopTimers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reply(peer: FakePeer, _request: object, reply: Reply) -> None:
+        mock_clock().jump(0.003)
+        peer.replies.append(reply)
+
+    monkeypatch.setattr(FakePeer, "reply", reply)
+    peers = [wait(room) for _ in range(10)]
+    mock_clock().jump(16)
+    counts = []
+    for _ in range(3):
+        room.pops.services.polls._end_some()
+        counts.append(sum(len(peer.replies) for peer in peers))
+    assert counts == [1, 2, 3]

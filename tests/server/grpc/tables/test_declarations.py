@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocketwire.server.grpc.tables.declarations import MOST_BYTES, MOST_TAGS, NO_DECLARATION
+from rocketwire.server.grpc.tables.declarations import MOST_BYTES, MOST_TAGS, MOST_TOPICS, NO_DECLARATION
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc.filters import TAG, Filter
@@ -23,6 +23,25 @@ def test_the_newest_subscriptions_are_kept() -> None:
     assert heartbeat is not None
     assert len(encode_body(heartbeat)) < 4 * MOST_BYTES
     assert list(declaration.with_subscription("G", "T18", Filter(TAG, "a"), 100).filters) == ["T19", "T18"]
+
+
+def test_as_many_topics_are_kept_as_settings_may_have() -> None:
+    declaration = NO_DECLARATION
+    for number in range(MOST_TOPICS + 2):
+        declaration = declaration.with_subscription("G", f"T{number}", Filter(TAG, "*"), number)
+    assert list(declaration.filters) == [f"T{number}" for number in range(2, MOST_TOPICS + 2)]
+
+
+def test_the_size_of_subscriptions_follows_each_change() -> None:
+    declaration = NO_DECLARATION
+    for number in range(200):
+        wanted = Filter(TAG, "||".join(["x" * (number % 13)] * (number % 7 * 300 + 1)))
+        declaration = declaration.with_subscription("G", f"T{number % 17}", wanted, number)
+        kept = declaration.filters.items()
+        assert declaration.size == sum(len(topic) + len(to.text) for topic, (to, _) in kept)
+        assert declaration.tags == sum(to.text.count("||") + 1 for _, (to, _) in kept)
+    settings = NO_DECLARATION.with_settings(consumer_settings("G", "a||b"), 1)
+    assert (settings.size, settings.tags) == (len("Ta||b"), 2)
 
 
 def test_one_subscription_is_kept_however_long_it_is() -> None:
