@@ -136,16 +136,15 @@ class Heartbeats:
         for retries in in_batches(list(_retry_topics(consumers, groups))):
             self._topics.create_retries(retries)
             yield None
-        allowance = Allowance()
         client_id, language, version = data.client_id, header.language, header.version
         stands = [MembershipSnapshot((), ())]
+        allowance = Allowance()
         for some in in_batches(consumers):
-            if peer.closed:
-                return
             for consumer in some:
-                self._clients.register_consumer(peer, client_id, consumer, language=language, version=version)
-                self._filters.register(consumer.group_name, consumer.subscription_data_set, allowance)
-            if len(named) == len(consumers):
+                if peer.closed:
+                    return
+                yield from self._register_consumer(peer, header, client_id, consumer, allowance)
+            if len(named) == len(consumers) and not peer.closed:
                 stands.append(self._clients.membership_snapshot(peer, consumers=[each.group_name for each in some]))
             yield None
         for others in in_batches(producers):
@@ -162,6 +161,17 @@ class Heartbeats:
         # tried again.
         again = len(named) < len(consumers) or None in groups or any(map(_compiles, consumers))
         self._clients.remember(peer, None if again else _Heard(same, _joined(stands)))
+
+    def _register_consumer(
+        self, peer: Peer, header: Header, client_id: str, consumer: ConsumerData, allowance: Allowance
+    ) -> Operation[None]:
+        """Register one consumer, its SQL filters in steps; if the connection closes meanwhile, not all of them."""
+        language, version = header.language, header.version
+        self._clients.register_consumer(peer, client_id, consumer, language=language, version=version)
+        for _ in self._filters.register(consumer.group_name, consumer.subscription_data_set, allowance):
+            yield None
+            if peer.closed:
+                return
 
 
 def _joined(stands: Iterable[MembershipSnapshot]) -> MembershipSnapshot:

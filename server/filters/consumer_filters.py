@@ -10,7 +10,7 @@ heartbeat may have only so much compiled; the rest is compiled by the next one.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -34,6 +34,9 @@ _MOST_COMPILED: Final = 16_384  # characters
 MOST_KEPT: Final = 4 * 1024 * 1024
 """The most characters of all filters, dead ones too; each counts `_EACH` more."""
 _EACH: Final = 256
+_OLDER: Final = "an older filter is passed over"
+_WAITS: Final = "the filter waits for another heartbeat"
+_EXPECTED: Final = frozenset({_OLDER, _WAITS})
 _LAST_SEEN: Final = 30_000  # ms before a start, when consumers are assumed to have disconnected
 
 
@@ -83,42 +86,55 @@ class ConsumerFilters:
             return None
         expression, compiled = self._compiled.get((topic, group), ("", None))
         if compiled is None or expression != kept.expression:
-            compiled = self._compile(kept)  # after a start
+            made = self._compile(kept)  # after a start
+            compiled = made if isinstance(made, SqlFilter) else None
         return None if compiled is None else GroupFilter(kept.client_version, compiled)
 
     def register(
         self, group: str, subscriptions: Iterable[SubscriptionData], allowance: Allowance | None = None
-    ) -> None:
-        """Register the subscriptions of a consumer, and mark the group's filters of other topics as dead.
+    ) -> Iterator[None]:
+        """Register the subscriptions of a consumer in steps, and mark the group's filters of other topics as dead.
 
-        Expressions beyond the heartbeat's allowance are skipped.
+        Expressions beyond the heartbeat's allowance are skipped. One line of the log says so, however many they are.
 
         Raises:
             LimitExceeded: the limit leaves no room for a new filter; those before it are registered.
         """
         allowance = allowance or Allowance()
         topics = set()
+        skipped: dict[str, list[str]] = {}
         for each in subscriptions:
             topics.add(each.topic)
             if each.sub_string and not is_tag_type(each.expression_type):
-                self._register(group, each, allowance)
+                reason = self._register(group, each, allowance)
+                if reason is not None:
+                    skipped.setdefault(reason, []).append(each.topic)
+                yield
+        for reason, of in skipped.items():
+            log.log(
+                logging.WARNING if reason in _EXPECTED else logging.ERROR,
+                "group %(group)s, topic %(topic)s: %(reason)s%(more)s",
+                {
+                    "group": group,
+                    "topic": of[-1],
+                    "reason": reason,
+                    "more": f", and of {len(of) - 1} other topics" if len(of) > 1 else "",
+                },
+            )
         if group in self._groups:
             for kept in self._table.of_group(group):
                 if kept.topic not in topics:
                     self._die(kept)
 
-    def _register(self, group: str, subscription: SubscriptionData, allowance: Allowance) -> None:
+    def _register(self, group: str, subscription: SubscriptionData, allowance: Allowance) -> str | None:
+        """Register one subscription with an expression; return why it is skipped, if it is."""
         old = self._table.get(subscription.topic, group)
         version = subscription.sub_version
         if old is not None and version <= old.client_version:
-            if (old.expression, old.expression_type) != (subscription.sub_string, subscription.expression_type):
-                log.warning(
-                    "group %(group)s, topic %(topic)s: an older filter is passed over",
-                    {"group": group, "topic": subscription.topic},
-                )
             if version == old.client_version and old.dead:
                 self._put(old, dead_time=0)
-            return
+            same = (old.expression, old.expression_type) == (subscription.sub_string, subscription.expression_type)
+            return None if same else _OLDER
         new = ConsumerFilter(
             topic=subscription.topic,
             consumer_group=group,
@@ -131,19 +147,20 @@ class ConsumerFilters:
         if old is not None and _compared(old) == _compared(new):
             self._put(replace(old, client_version=version), dead_time=0)
         elif not allowance.takes(new.expression):
-            log.warning(
-                "group %(group)s, topic %(topic)s: the filter waits for another heartbeat",
-                {"group": group, "topic": subscription.topic},
-            )
+            return _WAITS
         elif self._kept + _size(new) - (_size(old) if old else 0) > MOST_KEPT:
             raise LimitExceeded("filters", MOST_KEPT)
-        elif self._compile(new) is not None:
-            self._groups.add(group)
-            self._kept += _size(new) - (_size(old) if old else 0)
-            self._table.put(new)
-            self.changed()
-        elif old is not None:
-            self._remove(old)
+        else:
+            compiled = self._compile(new)
+            if isinstance(compiled, SqlFilter):
+                self._groups.add(group)
+                self._kept += _size(new) - (_size(old) if old else 0)
+                self._table.put(new)
+                self.changed()
+            elif old is not None:
+                self._remove(old)
+            return compiled if isinstance(compiled, str) else None
+        return None
 
     def unregister(self, group: str) -> None:
         """Mark all filters of a group as dead: it has no more consumers."""
@@ -183,19 +200,14 @@ class ConsumerFilters:
         self._compiled.pop((kept.topic, kept.consumer_group), None)
         self.changed()
 
-    def _compile(self, kept: ConsumerFilter) -> SqlFilter | None:
+    def _compile(self, kept: ConsumerFilter) -> SqlFilter | str | None:
+        """The filter of an expression; if it is invalid, the text says so; None: its type is unknown."""
         if kept.expression_type != SQL92:
             return None
         try:
             compiled = compile_sql(kept.expression)
         except FilterExpressionInvalid as error:
-            key = kept.consumer_group, kept.topic
-            group, topic = key
-            log.error(  # noqa: TRY400 - the text suffices
-                "group %(group)s, topic %(topic)s: filter not taken: %(reason)s",
-                {"group": group, "topic": topic, "reason": error},
-            )
-            return None
+            return f"filter not taken: {error}"
         self._compiled[kept.topic, kept.consumer_group] = kept.expression, compiled
         return compiled
 

@@ -35,7 +35,7 @@ Evaluate = Callable[[bytes], bool | None]
 
 MOST_NESTED: Final = 100
 """The most levels of nested conditions; Apache's limit is its stack, some thousand levels."""
-MOST_COMPARISONS: Final = 600
+MOST_COMPARISONS: Final = 300
 """The most comparisons and the like in one expression. Apache has no such limit."""
 _MOST_INDENTED: Final = 40  # Python allows 100 levels of blocks
 _SEARCHED_AT_ONCE: Final = 8  # bytes of a search text; each byte of a longer one may be compared at each place

@@ -25,7 +25,7 @@ from rocketwire.wire.java import INT32_MAX, INT64_MAX
 
 MOST_CHARACTERS: Final = 16_384
 """A longer expression is refused: parsing it would block all other requests. Apache has no such limit."""
-MOST_TOKENS: Final = 4000
+MOST_TOKENS: Final = 3000
 """One with more tokens is refused likewise: each takes some 7 µs."""
 MOST_DASHES: Final = 16
 """So many ``--`` may be behind the last line end: the rest of the text is searched for the end of each comment."""

@@ -38,6 +38,10 @@ class Setup:
         self.table.persist()
         self.start()
 
+    def register(self, group: str, subscriptions: list[SubscriptionData], allowance: Allowance | None = None) -> int:
+        """Register subscriptions; returns in how many steps."""
+        return len(list(self.filters.register(group, subscriptions, allowance)))
+
     def only(self) -> ConsumerFilter:
         (setup,) = self.table
         return setup
@@ -63,7 +67,7 @@ def sql(expression: str, version: int = 1, topic: str = "T") -> SubscriptionData
 
 def test_a_subscription_is_compiled_and_saved(setup: Setup) -> None:
     assert setup.filters.get("T", "G") is None
-    setup.filters.register("G", [subscription("%RETRY%G"), sql("a = 1", version=7)])
+    setup.register("G", [subscription("%RETRY%G"), sql("a = 1", version=7)])
     assert setup.passes(a="1")
     assert not setup.passes(a="2")
     assert setup.document() == {
@@ -89,11 +93,11 @@ def test_a_subscription_is_compiled_and_saved(setup: Setup) -> None:
 
 
 def test_an_equal_heartbeat_changes_nothing(setup: Setup) -> None:
-    setup.filters.register("G", [sql("a = 1")])
+    setup.register("G", [sql("a = 1")])
     before = setup.filters.get("T", "G")
     setup.table.persist()
     setup.clock.now += 1000
-    setup.filters.register("G", [sql("a = 1")])
+    setup.register("G", [sql("a = 1")])
     assert setup.filters.get("T", "G") == before
     assert setup.table.encode() is None
 
@@ -104,65 +108,65 @@ def test_subscribers_are_notified_of_changed_filters(setup: Setup) -> None:
     for count, subscriptions in enumerate(
         ([sql("a > 5")], [sql("a > 5", 2)], [sql("a > 6", 3)], [], [sql("a > 6", 3)], [sql("a >", 4)]), start=1
     ):
-        setup.filters.register("G", subscriptions)
+        setup.register("G", subscriptions)
         assert len(notified) == count
-        setup.filters.register("G", subscriptions)
+        setup.register("G", subscriptions)
         assert len(notified) == count
 
 
 def test_a_newer_version_of_the_same_expression_is_noted(setup: Setup) -> None:
-    setup.filters.register("G", [sql("a = 1")])
+    setup.register("G", [sql("a = 1")])
     setup.clock.now += 1000
-    setup.filters.register("G", [sql("a = 1", version=2)])
+    setup.register("G", [sql("a = 1", version=2)])
     assert (setup.only().client_version, setup.only().born_time) == (2, NOW)
 
 
 def test_a_newer_expression_replaces_the_older_one(setup: Setup) -> None:
-    setup.filters.register("G", [sql("a = 1")])
+    setup.register("G", [sql("a = 1")])
     setup.clock.now += 1000
-    setup.filters.register("G", [sql("a = 2", version=2)])
+    setup.register("G", [sql("a = 2", version=2)])
     assert setup.passes(a="2")
     assert (setup.only().client_version, setup.only().born_time) == (2, NOW + 1000)
 
 
 def test_an_older_expression_is_ignored(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
-    setup.filters.register("G", [sql("a = 2", version=2)])
-    setup.filters.register("G", [sql("a = 1", version=1)])
+    setup.register("G", [sql("a = 2", version=2)])
+    setup.register("G", [sql("a = 1", version=1)])
     assert setup.passes(a="2")
     assert "group G, topic T: an older filter is passed over" in caplog.text
 
 
 def test_a_bad_expression_is_refused(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
-    setup.filters.register("G", [sql("a >")])
+    setup.register("G", [sql("a >")])
     assert setup.filters.get("T", "G") is None
     assert "group G, topic T: filter not taken" in caplog.text
     assert caplog.records[-1].levelno == logging.ERROR
 
 
 def test_a_bad_expression_removes_the_older_one(setup: Setup) -> None:
-    setup.filters.register("G", [sql("a = 1")])
-    setup.filters.register("G", [sql("a >", version=2)])
+    setup.register("G", [sql("a = 1")])
+    setup.register("G", [sql("a >", version=2)])
     assert setup.filters.get("T", "G") is None
-    setup.filters.register("G", [sql("a = 3", version=3)])
+    setup.register("G", [sql("a = 3", version=3)])
     assert setup.passes(a="3")
 
 
 @pytest.mark.parametrize("kind", ["TAG", "CLASS", "sql92"])
 def test_other_types_are_ignored(setup: Setup, kind: str) -> None:
-    setup.filters.register("G", [subscription("T", "a = 1", expression_type=kind)])
+    setup.register("G", [subscription("T", "a = 1", expression_type=kind)])
     assert list(setup.table) == []
 
 
 def test_an_empty_expression_is_ignored(setup: Setup) -> None:
-    setup.filters.register("G", [sql("")])
+    setup.register("G", [sql("")])
     assert list(setup.table) == []
 
 
 def test_a_topic_that_is_subscribed_no_more_is_dead(setup: Setup) -> None:
-    setup.filters.register("G", [sql("a = 1"), sql("b = 1", topic="U")])
-    setup.filters.register("H", [sql("a = 1")])
+    setup.register("G", [sql("a = 1"), sql("b = 1", topic="U")])
+    setup.register("H", [sql("a = 1")])
     setup.clock.now += 1000
-    setup.filters.register("G", [sql("b = 1", topic="U")])
+    setup.register("G", [sql("b = 1", topic="U")])
     assert [(each.topic, each.consumer_group, each.dead_time) for each in setup.table] == [
         ("T", "G", NOW + 1000),
         ("T", "H", 0),
@@ -171,7 +175,7 @@ def test_a_topic_that_is_subscribed_no_more_is_dead(setup: Setup) -> None:
 
 
 def test_a_group_without_consumers_is_dead_until_it_returns(setup: Setup) -> None:
-    setup.filters.register("G", [sql("a = 1")])
+    setup.register("G", [sql("a = 1")])
     setup.filters.unregister("unknown")
     setup.clock.now += 1000
     setup.filters.unregister("G")
@@ -180,25 +184,25 @@ def test_a_group_without_consumers_is_dead_until_it_returns(setup: Setup) -> Non
     setup.filters.unregister("G")
     assert setup.only().dead_time == NOW + 1000
     assert setup.passes(a="1"), "who pulls has it still"
-    setup.filters.register("G", [sql("a = 1")])
+    setup.register("G", [sql("a = 1")])
     assert (setup.only().dead, setup.only().dead_time) == (False, 0)
 
 
 def test_a_newer_version_revives_a_dead_filter(setup: Setup) -> None:
-    setup.filters.register("G", [sql("a = 1")])
+    setup.register("G", [sql("a = 1")])
     setup.clock.now += 1000
     setup.filters.unregister("G")
-    setup.filters.register("G", [sql("a = 1", version=2)])
+    setup.register("G", [sql("a = 1", version=2)])
     assert not setup.only().dead
 
 
 @pytest.mark.parametrize("version", [1, 2])
 async def test_a_filter_that_dies_and_returns_while_the_clock_is_behind_stays(setup: Setup, version: int) -> None:
-    setup.filters.register("G", [sql("a = 1")])
+    setup.register("G", [sql("a = 1")])
     setup.clock.now -= DAY
     setup.filters.unregister("G")
     assert setup.only().dead
-    setup.filters.register("G", [sql("a = 1", version)])
+    setup.register("G", [sql("a = 1", version)])
     assert (setup.only().dead, setup.only().dead_time) == (False, 0)
     setup.clock.now += 3 * DAY
     setup.filters.clean()
@@ -206,8 +210,8 @@ async def test_a_filter_that_dies_and_returns_while_the_clock_is_behind_stays(se
 
 
 async def test_dead_filters_are_removed_after_a_day(setup: Setup) -> None:
-    setup.filters.register("G", [sql("a = 1")])
-    setup.filters.register("H", [sql("a = 1")])
+    setup.register("G", [sql("a = 1")])
+    setup.register("H", [sql("a = 1")])
     setup.clock.now += 1000
     setup.filters.unregister("G")
     async with trio.open_nursery() as nursery:
@@ -223,24 +227,24 @@ async def test_dead_filters_are_removed_after_a_day(setup: Setup) -> None:
 
 
 def test_after_a_start_all_are_dead_and_compiled_when_needed(setup: Setup) -> None:
-    setup.filters.register("G", [sql("a = 1")])
+    setup.register("G", [sql("a = 1")])
     setup.clock.now += 40_000
     setup.restart()
     assert (setup.only().dead, setup.only().dead_time) == (True, NOW + 10_000)
     assert setup.passes(a="1")
-    setup.filters.register("G", [sql("a = 1")])
+    setup.register("G", [sql("a = 1")])
     assert not setup.only().dead
 
 
 def test_no_filter_dies_before_it_was_created(setup: Setup) -> None:
-    setup.filters.register("G", [sql("a = 1")])
+    setup.register("G", [sql("a = 1")])
     setup.clock.now += 5
     setup.restart()
     assert setup.only().dead_time == NOW
 
 
 def test_the_time_of_death_survives_a_start(setup: Setup) -> None:
-    setup.filters.register("G", [sql("a = 1")])
+    setup.register("G", [sql("a = 1")])
     setup.clock.now += 5
     setup.filters.unregister("G")
     setup.clock.now += DAY // 2
@@ -261,10 +265,24 @@ def test_one_heartbeat_compiles_a_bounded_number_of_expressions(setup: Setup, ca
     for _ in range(3):
         allowance = Allowance()
         for number, each in enumerate(subscriptions):  # a group has one of them
-            setup.filters.register(f"G{number}", [each], allowance)
+            setup.register(f"G{number}", [each], allowance)
         found.append([each.topic for each in setup.table])
     assert found == [topics[:2], topics[:4], topics]
     assert "group G2, topic T2: the filter waits for another heartbeat" in caplog.text
+
+
+def test_each_expression_is_a_step_and_one_line_tells_of_those_skipped(
+    setup: Setup, caplog: pytest.LogCaptureFixture
+) -> None:
+    new = [sql("a = 1", topic=f"T{number}", version=2) for number in range(50)]
+    assert setup.register("G", new) == 50
+    assert setup.register("G", [sql("a = 2", topic=each.topic) for each in new]) == 50
+    assert setup.register("H", [sql("a >", topic=each.topic) for each in new]) == 50
+    assert [record.getMessage().partition(" (")[0].partition(":")[0] for record in caplog.records] == [
+        "group G, topic T49",
+        "group H, topic T49",
+    ]
+    assert "an older filter is passed over, and of 49 other topics" in caplog.text
 
 
 def test_a_bad_expression_is_parsed_once(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,14 +295,14 @@ def test_a_bad_expression_is_parsed_once(setup: Setup, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(grammar, "parse", parse)
     for version in range(3):
-        setup.filters.register("G", [sql("parsed_once >", version=version)])
+        setup.register("G", [sql("parsed_once >", version=version)])
     assert parsed == ["parsed_once >"]
 
 
 def test_removed_filters_leave_no_compiled_expression(setup: Setup) -> None:
     for number in range(3):
-        setup.filters.register(f"G{number}", [sql("a = 1")])
-        setup.filters.register(f"G{number}", [sql("a >", version=2)])
+        setup.register(f"G{number}", [sql("a = 1")])
+        setup.register(f"G{number}", [sql("a >", version=2)])
     assert list(setup.table) == []
     assert setup.filters._compiled == {}
 
@@ -297,16 +315,16 @@ def test_a_file_with_a_bad_expression_is_loaded(setup: Setup) -> None:
 
 def test_the_number_of_filters_is_bounded(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consumer_filters, "MOST_KEPT", 2 * (256 + 1 + 1 + 5))
-    setup.filters.register("G", [sql("a = 1"), sql("a = 2", topic="U")])
+    setup.register("G", [sql("a = 1"), sql("a = 2", topic="U")])
     with pytest.raises(LimitExceeded, match=r"filters=526$"):
-        setup.filters.register("H", [sql("a = 3")])
-    setup.filters.register("G", [sql("a = 4", 2), sql("a = 2", topic="U")])  # in place of the older one
+        setup.register("H", [sql("a = 3")])
+    setup.register("G", [sql("a = 4", 2), sql("a = 2", topic="U")])  # in place of the older one
     assert setup.passes(a="4")
     with pytest.raises(LimitExceeded):
-        setup.filters.register("G", [sql("a = 12", 3), sql("a = 2", topic="U")])
+        setup.register("G", [sql("a = 12", 3), sql("a = 2", topic="U")])
     setup.restart()
     with pytest.raises(LimitExceeded):
-        setup.filters.register("H", [sql("a = 3")])
+        setup.register("H", [sql("a = 3")])
     setup.clock.now += 2 * DAY
     setup.filters.clean()
-    setup.filters.register("H", [sql("a = 3")])
+    setup.register("H", [sql("a = 3")])

@@ -373,7 +373,7 @@ async def test_the_current_filter_of_a_group_applies() -> None:
                 data = consumer("G", named)
                 one.broker.clients.register_consumer(one.consumer, "one", data, language="JAVA", version=407)
                 assert one.native(request) == (b"", 0)
-            filters.register("G", [named])
+            list(filters.register("G", [named]))
             expected = one.python(request)
             taken = len(request) if version < 3 else 0
             assert one.native(request) == (expected if taken else b"", taken)

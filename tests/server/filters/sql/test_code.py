@@ -184,8 +184,8 @@ def test_two_properties_are_compared_as_doubles() -> None:
 
 def test_many_conditions_need_no_nesting() -> None:
     expression = " OR ".join(f"a = '{number}'" for number in range(MOST_COMPARISONS))
-    assert letter(expression, b"a\x01599") == "T"
-    assert letter(expression, b"a\x01600") == "F"
+    assert letter(expression, b"a\x01%d" % (MOST_COMPARISONS - 1)) == "T"
+    assert letter(expression, b"a\x01%d" % MOST_COMPARISONS) == "F"
 
 
 def test_conditions_may_nest() -> None:
@@ -195,7 +195,7 @@ def test_conditions_may_nest() -> None:
     assert "".join(letter(expression, message) for message in messages) == "TFN"
 
 
-@pytest.mark.parametrize("signs", [250, 3000, 3001])
+@pytest.mark.parametrize("signs", [250, 2500, 2501])
 def test_a_chain_of_signs_does_not_nest(signs: int) -> None:
     assert letter("a = " + "- " * signs + "5", b"a\x015") == ("F" if signs % 2 else "T")
     assert letter("- " * signs + "'x' IS NULL", b"") == "T"
@@ -206,10 +206,10 @@ def test_a_chain_of_signs_does_not_nest(signs: int) -> None:
 @pytest.mark.parametrize(
     ("expression", "converted"),
     [
-        (" OR ".join(["a = 1"] * 500), ["to_int"]),
-        (" OR ".join(["a = 1", "a < 2", "a > 3000000000", "a < 0.5"] * 100), ["to_double", "to_int", "to_long"]),
+        (" OR ".join(["a = 1"] * MOST_COMPARISONS), ["to_int"]),
+        (" OR ".join(["a = 1", "a < 2", "a > 3000000000", "a < 0.5"] * 75), ["to_double", "to_int", "to_long"]),
         ("(a > 1 AND NOT " * 45 + "(a > b OR a < b)" + ")" * 45, ["to_double", "to_double", "to_int"]),
-        (" OR ".join(["a = '1'"] * 500), []),
+        (" OR ".join(["a = '1'"] * MOST_COMPARISONS), []),
     ],
 )
 def test_a_property_is_converted_once_for_all_comparisons(
