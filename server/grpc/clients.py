@@ -133,8 +133,10 @@ class GrpcClient:
             ClientIdTaken: it has meanwhile opened one at another address.
         """
         self.owner.check_place(connection.place, trio.current_time)
-        for other in [each for each in self.streams if not self.owner.may_share(each.place, connection.place)]:
-            other.end_for_another_address(self.owner)
+        newest = self.telemetry_stream  # without accounts all are at one address: it may have thousands
+        if newest is not None and not self.owner.may_share(newest.place, connection.place):
+            for other in list(self.streams):
+                other.end_for_another_address(self.owner)
         self.streams.pop(stream, None)
         self.streams[stream] = None
         self.owner.stream_opened(connection.place, trio.current_time())

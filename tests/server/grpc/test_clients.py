@@ -228,3 +228,21 @@ async def test_a_client_that_flaps_keeps_its_grace(room: Room) -> None:
     room.admitted(again)
     room.clients.connection_closed(again)
     assert room.renewals.client_arrived("a")
+
+
+async def test_settings_cost_the_same_however_many_streams_their_client_has(room: Room) -> None:
+    class Stream:
+        asked = 0
+
+        @property
+        def place(self) -> str:
+            Stream.asked += 1
+            return "192.0.2.1"
+
+    line: Any = Connection()
+    client = room.admitted(line)
+    streams: list[Any] = [Stream() for _ in range(100)]
+    for stream in streams:
+        client.stream_opened(stream, line)
+    assert Stream.asked < 100
+    assert list(client.streams) == streams
