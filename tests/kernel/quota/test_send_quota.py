@@ -61,7 +61,7 @@ class Limited(Rig):
 
     def counts(self) -> tuple[int, dict[str, int]]:
         """Messages charged and requests refused."""
-        *_, converted, refused = self.sends.take()
+        *_, converted, refused, _ = self.sends.take()
         return converted, refused
 
 
@@ -116,9 +116,9 @@ def test_the_first_empty_bucket_refuses_and_none_is_charged(rates: tuple[int, ..
     assert answers == encode_frame(refusal(5)) + encode_frame(refusal(-6), serialize_type=BINARY)
     assert rig.records() == []
     assert [bucket.level for bucket in rig.buckets] == [rate * SECOND for rate in rates]
-    touched, messages, size, requests, converted, refused = rig.sends.take()
+    touched, messages, size, requests, converted, refused, given_back = rig.sends.take()
     assert (touched, messages, size, requests) == ([], 0, 0, {V2: 3})
-    assert (converted, refused) == (0, {kind: 3})
+    assert (converted, refused, given_back) == (0, {kind: 3}, {})
 
 
 def test_refusals_are_written_among_the_answers_in_their_order() -> None:

@@ -141,10 +141,10 @@ def test_records_entries_and_answers(rig: Rig) -> None:
     assert rig.queue.entries()[0] == (first.physical_offset, second.physical_offset - first.physical_offset, ord("A"))
     ids = [HOST.hex().upper().encode() + b"%016X" % each.physical_offset for each in (first, second)]
     assert answers == json_answer(ANSWERS, 1, ids[0], 3, 7) + json_answer(ANSWERS, 2, ids[1], 3, 8)
-    touched, messages, size, requests, converted, refused = rig.sends.take()
+    touched, messages, size, requests, converted, refused, given_back = rig.sends.take()
     assert (touched, messages, size, requests) == ([rig.queue], 3, rig.log.position - rig.log.base, {V2: 3})
-    assert (converted, refused) == (0, {})
-    assert rig.sends.take() == ([], 0, 0, {}, 0, {})
+    assert (converted, refused, given_back) == (0, {}, {})
+    assert rig.sends.take() == ([], 0, 0, {}, 0, {}, {})
 
 
 def test_a_record_has_the_checksum_of_its_body_whatever_its_length() -> None:
