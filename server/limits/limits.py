@@ -32,7 +32,7 @@ LIMIT_NAMES: Final = (
         "brokerText",
     ),
     *("topicName", "batchMessages", "batchProperties", "assignmentBytes", "messageRequestModes"),
-    *("callBytes", "callEntries", UNREAD_ANSWERS_KEY, "offsetResets"),
+    *("callBytes", "callEntries", UNREAD_ANSWERS_KEY, "offsetResets", "clientsPerConnection", "clientIdLength"),
 )
 """The labels under which refusals are counted: keys, and names of fixed limits."""
 _LOG_AGAIN_SECONDS: Final = 10.0
