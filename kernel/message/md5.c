@@ -2,6 +2,8 @@
 
 #include "message/md5.h"
 
+#include "core/hex.h"
+
 enum { BLOCK = 64, LENGTH_AT = 56, ROUNDS = 4, WORDS = 4 };
 
 /* The whole parts of 2**32 * abs(sin(1)), abs(sin(2)) and so on. */
@@ -68,16 +70,11 @@ static void take_rest(uint32_t state[WORDS], span rest, uint64_t length)
 
 uint8_t *put_md5(uint8_t *to, span data)
 {
-    static const char digits[] = "0123456789ABCDEF";
     uint32_t state[WORDS] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
     uint8_t sum[sizeof state];
     size_t at = 0;
     for (; data.len - at >= BLOCK; at += BLOCK) take_block(state, data.at + at);
     take_rest(state, span_of(data.at + at, data.len - at), data.len);
     memcpy(sum, state, sizeof sum);
-    for (size_t i = 0; i < sizeof sum; i++) {
-        *to++ = (uint8_t)digits[sum[i] >> 4];
-        *to++ = (uint8_t)digits[sum[i] & 15];
-    }
-    return to;
+    return put_hex(to, span_of(sum, sizeof sum));
 }

@@ -8,6 +8,7 @@
 
 #include "core/decimal.h"
 #include "core/facts.h"
+#include "core/hex.h"
 #include "core/json_text.h"
 #include "core/utf8.h"
 #include "records/texts.h"
@@ -97,22 +98,12 @@ static uint8_t *put_host(uint8_t *p, const uint8_t *host)
     return p;
 }
 
-static uint8_t *put_hex(uint8_t *p, const uint8_t *bytes, size_t count)
-{
-    static const char digits[] = "0123456789ABCDEF";
-    for (size_t i = 0; i < count; i++) {
-        *p++ = (uint8_t)digits[bytes[i] >> 4];
-        *p++ = (uint8_t)digits[bytes[i] & 15];
-    }
-    return p;
-}
-
 /* The broker's host and the physical offset. */
 static uint8_t *put_offset_id(uint8_t *p, const uint8_t *record)
 {
     *p++ = '"';
-    p = put_hex(p, record + RECORD_STORE_HOST_AT, HOST_V4_SIZE);
-    p = put_hex(p, record + RECORD_PHYSICAL_OFFSET_AT, 8);
+    p = put_hex(p, span_of(record + RECORD_STORE_HOST_AT, HOST_V4_SIZE));
+    p = put_hex(p, span_of(record + RECORD_PHYSICAL_OFFSET_AT, 8));
     *p++ = '"';
     return p;
 }

@@ -8,7 +8,6 @@
 
 #include "core/decimal.h"
 #include "core/utf8.h"
-#include "core/values.h"
 #include "delay/waited.h"
 
 /* The properties that say what becomes of a half message. */
@@ -26,7 +25,7 @@ void outcome_plan_release(void *plan)
 }
 
 /* Python's answer as a plan. NULL: an exception is set. */
-static outcome_plan *plan_of(PyObject *answer)
+static void *plan_of(PyObject *answer)
 {
     outcome_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL) {
@@ -56,13 +55,10 @@ static path_result plan_for(Sends *self, span topic, int32_t queue_id, outcome_p
         if (group_publish(&self->group) < 0) return PATH_ERROR; /* Python may read the store */
         PyObject *answer = PyObject_CallFunction(self->destination, "s#i", (const char *)topic.at,
                                                  (Py_ssize_t)topic.len, (int)queue_id);
-        if (answer == NULL) return PATH_ERROR;
-        bool again = answer == Py_False;
-        found = again ? NULL : plan_of(answer);
-        Py_DECREF(answer);
-        if (again) return PATH_HANDED_OVER;
-        if (found == NULL) return PATH_ERROR;
-        if (!plans_put(&self->outcomes, key, found)) return sends_no_memory();
+        void *made = NULL;
+        path_result kept = sends_keep_plan(&self->outcomes, key, answer, plan_of, &made);
+        if (kept != PATH_TAKEN) return kept;
+        found = made;
     }
     *plan = found;
     return found->half == NULL ? PATH_HANDED_OVER : PATH_TAKEN;

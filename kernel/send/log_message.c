@@ -14,10 +14,9 @@ bool log_message_read(const LogTail *log, int64_t place, log_message *made)
         .queue_offset = (int64_t)get64(at + RECORD_QUEUE_OFFSET_AT),
         .sys_flag = (int32_t)get32(at + RECORD_SYS_FLAG_AT),
         .born_timestamp = (int64_t)get64(at + RECORD_BORN_TIMESTAMP_AT),
-        .born_host = span_of(at + RECORD_BORN_HOST_AT, LOG_MESSAGE_HOST_SIZE),
-        .store_host = span_of(at + RECORD_STORE_HOST_AT, LOG_MESSAGE_HOST_SIZE),
+        .born_host = span_of(at + RECORD_BORN_HOST_AT, HOST_V4_SIZE),
+        .store_host = span_of(at + RECORD_STORE_HOST_AT, HOST_V4_SIZE),
         .reconsume_times = (int32_t)get32(at + RECORD_RECONSUME_TIMES_AT),
-        .size = (int32_t)size,
         .mapping = log->view.buf,
     };
     if (made->sys_flag & RECORD_HOST_BITS || (int64_t)get64(at + RECORD_PHYSICAL_OFFSET_AT) != place) return false;

@@ -5,12 +5,10 @@
 #include "log/tails.h"
 #include "message/properties.h"
 
-enum { LOG_MESSAGE_HOST_SIZE = 8 }; /* of IPv4 */
-
 typedef struct {
-    span topic, body, properties, born_host, store_host; /* in the mapping of the log */
+    span topic, body, properties, born_host, store_host; /* in the mapping of the log; hosts of IPv4 */
     int64_t born_timestamp, queue_offset;
-    int32_t flag, sys_flag, reconsume_times, queue_id, size;
+    int32_t flag, sys_flag, reconsume_times, queue_id;
     properties_found found; /* of the properties */
     const void *mapping;
 } log_message;

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 
 #include "core/decimal.h"
+#include "core/hex.h"
 #include "core/utf8.h"
-#include "core/values.h"
 
-enum { FIRST_RETRY_LEVEL = 3, MESSAGE_ID_SIZE = 2 * (LOG_MESSAGE_HOST_SIZE + 8) };
+enum { FIRST_RETRY_LEVEL = 3, MESSAGE_ID_SIZE = 2 * (HOST_V4_SIZE + 8) };
 
 /* Properties of a message that was given back before. */
 enum { WAIT, DELAY, RETRY_TOPIC, ORIGIN_MESSAGE_ID, REAL_TOPIC, REAL_QUEUE_ID, OF_RETRIES };
@@ -78,7 +78,7 @@ static span key_of(const send_back_request *request, span topic, uint8_t room[PL
 }
 
 /* Python's answer as a plan. NULL: an exception is set. */
-static back_plan *plan_of(PyObject *answer)
+static void *plan_of(PyObject *answer)
 {
     back_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL) {
@@ -107,13 +107,10 @@ static path_result plan_for(Sends *self, const send_back_request *request, span 
         PyObject *answer = PyObject_CallFunction(
             self->back, "s#Os#", (const char *)request->group.at, (Py_ssize_t)request->group.len,
             request->unit_mode ? Py_True : Py_False, (const char *)topic.at, (Py_ssize_t)topic.len);
-        if (answer == NULL) return PATH_ERROR;
-        bool again = answer == Py_False;
-        found = again ? NULL : plan_of(answer);
-        Py_DECREF(answer);
-        if (again) return PATH_HANDED_OVER;
-        if (found == NULL) return PATH_ERROR;
-        if (!plans_put(&self->backs, key, found)) return sends_no_memory();
+        void *made = NULL;
+        path_result kept = sends_keep_plan(&self->backs, key, answer, plan_of, &made);
+        if (kept != PATH_TAKEN) return kept;
+        found = made;
     }
     *plan = found;
     return found->levels == NULL ? PATH_HANDED_OVER : PATH_TAKEN;
@@ -144,16 +141,6 @@ static bool level_of(back_plan *plan, int64_t number, back_level *level)
 }
 
 /* --- storing --- */
-
-static uint8_t *put_hex(uint8_t *p, span data)
-{
-    static const char digits[] = "0123456789ABCDEF";
-    for (size_t each = 0; each < data.len; each++) {
-        *p++ = (uint8_t)digits[data.at[each] >> 4];
-        *p++ = (uint8_t)digits[data.at[each] & 15];
-    }
-    return p;
-}
 
 /* Count a message by Python's key for its group and topic. False: an exception is set. */
 static bool count(Sends *self, PyObject *counted)

@@ -189,6 +189,19 @@ path_result sends_plan_for(Sends *self, const send_request *send, const batch_co
                                                                                             : PATH_TAKEN;
 }
 
+path_result sends_keep_plan(plan_table *table, span key, PyObject *answer, void *(*plan_of)(PyObject *answer),
+                            void **plan)
+{
+    if (answer == NULL) return PATH_ERROR;
+    bool again = answer == Py_False;
+    void *made = again ? NULL : plan_of(answer);
+    Py_DECREF(answer);
+    if (again) return PATH_HANDED_OVER;
+    if (made == NULL) return PATH_ERROR;
+    *plan = made;
+    return plans_put(table, key, made) ? PATH_TAKEN : sends_no_memory();
+}
+
 void sends_forget(Sends *self)
 {
     self->forget_later = self->busy;

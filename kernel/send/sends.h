@@ -67,7 +67,7 @@ typedef struct {
     PyObject *back;              /* callback for plans of messages given back; NULL: they are for Python */
     PyObject *given_back;        /* dict: how many were stored since it was taken, by what they are counted by */
     PyObject *done;              /* keeps the memory of `done_answers` */
-    bare_answer done_answers[2]; /* to messages given back, by serialise type */
+    bare_answer done_answers[2]; /* to messages given back and ends of transactions, by serialise type */
     PyObject *parts, *store_host, *broker_items, *id_prefix; /* keep the memory of the spans */
     span store_host_field, broker_text;
     int64_t max_body, slow_ns;
@@ -124,6 +124,11 @@ void outcome_plan_release(void *plan);
 
 /* Answer one of both. */
 path_result sends_done(const Sends *self, const header *head, path_context *context);
+
+/* Make a plan of Python's answer (stolen; NULL: an exception is set) and keep it. PATH_HANDED_OVER: Python serves this
+ * request alone. */
+path_result sends_keep_plan(plan_table *table, span key, PyObject *answer, void *(*plan_of)(PyObject *answer),
+                            void **plan);
 
 /* Drop all plans, now or after the frame being served. */
 void sends_forget(Sends *self);

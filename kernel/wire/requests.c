@@ -257,6 +257,22 @@ bool offset_read(const header *from, offset_request *found)
     return true;
 }
 
+/* Fill in a request with its fields, each once; every one of `needed` must be there. `take` reads one field, and gives
+ * its bit, or 0 for one that is skipped. */
+static bool take_fields(const header *from, bool (*take)(const header_field *field, void *request, fields_seen *which),
+                        fields_seen needed, void *request)
+{
+    fields_seen seen = 0;
+    for (const header_field *field = from->fields; field != from->fields + from->count; field++) {
+        fields_seen which;
+        if (!take(field, request, &which) || (seen & which)) {
+            return false;
+        }
+        seen |= which;
+    }
+    return (seen & needed) == needed;
+}
+
 enum {
     BACK_GROUP = 1,
     BACK_OFFSET = 1 << 1,
@@ -269,8 +285,9 @@ enum {
     BACK_NEEDED = BACK_GROUP | BACK_OFFSET | BACK_DELAY_LEVEL
 };
 
-static bool take_back_field(const header_field *field, send_back_request *found, fields_seen *which)
+static bool take_back_field(const header_field *field, void *request, fields_seen *which)
 {
+    send_back_request *found = request;
     span name = field->name, unused;
     if (span_is_text(name, FIELD_GROUP)) {
         *which = BACK_GROUP;
@@ -307,15 +324,7 @@ bool send_back_read(const header *from, send_back_request *found)
         return false;
     }
     memset(found, 0, sizeof *found);
-    fields_seen seen = 0;
-    for (const header_field *field = from->fields; field != from->fields + from->count; field++) {
-        fields_seen which;
-        if (!take_back_field(field, found, &which) || (seen & which)) {
-            return false;
-        }
-        seen |= which;
-    }
-    return (seen & BACK_NEEDED) == BACK_NEEDED;
+    return take_fields(from, take_back_field, BACK_NEEDED, found);
 }
 
 enum {
@@ -330,8 +339,9 @@ enum {
     END_NEEDED = END_GROUP | END_TABLE_OFFSET | END_LOG_OFFSET | END_DECISION
 };
 
-static bool take_end_field(const header_field *field, end_request *found, fields_seen *which)
+static bool take_end_field(const header_field *field, void *request, fields_seen *which)
 {
+    end_request *found = request;
     span name = field->name, unused;
     if (span_is_text(name, FIELD_PRODUCER_GROUP)) {
         *which = END_GROUP;
@@ -366,13 +376,5 @@ bool end_read(const header *from, end_request *found)
         return false;
     }
     memset(found, 0, sizeof *found);
-    fields_seen seen = 0;
-    for (const header_field *field = from->fields; field != from->fields + from->count; field++) {
-        fields_seen which;
-        if (!take_end_field(field, found, &which) || (seen & which)) {
-            return false;
-        }
-        seen |= which;
-    }
-    return (seen & END_NEEDED) == END_NEEDED;
+    return take_fields(from, take_end_field, END_NEEDED, found);
 }

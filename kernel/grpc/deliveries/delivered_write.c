@@ -1,4 +1,5 @@
 #include "core/decimal.h"
+#include "core/hex.h"
 #include "grpc/deliveries/delivery.h"
 #include "message/md5.h"
 #include "wire/fields.h"
@@ -75,14 +76,10 @@ static uint8_t *put_keys(uint8_t *p, span keys)
 /* Without a unique key the place of the record is the id: the store's address and the offset. */
 static uint8_t *put_offset_id(uint8_t *p, const delivered *from)
 {
-    static const char digits[] = "0123456789ABCDEF";
     uint8_t place[ID_DIGITS / 2], text[ID_DIGITS];
     memcpy(place, from->store_host, 8);
     put64(place + 8, (uint64_t)from->physical_offset);
-    for (size_t i = 0; i < sizeof place; i++) {
-        text[2 * i] = (uint8_t)digits[place[i] >> 4];
-        text[2 * i + 1] = (uint8_t)digits[place[i] & 15];
-    }
+    put_hex(text, span_of(place, sizeof place));
     return put_bytes_field(p, SYSTEM_ID, span_of(text, sizeof text));
 }
 
