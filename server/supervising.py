@@ -27,7 +27,6 @@ from rocketwire.wire.addresses import Address
 if TYPE_CHECKING:
     from rocketwire.server.http.server import HttpServer
 
-_HTTP_CONNECTIONS: Final = 64
 _REGISTERED_SECONDS: Final = 0.02
 
 
@@ -175,4 +174,4 @@ def _http_server(
         ("GET", "/readyz"): monitoring.show_ready,
         ("GET", "/metrics"): monitoring.show_metrics,
     }
-    return HttpServer(sock, routes, clock, most=_HTTP_CONNECTIONS, hosts=config.http_port.hosts)
+    return HttpServer(sock, routes, clock, hosts=config.http_port.hosts)

@@ -45,6 +45,8 @@ def several_brokers(options: ServeOptions, config: ServerConfig, environment: Ma
 
 
 def _check(options: ServeOptions, config: ServerConfig) -> None:
+    from rocketwire.wire.addresses import MAX_PORT
+
     if config.name_server is None or not config.has_broker:
         raise CommandError("--brokers: needs the name server and the brokers of this server; none is not possible")
     if config.advertised_networks:
@@ -52,7 +54,7 @@ def _check(options: ServeOptions, config: ServerConfig) -> None:
     if config.clock.movable_clock:
         raise CommandError("--brokers: movableClock goes with one broker only")
     first, last = config.broker.listen_port, config.broker.listen_port + PORT_STEP * (options.brokers - 1)
-    if last >= 1 << 16:
+    if last > MAX_PORT:
         raise CommandError(f"--brokers {options.brokers}: the last broker's port would be {last}")
     if not first and config.advertised_port is not None:
         raise CommandError("--brokers: --advertise HOST:PORT needs a port in --broker, not 0")

@@ -1,4 +1,4 @@
-"""What ends a server with several brokers."""
+"""What ends a server with several brokers, apart from it: every server's process has to know the error."""
 
 from __future__ import annotations
 
